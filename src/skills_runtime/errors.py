@@ -1,0 +1,239 @@
+"""Every error this package raises, as one tree; families say who must act.
+
+    SkillsRuntimeError
+    ├── UsageError              the caller: arguments, configuration, files they named
+    │   ├── ValidationFailed      validation
+    │   ├── ConfigError           config_error
+    │   ├── NotFound              not_found
+    │   ├── AccessRefused         permission
+    │   ├── RunExists             run_exists
+    │   └── IllegalTransition     illegal_transition
+    ├── PolicyDenied            the author of the rule; the model is told
+    │   ├── PathEscape            path_escape
+    │   ├── WriteRefused          write_refused
+    │   ├── DeleteDisabled        delete_disabled
+    │   └── ApprovalDenied        approval_denied
+    ├── ToolError               the model: try something else (kind is one of TOOL_KINDS)
+    ├── ModelError              the provider (kind is one of MODEL_KINDS)
+    ├── SandboxError            the operator: sandbox_denied
+    └── LogError                the data on disk
+        ├── LogCorrupt            log_corrupt
+        ├── LogLocked             log_locked
+        ├── LogTooNew             log_too_new
+        ├── LogEnded              log_ended
+        ├── KeyMissing            key_missing
+        └── StorageFailed         storage_error
+
+Waiting, limits and cancellation are values, not errors.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+TOOL_KINDS = (
+    "validation", "permission", "not_found", "timeout", "exit_code",
+    "cancelled", "sandbox_denied", "human_required", "unknown",
+)  # fmt: skip
+MODEL_KINDS = (
+    "llm_error", "auth_error", "rate_limited", "server_error", "http_error", "context_length_exceeded",
+)  # fmt: skip
+
+EXIT_CODES: Mapping[str, int] = MappingProxyType(
+    {
+        "validation": 20,
+        "config_error": 20,
+        "missing_env_var": 20,
+        "run_exists": 20,
+        "illegal_transition": 20,
+        "log_corrupt": 20,
+        "log_locked": 20,
+        "log_too_new": 20,
+        "log_ended": 20,
+        "key_missing": 20,
+        "permission": 21,
+        "path_escape": 21,
+        "write_refused": 21,
+        "delete_disabled": 21,
+        "approval_denied": 21,
+        "not_found": 22,
+        "unknown": 23,
+        "storage_error": 23,
+        "exit_code": 23,
+        "llm_error": 23,
+        "auth_error": 23,
+        "rate_limited": 23,
+        "server_error": 23,
+        "http_error": 23,
+        "context_length_exceeded": 23,
+        "budget_exceeded": 23,
+        "sandbox_denied": 24,
+        "timeout": 25,
+        "human_required": 26,
+        "cancelled": 27,
+    }
+)
+"""Exit code of the command line for every error kind; 1 is a run that failed, 2 is wrong usage."""
+
+
+class SkillsRuntimeError(Exception):
+    """One sentence for a person, a stable `kind` for a program, and a `hint` that says what to do next."""
+
+    kind: str = "unknown"
+    default_hint: ClassVar[str] = ""
+
+    def __init__(self, message: str, *, hint: str = "", details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint or self.default_hint
+        self.details: dict[str, Any] = dict(details or {})
+
+    @property
+    def exit_code(self) -> int:
+        """The process exit code that reports this error."""
+        return EXIT_CODES[self.kind]
+
+
+class UsageError(SkillsRuntimeError):
+    """The caller asked for something that cannot be done as asked."""
+
+    kind = "validation"
+
+
+class ValidationFailed(UsageError):
+    """A value is not acceptable."""
+
+
+class ConfigError(UsageError):
+    """The configuration cannot be used."""
+
+    kind = "config_error"
+
+
+class NotFound(UsageError):
+    """The named thing does not exist."""
+
+    kind = "not_found"
+
+
+class AccessRefused(UsageError):
+    """The operating system refused access."""
+
+    kind = "permission"
+
+
+class RunExists(UsageError):
+    """A run already lives in this directory; runs are never overwritten."""
+
+    kind = "run_exists"
+    default_hint = "choose another directory or id; `skills-runtime runs show` tells what is there"
+
+
+class IllegalTransition(UsageError):
+    """The run cannot move from its state to the one asked for."""
+
+    kind = "illegal_transition"
+
+
+class PolicyDenied(SkillsRuntimeError):
+    """A rule said no."""
+
+    kind = "permission"
+
+
+class PathEscape(PolicyDenied):
+    """A path leads out of the directories the run may touch."""
+
+    kind = "path_escape"
+
+
+class WriteRefused(PolicyDenied):
+    """The place exists but may not be written by a tool."""
+
+    kind = "write_refused"
+    default_hint = "write below `workspace/` or `deliverables/`"
+
+
+class DeleteDisabled(PolicyDenied):
+    """Deleting is off, as it is by default."""
+
+    kind = "delete_disabled"
+    default_hint = "set `sandbox.delete: allow` in your own configuration to enable it"
+
+
+class ApprovalDenied(PolicyDenied):
+    """An approver, or the lack of one, said no."""
+
+    kind = "approval_denied"
+
+
+class ToolError(SkillsRuntimeError):
+    """A tool failed in a way the model can react to."""
+
+    def __init__(self, kind: str, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+
+class ModelError(SkillsRuntimeError):
+    """The model or its provider failed."""
+
+    kind = "llm_error"
+
+    def __init__(self, message: str, *, kind: str = "llm_error", retryable: bool = False, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.retryable = retryable
+
+
+class SandboxError(SkillsRuntimeError):
+    """The required isolation cannot be given."""
+
+    kind = "sandbox_denied"
+
+
+class LogError(SkillsRuntimeError):
+    """The event log cannot be used as asked."""
+
+    kind = "log_corrupt"
+
+
+class LogCorrupt(LogError):
+    """A line in the middle of the log is not what was written."""
+
+    default_hint = "`skills-runtime runs verify` names the line; restore the file from a copy"
+
+
+class LogLocked(LogError):
+    """Another process is writing this run."""
+
+    kind = "log_locked"
+    default_hint = "wait for it to end, or stop it first"
+
+
+class LogTooNew(LogError):
+    """The log was written by a newer version."""
+
+    kind = "log_too_new"
+    default_hint = "upgrade skills-runtime to read this run"
+
+
+class LogEnded(LogError):
+    """Nothing may follow a terminal event."""
+
+    kind = "log_ended"
+    default_hint = "start a new run or fork this one"
+
+
+class KeyMissing(LogError):
+    """The key that signed this log is not on this machine."""
+
+    kind = "key_missing"
+    default_hint = "use `--adopt` to continue the run under this machine's key; that is recorded"
+
+
+class StorageFailed(LogError):
+    """The disk refused a write; what was acknowledged before is safe."""
+
+    kind = "storage_error"
+    default_hint = "free some space or fix the disk, then resume the run"

@@ -1,0 +1,61 @@
+"""The envelope: one event is one JSON line with a fixed order of keys, `mac` last.
+
+Knows nothing of files, keys or runs.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+MAC_FIELD = b',"mac":"'
+MAC_HEX_CHARS = 32
+MAC_TAIL_BYTES = len(MAC_FIELD) + MAC_HEX_CHARS + len(b'"}')
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one kind of event says; a subclass names its type with `event_type`."""
+
+    event_type: ClassVar[str] = ""
+
+
+class Unknown(Payload, frozen=True):
+    """The payload of a type this version does not know: kept and relayed, never interpreted."""
+
+    data: dict[str, Any]
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One thing that happened in a run."""
+
+    seq: int
+    type: str
+    timestamp: str
+    run_id: str
+    payload: Payload
+    turn_id: str | None = None
+    step_id: str | None = None
+    epoch: int = 0
+    mac: str = ""
+
+
+class Wire(msgspec.Struct, frozen=True):
+    """The envelope as decoded from a line, its payload still raw."""
+
+    type: str
+    timestamp: str
+    run_id: str
+    payload: msgspec.Raw
+    seq: int = -1
+    turn_id: str | None = None
+    step_id: str | None = None
+    epoch: int = 0
+    mac: str = ""
+
+
+decode_wire = msgspec.json.Decoder(Wire).decode
+"""Read the envelope of one line; raises `msgspec.MsgspecError` on anything else."""
+
+
+def data_of(payload: Payload) -> dict[str, Any]:
+    """The payload as plain JSON data."""
+    return payload.data if isinstance(payload, Unknown) else msgspec.to_builtins(payload)

@@ -1,0 +1,296 @@
+"""The vocabulary: one small class per event type, tolerant of fields it does not know.
+
+A field added later has a default; a field that changes meaning gets an upcaster (see `upcast`).
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from skills_runtime.events.envelope import Payload
+
+LOG_SCHEMA = "skills-runtime.log/v1"
+LOG_VERSION = 1
+
+
+class Descriptor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Names some bytes without holding them."""
+
+    name: str
+    sha256: str
+    size: int
+    role: str = ""
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens of one model request."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class RunCreated(Payload, frozen=True):
+    """The first event: who the run is, and the digests of what it starts from."""
+
+    event_type: ClassVar[str] = "run_created"
+    schema: str
+    key_id: str
+    session_id: str
+    task_id: str
+    profile_id: str
+    config_fingerprint: str
+    kind: str = "agent"
+    attempt: int = 1
+    parent_run_id: str | None = None
+    required_deliverables: list[str] = []
+    snapshots: list[Descriptor] = []
+
+
+class SandboxCreated(Payload, frozen=True):
+    """The directories and the path policy exist."""
+
+    event_type: ClassVar[str] = "sandbox_created"
+    workspace_mode: str
+    manifest: Descriptor
+
+
+class RunStateChanged(Payload, frozen=True):
+    """The run moved between two states that are not terminal."""
+
+    event_type: ClassVar[str] = "run_state_changed"
+    before: str = msgspec.field(name="from")
+    after: str = msgspec.field(name="to")
+    reason: str = ""
+
+
+class RunStarted(Payload, frozen=True):
+    """An agent began to work on the task, for the first time or again."""
+
+    event_type: ClassVar[str] = "run_started"
+    task: str
+    workspace_root: str = ""
+    config_summary: dict[str, Any] = {}
+    resume: dict[str, Any] = {}
+
+
+class RunAdopted(Payload, frozen=True):
+    """A run whose key is elsewhere continues under this machine's key."""
+
+    event_type: ClassVar[str] = "run_adopted"
+    previous_key_id: str
+    key_id: str
+    last_seq: int
+
+
+class LogRepaired(Payload, frozen=True):
+    """Bytes after the last verified line were set aside when the log was opened."""
+
+    event_type: ClassVar[str] = "log_repaired"
+    reason: str
+    offset: int
+    removed: Descriptor
+
+
+class LlmRequestStarted(Payload, frozen=True):
+    """A request left for the model."""
+
+    event_type: ClassVar[str] = "llm_request_started"
+    model: str
+    messages_count: int = 0
+    tools_count: int = 0
+    wire_api: str = "chat.completions"
+
+
+class LlmResponseDelta(Payload, frozen=True):
+    """A piece of the model's answer, coalesced."""
+
+    event_type: ClassVar[str] = "llm_response_delta"
+    delta_type: str
+    text: str = ""
+    tool_calls: list[dict[str, Any]] = []
+
+
+class LlmResponseFinished(Payload, frozen=True):
+    """The answer is complete: only now does it count."""
+
+    event_type: ClassVar[str] = "llm_response_finished"
+    finish_reason: str
+    text: str = ""
+    calls: list[str] = []
+
+
+class LlmUsage(Payload, frozen=True):
+    """What the answer cost."""
+
+    event_type: ClassVar[str] = "llm_usage"
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cached_tokens: int = 0
+    provider: str | None = None
+    request_id: str | None = None
+
+
+class ToolCallRequested(Payload, frozen=True):
+    """The model proposed a call; arguments are sanitized, `arguments_blob` holds the exact bytes when they differ."""
+
+    event_type: ClassVar[str] = "tool_call_requested"
+    call_id: str
+    tool: str
+    name: str
+    arguments: dict[str, Any] = {}
+    arguments_blob: str | None = None
+    arguments_valid: bool = True
+    raw_arguments_len: int | None = None
+    raw_arguments_sha256: str | None = None
+    raw_arguments_error: str | None = None
+
+
+class ApprovalRequested(Payload, frozen=True):
+    """A call waits for a decision."""
+
+    event_type: ClassVar[str] = "approval_requested"
+    approval_key: str
+    tool: str
+    call_id: str = ""
+    summary: str = ""
+    request: dict[str, Any] = {}
+
+
+class ApprovalDecided(Payload, frozen=True):
+    """An approver, or a rule in its place, decided."""
+
+    event_type: ClassVar[str] = "approval_decided"
+    approval_key: str
+    decision: str
+    reason: str = ""
+    call_id: str = ""
+    decided_by: str = ""
+
+
+class ToolCallStarted(Payload, frozen=True):
+    """A call is about to have its effect; durable before the effect."""
+
+    event_type: ClassVar[str] = "tool_call_started"
+    call_id: str
+    tool: str
+    effect: str = "effectful"
+    arguments_sha256: str = ""
+    idempotency_key: str = ""
+
+
+class ToolCallFinished(Payload, frozen=True):
+    """A call is settled; `result` is the sanitized envelope, `result_blob` the exact one when they differ."""
+
+    event_type: ClassVar[str] = "tool_call_finished"
+    call_id: str
+    tool: str
+    result: dict[str, Any]
+    result_blob: str | None = None
+
+
+class FileOperation(Payload, frozen=True):
+    """A tool touched a file, or was refused."""
+
+    event_type: ClassVar[str] = "file_operation"
+    op: str
+    path: str
+    ok: bool
+    size: int | None = None
+    sha256: str | None = None
+    before_sha256: str | None = None
+    error: str | None = None
+    call_id: str | None = None
+
+
+class HumanRequest(Payload, frozen=True):
+    """The run asks a person."""
+
+    event_type: ClassVar[str] = "human_request"
+    call_id: str
+    question: str = ""
+    choices: list[str] = []
+    context: str = ""
+
+
+class HumanResponse(Payload, frozen=True):
+    """A person answered."""
+
+    event_type: ClassVar[str] = "human_response"
+    call_id: str
+    answer: str = ""
+
+
+class PlanUpdated(Payload, frozen=True):
+    """The model changed its plan."""
+
+    event_type: ClassVar[str] = "plan_updated"
+    call_id: str
+    plan: list[dict[str, Any]]
+    explanation: str = ""
+
+
+class InboxReceived(Payload, frozen=True):
+    """A durable message reached the run; its id is taken exactly once."""
+
+    event_type: ClassVar[str] = "inbox_received"
+    message_id: str
+    position: int
+    kind: str
+    body: dict[str, Any] = {}
+
+
+class ArtifactManifestWritten(Payload, frozen=True):
+    """The list of what the run produced and consumed is on disk."""
+
+    event_type: ClassVar[str] = "artifact_manifest_written"
+    manifest: Descriptor
+    artifacts: int
+    complete: bool = True
+
+
+class RunWaitingHuman(Payload, frozen=True):
+    """The run parked until a person acts; its process may exit."""
+
+    event_type: ClassVar[str] = "run_waiting_human"
+    message: str
+    tool: str = ""
+    call_id: str = ""
+    error_kind: str = "human_required"
+    wal_locator: str = ""
+
+
+class RunCompleted(Payload, frozen=True):
+    """Terminal: the task is done."""
+
+    event_type: ClassVar[str] = "run_completed"
+    final_output: str
+    artifacts: list[str] = []
+    wal_locator: str = ""
+    metadata: dict[str, Any] = {}
+
+
+class RunFailed(Payload, frozen=True):
+    """Terminal: the task will not be done by this run."""
+
+    event_type: ClassVar[str] = "run_failed"
+    error_kind: str
+    message: str
+    retryable: bool = False
+    retry_after_ms: int | None = None
+    details: dict[str, Any] = {}
+    wal_locator: str = ""
+
+
+class RunCancelled(Payload, frozen=True):
+    """Terminal: somebody stopped the run."""
+
+    event_type: ClassVar[str] = "run_cancelled"
+    message: str
+    wal_locator: str = ""
+
+
+TERMINAL_TYPES = frozenset({"run_completed", "run_failed", "run_cancelled"})
+"""Nothing ever follows one of these."""

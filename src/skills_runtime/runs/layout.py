@@ -1,0 +1,86 @@
+"""Where everything in a run directory is. Pure: names and paths only, no file is touched here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+STATE_DIRECTORY = ".skills_runtime_sdk"
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+SNAPSHOT_MODE = 0o400
+
+SUBDIRECTORIES = ("workspace", "deliverables", "archive", "logs", "blobs", "executions")
+SNAPSHOTS = {
+    "prompt.md": ("prompt", "text/markdown"),
+    "config.yaml": ("config", "application/yaml"),
+    "effective-system-prompt.md": ("system-prompt", "text/markdown"),
+    "task.yaml": ("task", "application/yaml"),
+    "session.json": ("session", "application/json"),
+}
+"""Files that never change once the run exists: name to (role, media type)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPaths:
+    """The paths of one run directory."""
+
+    root: Path
+
+    @property
+    def run_json(self) -> Path:
+        """State of the run, rewritten atomically."""
+        return self.root / "run.json"
+
+    @property
+    def events(self) -> Path:
+        """The log."""
+        return self.root / "events.jsonl"
+
+    @property
+    def transcript(self) -> Path:
+        """The log as prose."""
+        return self.root / "transcript.md"
+
+    @property
+    def sandbox_manifest(self) -> Path:
+        """The boundaries, written once."""
+        return self.root / "sandbox-manifest.json"
+
+    @property
+    def artifact_manifest(self) -> Path:
+        """What was produced and consumed."""
+        return self.root / "artifact-manifest.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one writer."""
+        return self.root / "run.lock"
+
+    @property
+    def blobs(self) -> Path:
+        """Private content-addressed bytes."""
+        return self.root / "blobs"
+
+    @property
+    def deliverables(self) -> Path:
+        """What the run hands over."""
+        return self.root / "deliverables"
+
+    @property
+    def workspace(self) -> Path:
+        """The run's own working tree, when it is isolated."""
+        return self.root / "workspace"
+
+    @property
+    def archive(self) -> Path:
+        """Exports."""
+        return self.root / "archive"
+
+    @property
+    def logs(self) -> Path:
+        """The runtime's own side files: checkpoints, snapshots, bytes set aside."""
+        return self.root / "logs"
+
+
+def runs_root(workspace_root: Path) -> Path:
+    """Where runs of a workspace live unless the caller says otherwise."""
+    return workspace_root / STATE_DIRECTORY / "runs"

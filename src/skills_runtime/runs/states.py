@@ -1,0 +1,58 @@
+"""The nine states of a run and the only ways between them."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from skills_runtime.errors import IllegalTransition, ValidationFailed
+
+
+class RunStatus(StrEnum):
+    """Where a run stands."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING_FOR_TOOL = "waiting_for_tool"
+    WAITING_FOR_USER = "waiting_for_user"
+    REVIEW_REQUIRED = "review_required"
+    REVISION_REQUIRED = "revision_required"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether nothing can follow."""
+        return not TRANSITIONS[self]
+
+
+S = RunStatus
+_ENDS = frozenset({S.FAILED, S.CANCELLED})
+
+TRANSITIONS: Mapping[RunStatus, frozenset[RunStatus]] = {
+    S.PENDING: _ENDS | {S.RUNNING},
+    S.RUNNING: _ENDS | {S.WAITING_FOR_TOOL, S.WAITING_FOR_USER, S.REVIEW_REQUIRED, S.COMPLETED},
+    S.WAITING_FOR_TOOL: _ENDS | {S.RUNNING},
+    S.WAITING_FOR_USER: _ENDS | {S.RUNNING},
+    S.REVIEW_REQUIRED: _ENDS | {S.COMPLETED, S.REVISION_REQUIRED},
+    S.REVISION_REQUIRED: _ENDS | {S.RUNNING},
+    S.COMPLETED: frozenset(),
+    S.FAILED: frozenset(),
+    S.CANCELLED: frozenset(),
+}
+"""From each state, where a run may go next."""
+
+
+def parse_status(value: str) -> RunStatus:
+    """The status named by `value`, or a clear refusal."""
+    try:
+        return RunStatus(value)
+    except ValueError:
+        known = ", ".join(RunStatus)
+        raise ValidationFailed(f"`{value}` is not a run status", hint=f"use one of: {known}") from None
+
+
+def check_transition(before: RunStatus, after: RunStatus) -> None:
+    """Raise unless a run in `before` may move to `after`."""
+    if after not in TRANSITIONS[before]:
+        allowed = ", ".join(sorted(TRANSITIONS[before])) or "nothing: it is terminal"
+        raise IllegalTransition(f"a run that is `{before}` cannot become `{after}`", hint=f"it may become: {allowed}")
