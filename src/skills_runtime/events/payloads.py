@@ -80,7 +80,7 @@ class RunAdopted(Payload, frozen=True):
     event_type: ClassVar[str] = "run_adopted"
     previous_key_id: str
     key_id: str
-    last_seq: int
+    prefix_sha256: str
 
 
 class LogRepaired(Payload, frozen=True):
@@ -112,11 +112,11 @@ class LlmResponseDelta(Payload, frozen=True):
 
 
 class LlmResponseFinished(Payload, frozen=True):
-    """The answer is complete: only now does it count."""
+    """The answer before this event is complete, its text and its calls: only now does it count."""
 
     event_type: ClassVar[str] = "llm_response_finished"
     finish_reason: str
-    text: str = ""
+    text_chars: int = 0
     calls: list[str] = []
 
 

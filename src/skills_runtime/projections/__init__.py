@@ -1,1 +1,32 @@
-"""Placeholder docstring."""
+"""Pure folds of events: state, conversation, transcript, timeline, usage, pending, metrics."""
+
+from skills_runtime.projections.conversation import Call, Content, Conversation, Message
+from skills_runtime.projections.files import FileRecord, FileRecords
+from skills_runtime.projections.fold import Projection, fold
+from skills_runtime.projections.metrics import Metrics
+from skills_runtime.projections.pending import Pending
+from skills_runtime.projections.state import RunState
+from skills_runtime.projections.timeline import Timeline
+from skills_runtime.projections.transcript import Transcript, render
+from skills_runtime.projections.usage import UsageTotals
+from skills_runtime.projections.view import VIEW_KIND, RunView
+
+__all__ = [
+    "VIEW_KIND",
+    "Call",
+    "Content",
+    "Conversation",
+    "FileRecord",
+    "FileRecords",
+    "Message",
+    "Metrics",
+    "Pending",
+    "Projection",
+    "RunState",
+    "RunView",
+    "Timeline",
+    "Transcript",
+    "UsageTotals",
+    "fold",
+    "render",
+]

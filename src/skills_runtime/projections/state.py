@@ -1,0 +1,176 @@
+"""Where a run stands: the projection that becomes run.json, the ledger row and the header of every view."""
+
+from typing import Any
+
+import msgspec
+
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import (
+    ArtifactManifestWritten,
+    InboxReceived,
+    LlmRequestStarted,
+    LlmUsage,
+    RunCancelled,
+    RunCompleted,
+    RunCreated,
+    RunFailed,
+    RunStarted,
+    RunStateChanged,
+    RunWaitingHuman,
+    SandboxCreated,
+    ToolCallRequested,
+)
+from skills_runtime.events.states import RunStatus
+
+
+class RunState(msgspec.Struct, kw_only=True):
+    """The run as its log tells it."""
+
+    run_id: str = ""
+    session_id: str = ""
+    task_id: str = ""
+    profile_id: str = ""
+    config_fingerprint: str = ""
+    kind: str = "agent"
+    attempt: int = 1
+    parent_run_id: str | None = None
+    required_deliverables: list[str] = []
+    snapshots: dict[str, str] = {}
+    workspace_mode: str = ""
+    workspace_root: str = ""
+    task: str = ""
+    model: str = ""
+    status: RunStatus = RunStatus.PENDING
+    created_at: str = ""
+    updated_at: str = ""
+    started_at: str | None = None
+    completed_at: str | None = None
+    failure_reason: str | None = None
+    error_kind: str | None = None
+    final_output: str = ""
+    last_seq: int = -1
+    last_mac: str = ""
+    epoch: int = 0
+    turns: int = 0
+    steps: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    inbox_position: int = 0
+    manifest_sha256: str = ""
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        self.last_seq, self.last_mac, self.epoch = event.seq, event.mac, event.epoch
+        self.updated_at = event.timestamp
+        change = _CHANGES.get(type(event.payload))
+        if change is not None:
+            change(self, event, event.payload)
+
+    @property
+    def open(self) -> bool:
+        """Whether the run can still go on."""
+        return not self.status.terminal
+
+
+def _created(state: RunState, event: Event, payload: RunCreated) -> None:
+    state.run_id, state.created_at = event.run_id, event.timestamp
+    state.session_id, state.task_id, state.profile_id = payload.session_id, payload.task_id, payload.profile_id
+    state.config_fingerprint, state.kind, state.attempt = payload.config_fingerprint, payload.kind, payload.attempt
+    state.parent_run_id = payload.parent_run_id
+    state.required_deliverables = list(payload.required_deliverables)
+    state.snapshots = {one.name: one.sha256 for one in payload.snapshots}
+
+
+def _sandboxed(state: RunState, event: Event, payload: SandboxCreated) -> None:
+    state.workspace_mode = payload.workspace_mode
+    state.snapshots = {**state.snapshots, payload.manifest.name: payload.manifest.sha256}
+
+
+def _started(state: RunState, event: Event, payload: RunStarted) -> None:
+    state.run_id = state.run_id or event.run_id
+    state.created_at = state.created_at or event.timestamp
+    state.task, state.workspace_root = payload.task, payload.workspace_root
+    _enter(state, RunStatus.RUNNING, event.timestamp)
+
+
+def _changed(state: RunState, event: Event, payload: RunStateChanged) -> None:
+    if payload.after in _STATUSES:
+        _enter(state, RunStatus(payload.after), event.timestamp)
+
+
+def _waiting(state: RunState, event: Event, payload: RunWaitingHuman) -> None:
+    _enter(state, RunStatus.WAITING_FOR_USER, event.timestamp)
+
+
+def _completed(state: RunState, event: Event, payload: RunCompleted) -> None:
+    state.final_output = payload.final_output
+    _enter(state, RunStatus.COMPLETED, event.timestamp)
+
+
+def _failed(state: RunState, event: Event, payload: RunFailed) -> None:
+    state.error_kind, state.failure_reason = payload.error_kind, payload.message
+    _enter(state, RunStatus.FAILED, event.timestamp)
+
+
+def _cancelled(state: RunState, event: Event, payload: RunCancelled) -> None:
+    state.failure_reason = payload.message
+    _enter(state, RunStatus.CANCELLED, event.timestamp)
+
+
+def _enter(state: RunState, status: RunStatus, at: str) -> None:
+    state.status = status
+    if status is RunStatus.RUNNING and state.started_at is None:
+        state.started_at = at
+    if status.terminal:
+        state.completed_at = at
+
+
+def _asked(state: RunState, event: Event, payload: LlmRequestStarted) -> None:
+    state.model = payload.model
+    state.turns += 1
+
+
+def _called(state: RunState, event: Event, payload: ToolCallRequested) -> None:
+    state.tool_calls += 1
+    state.steps = max(state.steps, number_of(event.step_id))
+
+
+def _used(state: RunState, event: Event, payload: LlmUsage) -> None:
+    state.input_tokens += payload.input_tokens
+    state.output_tokens += payload.output_tokens
+    state.cached_tokens += payload.cached_tokens
+
+
+def _received(state: RunState, event: Event, payload: InboxReceived) -> None:
+    state.inbox_position = max(state.inbox_position, payload.position)
+
+
+def _listed(state: RunState, event: Event, payload: ArtifactManifestWritten) -> None:
+    state.manifest_sha256 = payload.manifest.sha256
+
+
+def number_of(name: str | None) -> int:
+    """The number in an id such as `turn_12`, or 0."""
+    digits = (name or "").rpartition("_")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+_STATUSES = frozenset(RunStatus)
+
+_CHANGES: dict[type, Any] = {
+    RunCreated: _created,
+    SandboxCreated: _sandboxed,
+    RunStarted: _started,
+    RunStateChanged: _changed,
+    RunWaitingHuman: _waiting,
+    RunCompleted: _completed,
+    RunFailed: _failed,
+    RunCancelled: _cancelled,
+    LlmRequestStarted: _asked,
+    LlmUsage: _used,
+    ToolCallRequested: _called,
+    InboxReceived: _received,
+    ArtifactManifestWritten: _listed,
+}

@@ -1,0 +1,73 @@
+"""The run as bars on a time axis: model, tool, waiting for a person."""
+
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import (
+    ApprovalDecided,
+    ApprovalRequested,
+    HumanRequest,
+    HumanResponse,
+    LlmRequestStarted,
+    LlmResponseFinished,
+    ToolCallFinished,
+    ToolCallStarted,
+)
+
+SpanKind = Literal["model", "tool", "waiting"]
+
+
+class Span(msgspec.Struct, kw_only=True):
+    """One bar; open while `ended_at` is None."""
+
+    kind: SpanKind
+    label: str
+    first_seq: int
+    started_at: str
+    turn_id: str | None = None
+    last_seq: int | None = None
+    ended_at: str | None = None
+    ok: bool = True
+
+
+class Timeline(msgspec.Struct):
+    """All bars in the order they began, and which of them are still open."""
+
+    spans: list[Span] = []
+    open: dict[str, int] = {}
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        match event.payload:
+            case LlmRequestStarted(model=model):
+                self._end("model", event, ok=False)
+                self._begin("model", "model", model, event)
+            case LlmResponseFinished():
+                self._end("model", event)
+            case ToolCallStarted(call_id=call_id, tool=tool):
+                self._begin(f"tool:{call_id}", "tool", tool, event)
+            case ToolCallFinished(call_id=call_id, result=result):
+                self._end(f"tool:{call_id}", event, ok=bool(result.get("ok")))
+            case ApprovalRequested(approval_key=key, tool=tool):
+                self._begin(f"approval:{key}", "waiting", tool, event)
+            case ApprovalDecided(approval_key=key, decision=decision):
+                self._end(f"approval:{key}", event, ok=decision.startswith("approved"))
+            case HumanRequest(call_id=call_id):
+                self._begin(f"human:{call_id}", "waiting", "question", event)
+            case HumanResponse(call_id=call_id):
+                self._end(f"human:{call_id}", event)
+            case _:
+                pass
+
+    def _begin(self, key: str, kind: SpanKind, label: str, event: Event) -> None:
+        self.open[key] = len(self.spans)
+        span = Span(kind=kind, label=label, first_seq=event.seq, started_at=event.timestamp, turn_id=event.turn_id)
+        self.spans.append(span)
+
+    def _end(self, key: str, event: Event, *, ok: bool = True) -> None:
+        index = self.open.pop(key, None)
+        if index is not None:
+            span = self.spans[index]
+            span.last_seq, span.ended_at, span.ok = event.seq, event.timestamp, ok

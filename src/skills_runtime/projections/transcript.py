@@ -1,0 +1,129 @@
+"""The log as prose: the same events always give the same bytes.
+
+Shows what events show: digests and sizes where contents are hidden, never the contents.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import (
+    ApprovalDecided,
+    ApprovalRequested,
+    HumanRequest,
+    HumanResponse,
+    LlmRequestStarted,
+    LlmResponseDelta,
+    LlmResponseFinished,
+    LogRepaired,
+    RunAdopted,
+    RunCancelled,
+    RunCompleted,
+    RunCreated,
+    RunFailed,
+    RunStarted,
+    RunStateChanged,
+    RunWaitingHuman,
+    ToolCallFinished,
+    ToolCallRequested,
+)
+
+_FENCES = re.compile(r"`{3,}")
+
+
+class Transcript(msgspec.Struct):
+    """Turns each event into the text it adds; remembers only the answer still coming in."""
+
+    coming: list[str] = []
+
+    def take(self, event: Event) -> str:
+        """The text this event adds to the transcript, often none."""
+        match event.payload:
+            case RunCreated() as born:
+                return _front_matter(event, born)
+            case RunStarted(task=task):
+                return _entry(event, "user", task)
+            case LlmRequestStarted():
+                self.coming = []
+            case LlmResponseDelta(delta_type="text", text=text):
+                self.coming.append(text)
+            case LlmResponseFinished():
+                text, self.coming = "".join(self.coming), []
+                return _entry(event, "assistant", text) if text else ""
+            case _:
+                return _rest(event)
+        return ""
+
+
+def render(events: Iterable[Event]) -> Iterator[str]:
+    """The transcript of a log, piece by piece."""
+    transcript = Transcript()
+    for event in events:
+        text = transcript.take(event)
+        if text:
+            yield text
+
+
+def _rest(event: Event) -> str:
+    match event.payload:
+        case ToolCallRequested(name=name, arguments=arguments, call_id=call_id):
+            return _entry(event, f"tool {name}", _json(arguments), note=f"call {call_id}")
+        case ToolCallFinished(tool=tool, result=result, call_id=call_id):
+            return _entry(event, f"tool {tool}", _json(result), note=f"result of {call_id}")
+        case ApprovalRequested(summary=summary, tool=tool):
+            return _entry(event, "approval", summary or tool, note="requested")
+        case ApprovalDecided(decision=decision, reason=reason):
+            return _entry(event, "approval", f"{decision} ({reason})" if reason else decision, note="decided")
+        case HumanRequest(question=question):
+            return _entry(event, "assistant", question, note="question")
+        case HumanResponse(answer=answer):
+            return _entry(event, "user", answer, note="answer")
+        case _:
+            text = _system(event)
+            return _entry(event, "system", text) if text else ""
+
+
+def _system(event: Event) -> str:
+    match event.payload:
+        case RunStateChanged(before=before, after=after, reason=reason):
+            return f"{before} -> {after}" + (f": {reason}" if reason else "")
+        case RunWaitingHuman(message=message):
+            return f"waiting for a person: {message}"
+        case LogRepaired(reason=reason, removed=removed):
+            return f"{removed.size} bytes after the last verified line were set aside ({reason})"
+        case RunAdopted(previous_key_id=previous, key_id=key_id):
+            return f"adopted: signed with key {previous} before, {key_id} from here on"
+        case RunCompleted():
+            return "completed"
+        case RunFailed(error_kind=kind, message=message):
+            return f"failed ({kind}): {message}"
+        case RunCancelled(message=message):
+            return f"cancelled: {message}"
+        case _:
+            return ""
+
+
+def _front_matter(event: Event, born: RunCreated) -> str:
+    return (
+        f"---\nschema: kgent.transcript/v1\nrun_id: {event.run_id}\nsession_id: {born.session_id}\n"
+        f"task_id: {born.task_id}\nprofile_id: {json.dumps(born.profile_id)}\ncreated_at: {event.timestamp}\n---\n"
+    )
+
+
+def _entry(event: Event, heading: str, text: str, *, note: str = "") -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in _FENCES.findall(text)), default=0))
+    title = _one_line(f"{heading} ({note})" if note else heading)
+    return f"\n<!-- event:{event.seq} -->\n## {title}\n\n{fence}text\n{text}\n{fence}\n"
+
+
+def _one_line(text: str) -> str:
+    """A heading stays a heading, whatever a model named its tool."""
+    return "".join(char if char.isprintable() else "?" for char in text)[:200]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)

@@ -1,0 +1,28 @@
+"""Everything a writer of a run must know, in one fold, so that resume reads the log once."""
+
+import msgspec
+
+from skills_runtime.events import Event
+from skills_runtime.projections.conversation import Conversation
+from skills_runtime.projections.files import FileRecords
+from skills_runtime.projections.pending import Pending
+from skills_runtime.projections.state import RunState
+
+VIEW_KIND = "run-view/1"
+"""Changes whenever the shape or the meaning of the view does, so that old snapshots are folded anew."""
+
+
+class RunView(msgspec.Struct):
+    """State, conversation, files and open questions of one run."""
+
+    state: RunState = msgspec.field(default_factory=RunState)
+    conversation: Conversation = msgspec.field(default_factory=Conversation)
+    files: FileRecords = msgspec.field(default_factory=FileRecords)
+    pending: Pending = msgspec.field(default_factory=Pending)
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        self.state.apply(event)
+        self.conversation.apply(event)
+        self.files.apply(event)
+        self.pending.apply(event)

@@ -1,0 +1,24 @@
+"""Small files that are seen whole or not at all."""
+
+import os
+from pathlib import Path
+
+from skills_runtime.runs.layout import FILE_MODE
+
+
+def write_new(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
+    """Create a file that must not exist yet."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with open(fd, "wb") as file:
+        file.write(data)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Replace a file; a reader sees the old bytes or the new ones, never a part."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(3).hex()}")
+    try:
+        write_new(draft, data)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,189 @@
+"""Making a run directory: built aside, complete, and then put in place by one rename.
+
+Whoever looks sees no run or a whole one; two creators of one directory cannot both succeed.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from skills_runtime.errors import AccessRefused, RunExists, StorageFailed, ValidationFailed
+from skills_runtime.events import LOG_SCHEMA
+from skills_runtime.events.payloads import Descriptor, RunCreated, SandboxCreated
+from skills_runtime.projections import RunView, render
+from skills_runtime.runs.atomic import write_new
+from skills_runtime.runs.ids import check_id
+from skills_runtime.runs.layout import DIRECTORY_MODE, SNAPSHOT_MODE, SNAPSHOTS, SUBDIRECTORIES, RunPaths
+from skills_runtime.runs.log import EventLog, LogPorts, RunLock, create_log
+from skills_runtime.runs.manifests import empty_manifest, sandbox_manifest
+from skills_runtime.runs.record import record_of
+from skills_runtime.runs.run import Run
+from skills_runtime.runs.snapshot_files import config_fingerprint, pretty, snapshot_texts
+from skills_runtime.runs.spec import RunSpec
+
+
+def create_run(spec: RunSpec, ports: LogPorts) -> Run:
+    """Make the directory of a new run and return it open, in state `pending`."""
+    check_id(spec.run_id, "run")
+    check_id(spec.session_id, "session")
+    check_id(spec.task_id, "task")
+    for deliverable in spec.required_deliverables:
+        _check_deliverable(deliverable.path)
+    _refuse_existing(spec.root)
+    with _made_aside(spec.root) as draft:
+        log, lock, view = _fill(RunPaths(draft), spec, ports)
+        try:
+            with _linked(spec):
+                _put_in_place(draft, spec.root)
+        except BaseException:
+            log.close()
+            lock.release()
+            raise
+    paths = RunPaths(spec.root)
+    log.with_next_commit(
+        *(paths.root / name for name in (*SNAPSHOTS, "sandbox-manifest.json")), paths.root, paths.root.parent
+    )
+    log.listen(view.apply)
+    return Run(paths, log, lock, view, ports)
+
+
+def _fill(paths: RunPaths, spec: RunSpec, ports: LogPorts) -> tuple[EventLog, RunLock, RunView]:
+    for name in SUBDIRECTORIES:
+        (paths.root / name).mkdir(mode=DIRECTORY_MODE)
+    now = ports.clock.now()
+    snapshots = [
+        _snapshot(paths.root / name, data, SNAPSHOTS[name][0]) for name, data in snapshot_texts(spec, now=now).items()
+    ]
+    log, lock = create_log(paths, RunPaths(spec.root), spec.run_id, ports)
+    try:
+        view = _first_events(paths, spec, ports, log, snapshots, now)
+    except BaseException:
+        log.close()
+        lock.release()
+        raise
+    return log, lock, view
+
+
+def _first_events(
+    paths: RunPaths, spec: RunSpec, ports: LogPorts, log: EventLog, snapshots: list[Descriptor], now: str
+) -> RunView:
+    view = RunView()
+    born = log.append(
+        RunCreated(
+            schema=LOG_SCHEMA,
+            key_id=ports.keys.current().id,
+            session_id=spec.session_id,
+            task_id=spec.task_id,
+            profile_id=spec.profile_id,
+            config_fingerprint=config_fingerprint(spec.config_text),
+            attempt=spec.attempt,
+            parent_run_id=spec.parent_run_id,
+            required_deliverables=[one.name for one in spec.required_deliverables],
+            snapshots=snapshots,
+        )
+    )
+    manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now))
+    described = _snapshot(paths.sandbox_manifest, manifest, "sandbox-manifest")
+    fenced = log.append(SandboxCreated(workspace_mode=spec.workspace_mode, manifest=described))
+    for event in (born, fenced):
+        view.apply(event)
+    write_new(paths.run_json, pretty(record_of(view.state)))
+    write_new(paths.artifact_manifest, pretty(empty_manifest(view.state, generated_at=now)))
+    write_new(paths.transcript, "".join(render([born, fenced])).encode())
+    return view
+
+
+def _snapshot(path: Path, data: bytes, role: str) -> Descriptor:
+    write_new(path, data, mode=SNAPSHOT_MODE)
+    return Descriptor(name=path.name, sha256=hashlib.sha256(data).hexdigest(), size=len(data), role=role)
+
+
+def _check_deliverable(path: str) -> None:
+    parts = Path(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path or "\\" in path:
+        raise ValidationFailed(
+            f"`{path[:200]}` cannot be a required deliverable", hint="name a file relative to `deliverables/`"
+        )
+
+
+def _refuse_existing(root: Path) -> None:
+    try:
+        names = {entry.name for entry in root.iterdir()}
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise ValidationFailed(f"`{root}` is a file, not a directory") from None
+    except OSError as error:
+        raise AccessRefused(f"`{root}` cannot be used: {error.strerror}") from error
+    if "events.jsonl" in names or "run.json" in names:
+        raise RunExists(f"`{root}` already holds a run")
+    if names:
+        raise ValidationFailed(f"`{root}` is not empty", hint="name a directory that does not exist yet")
+
+
+@contextmanager
+def _made_aside(root: Path) -> Generator[Path]:
+    draft = root.parent / f".{root.name[:100]}.{os.urandom(6).hex()}.new"
+    made: list[Path] = []
+    try:
+        for parent in reversed([one for one in (root.parent, *root.parent.parents) if not one.exists()]):
+            parent.mkdir(mode=DIRECTORY_MODE)
+            made.append(parent)
+        draft.mkdir(mode=DIRECTORY_MODE)
+        yield draft
+    except BaseException as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        for parent in reversed(made):
+            _remove_if_empty(parent)
+        if isinstance(error, OSError):
+            raise _explained(root, error) from error
+        raise
+
+
+def _explained(root: Path, error: OSError) -> Exception:
+    if isinstance(error, PermissionError):
+        return AccessRefused(f"no run can be created at `{root}`: {error.strerror}", hint="choose a writable directory")
+    if isinstance(error, FileExistsError):
+        return RunExists(f"`{root}` already holds a run")
+    return StorageFailed(
+        f"no run can be created at `{root}`: {error.strerror}", hint="free some space or choose another disk"
+    )
+
+
+def _remove_if_empty(path: Path) -> None:
+    try:
+        path.rmdir()
+    except OSError:
+        return
+
+
+def _put_in_place(draft: Path, root: Path) -> None:
+    try:
+        draft.rename(root)
+    except OSError as error:
+        if root.exists():
+            raise RunExists(f"`{root}` already holds a run") from error
+        raise
+
+
+@contextmanager
+def _linked(spec: RunSpec) -> Generator[None]:
+    """Claim the run id in the workspace's own place first, so that one id never names two runs."""
+    if spec.link is None:
+        yield
+        return
+    spec.link.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    if spec.link.is_symlink() and not spec.link.exists():
+        spec.link.unlink()  # its run is gone
+    try:
+        spec.link.symlink_to(spec.root)
+    except FileExistsError:
+        raise RunExists(f"the run id `{spec.run_id}` is taken in this workspace") from None
+    try:
+        yield
+    except BaseException:
+        spec.link.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,85 @@
+"""Checkpoints: places in the log that were durable and genuine, so that opening a huge log reads only its end.
+
+Each is a line of `logs/checkpoints.jsonl`, tagged with the log's key; an untagged or stale one is ignored.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.runs.log.chain import same, split_line, tag
+from skills_runtime.runs.log.lines import line_before, read_lines
+from skills_runtime.runs.log.position import Position
+from skills_runtime.runs.log.verifier import FindSecret
+
+EVERY_BYTES = 1 << 20
+_TAIL = 8192
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """A position and the tag that proves we wrote it."""
+
+    position: Position
+    tag: str
+
+
+def _tag(secret: bytes, run_id: str, position: Position) -> str:
+    return tag(secret, "checkpoint", run_id.encode() + msgspec.json.encode(position))
+
+
+def fits(fd: int, position: Position) -> bool:
+    """Whether the log really has, at that offset, the end of a line with that seal."""
+    line = line_before(fd, position.offset)
+    parts = split_line(line) if line is not None else None
+    return parts is not None and same(parts[1], position.head.encode())
+
+
+class Checkpoints:
+    """The checkpoints of one log."""
+
+    def __init__(self, path: Path, run_id: str) -> None:
+        self._path = path
+        self._run_id = run_id
+
+    def add(self, position: Position, secret: bytes) -> None:
+        """Remember a position; only ever called for bytes already synced."""
+        line = msgspec.json.encode(Checkpoint(position, _tag(secret, self._run_id, position))) + b"\n"
+        fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+        try:
+            os.write(fd, line)
+        finally:
+            os.close(fd)
+
+    def latest(self, log_fd: int, find_secret: FindSecret) -> Position | None:
+        """The last checkpoint that is ours and that the log still agrees with."""
+        for checkpoint in reversed(list(self._read(tail_only=True))):
+            secret = find_secret(checkpoint.position.key_id)
+            if secret is not None and same(_tag(secret, self._run_id, checkpoint.position), checkpoint.tag):
+                return checkpoint.position if fits(log_fd, checkpoint.position) else None
+        return None
+
+    def before(self, seq: int) -> Position:
+        """The best place to start reading for `seq`; a hint for readers, who need not trust it."""
+        best = Position()
+        for checkpoint in self._read(tail_only=False):
+            if best.seq < checkpoint.position.seq <= seq:
+                best = checkpoint.position
+        return best
+
+    def _read(self, *, tail_only: bool) -> Iterator[Checkpoint]:
+        try:
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        try:
+            start = max(0, os.fstat(fd).st_size - _TAIL) if tail_only else 0
+            for line in read_lines(fd, start):
+                try:
+                    yield msgspec.json.decode(line.data, type=Checkpoint)
+                except msgspec.MsgspecError:
+                    continue  # the first piece of a tail, or a torn last line
+        finally:
+            os.close(fd)

@@ -1,0 +1,34 @@
+"""The system calls behind the Disk port."""
+
+import os
+import sys
+
+
+class SystemDisk:
+    """The real disk."""
+
+    def write(self, fd: int, data: bytes) -> int:
+        """Append bytes; may write fewer than given."""
+        return os.write(fd, data)
+
+    def sync(self, fd: int) -> None:
+        """Return only when the data is on stable storage."""
+        if sys.platform == "darwin":
+            import fcntl
+
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut the file."""
+        os.ftruncate(fd, size)
+
+
+def sync_path(path: str) -> None:
+    """Make a file or a directory entry durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,43 @@
+"""One writer per run: an advisory lock that the kernel drops when its holder dies, however it dies."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from skills_runtime.errors import LogLocked
+from skills_runtime.runs.layout import FILE_MODE
+
+
+class RunLock:
+    """Held from construction until `release`; the file names the holder for people."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = self._acquire(path)
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _acquire(self, path: Path) -> int:
+        while True:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
+                os.close(fd)
+                raise LogLocked(f"another process (pid {holder or 'unknown'}) is writing this run") from None
+            if _is_still(path, fd):
+                return fd
+            os.close(fd)  # somebody replaced the file while we waited for it
+
+
+def _is_still(path: Path, fd: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(fd))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,17 @@
+"""What a log stands on, as one value."""
+
+from dataclasses import dataclass, field
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.ports import Clock, Disk
+from skills_runtime.runs.log.disk import SystemDisk
+from skills_runtime.runs.log.keys import KeyRing
+
+
+@dataclass(frozen=True, slots=True)
+class LogPorts:
+    """What a log stands on: keys, clock and disk."""
+
+    keys: KeyRing
+    clock: Clock = field(default_factory=SystemClock)
+    disk: Disk = field(default_factory=SystemDisk)

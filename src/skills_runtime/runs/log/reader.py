@@ -1,0 +1,96 @@
+"""Reading a log as events: from any place, of any version, verified where that is asked for."""
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from skills_runtime.errors import AccessRefused, NotFound
+from skills_runtime.events import Event, decode_event
+from skills_runtime.runs.layout import RunPaths
+from skills_runtime.runs.log.checkpoints import Checkpoints
+from skills_runtime.runs.log.keys import KeyRing
+from skills_runtime.runs.log.lines import read_lines
+from skills_runtime.runs.log.opening import CHECKPOINTS, header_of, secret_finder, start_verifier
+from skills_runtime.runs.log.position import Position
+from skills_runtime.runs.log.recovery import corruption, recover
+from skills_runtime.runs.log.verifier import LogHeader, Verifier
+
+
+@contextmanager
+def open_for_reading(paths: RunPaths) -> Generator[int]:
+    """A descriptor of the log, closed afterwards."""
+    try:
+        fd = os.open(paths.events, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise NotFound(f"`{paths.root}` is not a run directory: it has no `events.jsonl`") from None
+    except OSError as error:
+        raise AccessRefused(f"`{paths.events}` cannot be read: {error.strerror}") from error
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticity:
+    """How far a log can be believed."""
+
+    header: LogHeader
+    position: Position
+    unchecked: int
+    tail_bytes: int
+    tail_fault: str
+
+
+def authenticate(paths: RunPaths, keys: KeyRing) -> Authenticity:
+    """Verify the whole log; raises `LogCorrupt` for damage in the middle."""
+    with open_for_reading(paths) as fd:
+        header = header_of(fd)
+        verifier = start_verifier(fd, paths, keys, header, whole=True)
+        recovered = recover(fd, verifier)
+        tail = recovered.tail
+        return Authenticity(
+            header=header,
+            position=recovered.position,
+            unchecked=verifier.unchecked,
+            tail_bytes=tail.size if tail else 0,
+            tail_fault=tail.fault if tail else "",
+        )
+
+
+def read_events(paths: RunPaths, *, from_seq: int = 0) -> Iterator[Event]:
+    """The events from `from_seq` on, tolerant of what it does not know; a torn end is left out."""
+    with open_for_reading(paths) as fd:
+        header = header_of(fd)
+        start = Position() if from_seq == 0 else Checkpoints(paths.logs / CHECKPOINTS, header.run_id).before(from_seq)
+        index = start.seq
+        for line in read_lines(fd, start.offset):
+            if not line.complete:
+                return
+            if index >= from_seq:
+                yield _decode(line.data, header, index)
+            index += 1
+
+
+def read_verified(paths: RunPaths, keys: KeyRing, start: Position | None = None) -> Iterator[Event]:
+    """The events of the verified prefix after `start`; stops where trust ends, raises where the middle is damaged."""
+    with open_for_reading(paths) as fd:
+        header = header_of(fd)
+        beginning = start or Position(key_id=header.key_id, version=header.version)
+        verifier = Verifier(header.run_id, secret_finder(keys), beginning)
+        for line in read_lines(fd, verifier.position.offset):
+            fault = verifier.check(line.data) if line.complete else "shape"
+            if fault is not None:
+                return
+            yield _decode(line.data, header, verifier.position.seq - 1)
+
+
+def _decode(line: bytes, header: LogHeader, index: int) -> Event:
+    try:
+        return decode_event(line, version=header.version, index=index)
+    except msgspec.MsgspecError as error:
+        at = Position(seq=index)
+        raise corruption(at, -1, "shape") from error

@@ -1,0 +1,181 @@
+"""The one writer of a log: append is a write, commit is a sync, and a disk that fails stops everything at once.
+
+Invariants: `seq` is contiguous; nothing follows a terminal event; what `commit` acknowledged is on the disk;
+a failed write is cut away and a failed sync is never tried again.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+
+from skills_runtime.errors import LogEnded, StorageFailed
+from skills_runtime.events import TERMINAL_TYPES, Event, Payload, encode_payload
+from skills_runtime.runs.log.chain import Chain
+from skills_runtime.runs.log.checkpoints import EVERY_BYTES, Checkpoints
+from skills_runtime.runs.log.commit import committer
+from skills_runtime.runs.log.disk import sync_path
+from skills_runtime.runs.log.keys import LogKey
+from skills_runtime.runs.log.ports import LogPorts
+from skills_runtime.runs.log.position import Position
+
+Listener = Callable[[Event], None]
+
+
+class EventLog:
+    """Appends events to one open file; made by `create_log` and `open_log`."""
+
+    def __init__(
+        self, fd: int, *, run_id: str, key: LogKey, start: Position, ports: LogPorts, checkpoints: Checkpoints
+    ) -> None:
+        self.run_id = run_id
+        self.epoch = start.epoch
+        self._fd = fd
+        self.key = key
+        self._chain = Chain(key.secret, start.head.encode())
+        self._seq = start.seq
+        self._offset = self._synced = self._checkpointed = start.offset
+        self._ended = start.ended
+        self._now = ports.clock.now
+        self._disk = ports.disk
+        self._checkpoints = checkpoints
+        self._failure: StorageFailed | None = None
+        self._listeners: list[Listener] = []
+        self._companions: list[Path] = []
+        # Protects sequence, chain and file end against tools that report from threads.
+        self._mutex = threading.Lock()
+
+    @property
+    def next_seq(self) -> int:
+        """The sequence number the next event will get."""
+        return self._seq
+
+    @property
+    def ended(self) -> bool:
+        """Whether a terminal event was written."""
+        return self._ended
+
+    @property
+    def position(self) -> Position:
+        """Where the log stands now."""
+        with self._mutex:
+            return self._position()
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` with each event after it is written, in order."""
+        self._listeners.append(listener)
+
+    def with_next_commit(self, *paths: Path) -> None:
+        """Make these files or directories durable together with the next commit."""
+        self._companions.extend(paths)
+
+    def append(self, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
+        """Write one event; it survives the process, and after `commit` also the machine."""
+        event_type, data = payload.event_type, encode_payload(payload)
+        with self._mutex:
+            self._refuse_if_closed(event_type)
+            timestamp = self._now()
+            body = self._body(event_type, timestamp, data, turn_id, step_id)
+            before = self._chain.head
+            seal = self._chain.seal(body)
+            self._write(body + b',"mac":"' + seal + b'"}\n', before)
+            event = Event(
+                self._seq, event_type, timestamp, self.run_id, payload, turn_id, step_id, self.epoch, seal.decode()
+            )
+            self._seq += 1
+            self._ended = event_type in TERMINAL_TYPES
+            for listener in self._listeners:
+                listener(event)
+        return event
+
+    def commit(self) -> None:
+        """Return once everything appended so far is durable."""
+        self._request().result()
+
+    async def commit_async(self) -> None:
+        """Like `commit`, without holding up the event loop."""
+        await asyncio.wrap_future(self._request())
+
+    def flush(self) -> None:
+        """Sync now, in this thread; used by the committer."""
+        with self._mutex:
+            if self._failure is not None:
+                raise self._failure
+            position, companions, self._companions = self._position(), self._companions, []
+        if position.offset == self._synced and not companions:
+            return
+        try:
+            for path in companions:
+                sync_path(str(path))
+            self._disk.sync(self._fd)
+        except OSError as error:
+            raise self._poison("the log could not be made durable", error) from error
+        self._synced = position.offset
+        self._checkpoint(position)
+
+    def close(self) -> None:
+        """Let go of the file; never syncs by itself."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _refuse_if_closed(self, event_type: str) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._ended:
+            raise LogEnded(f"the run `{self.run_id}` has ended; `{event_type}` cannot follow")
+
+    def _body(self, event_type: str, timestamp: str, data: bytes, turn_id: str | None, step_id: str | None) -> bytes:
+        turn = f',"turn_id":"{turn_id}"' if turn_id else ""
+        step = f',"step_id":"{step_id}"' if step_id else ""
+        head = (
+            f'{{"seq":{self._seq},"type":"{event_type}","timestamp":"{timestamp}","run_id":"{self.run_id}"{turn}{step}'
+        )
+        return b'%b,"payload":%b,"epoch":%d' % (head.encode(), data, self.epoch)
+
+    def _write(self, line: bytes, chain_head: bytes) -> None:
+        try:
+            written = self._disk.write(self._fd, line)
+            end = os.lseek(self._fd, 0, os.SEEK_CUR)
+        except OSError as error:
+            self._take_back(self._offset, chain_head)
+            raise self._poison("the log could not be written", error) from error
+        expected = self._offset + len(line)
+        if end != expected:
+            foreign = end - written - self._offset
+            self._take_back(self._offset + max(foreign, 0), chain_head)
+            if written == len(line):
+                raise self._poison(f"{foreign} bytes appeared in the log that this process did not write", None)
+            raise self._poison("the log could not be written whole: the disk is full", None)
+        self._offset = expected
+
+    def _take_back(self, size: int, chain_head: bytes) -> None:
+        self._chain.head = chain_head
+        with suppress(OSError):  # what is left then is a torn tail, which the next open sets aside
+            self._disk.truncate(self._fd, size)
+
+    def _poison(self, message: str, error: OSError | None) -> StorageFailed:
+        # A later sync of the same pages may report success for data the kernel already dropped: never go on.
+        self._failure = StorageFailed(f"{message}: {error.strerror}" if error else message)
+        return self._failure
+
+    def _request(self) -> Future[None]:
+        return committer().request(self)
+
+    def _position(self) -> Position:
+        return Position(
+            seq=self._seq,
+            offset=self._offset,
+            head=self._chain.head.decode(),
+            epoch=self.epoch,
+            ended=self._ended,
+            key_id=self.key.id,
+        )
+
+    def _checkpoint(self, position: Position) -> None:
+        if position.offset - self._checkpointed >= EVERY_BYTES:
+            self._checkpoints.add(position, self.key.secret)
+            self._checkpointed = position.offset

@@ -1,0 +1,62 @@
+"""The text of the files a run starts from. Pure: from a spec to bytes."""
+
+from typing import Any
+
+import msgspec
+import yaml
+
+from skills_runtime.events import fingerprint
+from skills_runtime.runs.spec import RunSpec
+
+
+def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
+    """Name to content of every snapshot file."""
+    return {
+        "prompt.md": spec.prompt.encode(),
+        "config.yaml": spec.config_text.encode(),
+        "effective-system-prompt.md": spec.system_prompt.encode(),
+        "task.yaml": yaml.safe_dump(_task(spec), sort_keys=False, allow_unicode=True).encode(),
+        "session.json": pretty(_session(spec, now)),
+    }
+
+
+def config_fingerprint(config_text: str) -> str:
+    """What anybody can recompute from the directory's config.yaml."""
+    return fingerprint(yaml.safe_load(config_text))
+
+
+def pretty(value: Any) -> bytes:
+    """JSON for people, with a last newline."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _task(spec: RunSpec) -> dict[str, Any]:
+    first_line = next((line.strip() for line in spec.prompt.splitlines() if line.strip()), "")
+    return {
+        "schema": "kgent.task/v1",
+        "task_id": spec.task_id,
+        "session_id": spec.session_id,
+        "title": first_line[:120],
+        "objective": "prompt.md",
+        "acceptance_criteria": [],
+        "required_deliverables": [msgspec.to_builtins(one) for one in spec.required_deliverables],
+        "constraints": {"network": "deny", "max_wall_time_sec": spec.max_wall_time_sec},
+        "scheduler": {"priority": 0, "not_before": None, "deadline": None, "max_attempts": 1},
+        "attempt": spec.attempt,
+        "parent_task_id": None,
+    }
+
+
+def _session(spec: RunSpec, now: str) -> dict[str, Any]:
+    tasks = {task.task_id: list(task.runs) for task in spec.earlier_tasks}
+    tasks.setdefault(spec.task_id, []).append(spec.run_id)
+    return {
+        "schema": "kgent.session/v1",
+        "session_id": spec.session_id,
+        "title": spec.session_title,
+        "created_at": now,
+        "updated_at": now,
+        "runs_count": sum(len(runs) for runs in tasks.values()),
+        "tasks": [{"task_id": task_id, "runs": runs} for task_id, runs in tasks.items()],
+        "memory_refs": [],
+    }
