@@ -135,6 +135,10 @@ class Files(Protocol):
         """Move a file to the run's trash, where deleting is allowed at all."""
         ...
 
+    def for_call(self, call_id: str) -> "Files":
+        """The same files, with every record naming a call."""
+        ...
+
 
 class ToolContext(Protocol):
     """What a tool may use while it runs."""

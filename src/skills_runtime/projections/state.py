@@ -59,6 +59,7 @@ class RunState(msgspec.Struct, kw_only=True):
     cached_tokens: int = 0
     inbox_position: int = 0
     manifest_sha256: str = ""
+    artifacts: list[str] = []
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -105,7 +106,7 @@ def _waiting(state: RunState, event: Event, payload: RunWaitingHuman) -> None:
 
 
 def _completed(state: RunState, event: Event, payload: RunCompleted) -> None:
-    state.final_output = payload.final_output
+    state.final_output, state.artifacts = payload.final_output, list(payload.artifacts)
     _enter(state, RunStatus.COMPLETED, event.timestamp)
 
 

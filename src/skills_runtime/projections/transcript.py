@@ -39,6 +39,7 @@ class Transcript(msgspec.Struct):
     """Turns each event into the text it adds; remembers only the answer still coming in."""
 
     coming: list[str] = []
+    coming_calls: list[str] = []
 
     def take(self, event: Event) -> str:
         """The text this event adds to the transcript, often none."""
@@ -48,15 +49,21 @@ class Transcript(msgspec.Struct):
             case RunStarted(task=task):
                 return _entry(event, "user", task)
             case LlmRequestStarted():
-                self.coming = []
+                self.coming, self.coming_calls = [], []
             case LlmResponseDelta(delta_type="text", text=text):
                 self.coming.append(text)
+            case ToolCallRequested(name=name, arguments=arguments, call_id=call_id):
+                self.coming_calls.append(_entry(event, f"tool {name}", _json(arguments), note=f"call {call_id}"))
             case LlmResponseFinished():
-                text, self.coming = "".join(self.coming), []
-                return _entry(event, "assistant", text) if text else ""
+                return self._answer(event)
             case _:
                 return _rest(event)
         return ""
+
+    def _answer(self, event: Event) -> str:
+        text, calls = "".join(self.coming), self.coming_calls
+        self.coming, self.coming_calls = [], []
+        return (_entry(event, "assistant", text) if text else "") + "".join(calls)
 
 
 def render(events: Iterable[Event]) -> Iterator[str]:
@@ -70,8 +77,6 @@ def render(events: Iterable[Event]) -> Iterator[str]:
 
 def _rest(event: Event) -> str:
     match event.payload:
-        case ToolCallRequested(name=name, arguments=arguments, call_id=call_id):
-            return _entry(event, f"tool {name}", _json(arguments), note=f"call {call_id}")
         case ToolCallFinished(tool=tool, result=result, call_id=call_id):
             return _entry(event, f"tool {tool}", _json(result), note=f"result of {call_id}")
         case ApprovalRequested(summary=summary, tool=tool):

@@ -1,12 +1,14 @@
 """One open run: its log, its state folded as it grows, and run.json kept in step behind it."""
 
 import hashlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
+from skills_runtime.errors import LogCorrupt
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import RunStateChanged
 from skills_runtime.events.states import RunStatus, check_transition
@@ -33,6 +35,7 @@ class Run:
         self.blobs = Blobs(paths.blobs)
         self._lock = lock
         self._snapshot: SnapshotHeader | None = None
+        self._watchers: list[Callable[[RunState], None]] = []
 
     @property
     def state(self) -> RunState:
@@ -68,9 +71,15 @@ class Run:
         self.commit()
         self.save()
 
+    def watch(self, watcher: Callable[[RunState], None]) -> None:
+        """Call `watcher` with every state that has become durable."""
+        self._watchers.append(watcher)
+
     def save(self) -> None:
-        """Rewrite run.json from the state."""
+        """Rewrite run.json from the state, which must be durable by now."""
         write_record(self.paths.run_json, record_of(self.state))
+        for watcher in self._watchers:
+            watcher(self.state)
 
     def close(self) -> None:
         """Let go of the run; another process may open it now."""
@@ -96,6 +105,7 @@ def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
     log, lock = open_log(paths, ports, adopt=adopt)
     try:
         view = read_view(paths, ports)
+        _refuse_changed_snapshots(paths, view.state)
         log.listen(view.apply)
         run = Run(paths, log, lock, view, ports)
         run.save()
@@ -125,6 +135,24 @@ def read_view(paths: RunPaths, ports: LogPorts) -> RunView:
     header, data = found
     view = msgspec.json.decode(data, type=RunView)
     return fold(read_verified(paths, ports.keys, header.position), view)
+
+
+def changed_snapshots(paths: RunPaths, state: RunState) -> Iterator[tuple[str, Literal["missing", "changed"]]]:
+    """The snapshot files that are not what the run began with."""
+    for name, digest in state.snapshots.items():
+        path = paths.root / name
+        if not path.is_file():
+            yield name, "missing"
+        elif digest_of(path) != digest:
+            yield name, "changed"
+
+
+def _refuse_changed_snapshots(paths: RunPaths, state: RunState) -> None:
+    for name, how in changed_snapshots(paths, state):
+        raise LogCorrupt(
+            f"the snapshot `{name}` is {how}: it may not differ from what the run began with",
+            hint="restore the file, or start a new run",
+        )
 
 
 def digest_of(path: Path) -> str:

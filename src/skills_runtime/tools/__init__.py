@@ -1,1 +1,8 @@
-"""Placeholder docstring."""
+"""Callables offered to the model: registry, typed arguments, built-ins."""
+
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.builtin import FileRead, FileWrite
+from skills_runtime.tools.defaults import builtin_tools
+from skills_runtime.tools.registry import Registry
+
+__all__ = ["Arguments", "FileRead", "FileWrite", "Registry", "builtin_tools", "parse", "schema_of"]

@@ -1,1 +1,25 @@
-"""Placeholder docstring."""
+"""The files of a run: what its tools may touch, how they touch it, and what was left behind."""
+
+from skills_runtime.runs.files.entries import Entry, Listing
+from skills_runtime.runs.files.operations import RunFiles
+from skills_runtime.runs.files.policy import PathPolicy, isolated_policy, shared_policy
+from skills_runtime.runs.files.resolve import resolve
+from skills_runtime.runs.files.scan import Scan, ScanLimits, ScannedFile, Skipped, scan
+from skills_runtime.runs.files.walk import open_beneath, open_root
+
+__all__ = [
+    "Entry",
+    "Listing",
+    "PathPolicy",
+    "RunFiles",
+    "Scan",
+    "ScanLimits",
+    "ScannedFile",
+    "Skipped",
+    "isolated_policy",
+    "open_beneath",
+    "open_root",
+    "resolve",
+    "scan",
+    "shared_policy",
+]

@@ -16,7 +16,7 @@ from skills_runtime.runs.log.lines import read_lines
 from skills_runtime.runs.log.opening import CHECKPOINTS, header_of, secret_finder, start_verifier
 from skills_runtime.runs.log.position import Position
 from skills_runtime.runs.log.recovery import corruption, recover
-from skills_runtime.runs.log.verifier import LogHeader, Verifier
+from skills_runtime.runs.log.verifier import Fault, LogHeader, Verifier
 
 
 @contextmanager
@@ -42,7 +42,7 @@ class Authenticity:
     position: Position
     unchecked: int
     tail_bytes: int
-    tail_fault: str
+    tail_fault: Fault | None
 
 
 def authenticate(paths: RunPaths, keys: KeyRing) -> Authenticity:
@@ -57,7 +57,7 @@ def authenticate(paths: RunPaths, keys: KeyRing) -> Authenticity:
             position=recovered.position,
             unchecked=verifier.unchecked,
             tail_bytes=tail.size if tail else 0,
-            tail_fault=tail.fault if tail else "",
+            tail_fault=tail.fault if tail else None,
         )
 
 

@@ -1,0 +1,61 @@
+# Every target sets up what it needs by itself; nothing has to be installed or activated before.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check bench format lock clean setup lint types layers tests
+
+BIN := .venv/bin
+PYTEST := $(BIN)/pytest -n auto --maxprocesses 8
+heading = @printf '\n== %s\n' '$(1)'
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name does; do \
+		printf '  make %-8s %s\n' "$$name" "$$does"; done
+
+demo: ## set up, then run one complete agent run offline and say where the result is
+	@scripts/setup core
+	$(call heading,demo: one agent run without network)
+	@$(BIN)/skills-runtime demo
+
+test: setup lint types layers tests ## set up, then run everything: lint, types, layers, all tests
+
+check: setup lint types layers ## set up, then run what is fast: lint, types, layers, unit tests
+	$(call heading,unit tests)
+	@$(PYTEST) tests/unit tests/test_architecture.py tests/test_public_api.py
+
+bench: setup ## set up, then run the benchmarks
+	$(call heading,benchmarks)
+	@$(BIN)/python -m benchmarks
+
+format: setup ## rewrite the Python files in the one style
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+lock: setup ## write the pinned requirements anew from pyproject.toml
+	@PATH="$(CURDIR)/$(BIN):$$PATH"; \
+		command -v uv >/dev/null || { echo 'make lock needs uv: $(BIN)/pip install uv' >&2; exit 1; }; \
+		scripts/lock
+
+clean: ## remove .venv, the caches and the output of the demo
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist demo-output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup:
+	@scripts/setup dev
+
+lint: setup
+	$(call heading,format)
+	@$(BIN)/ruff format --check
+	$(call heading,lint)
+	@$(BIN)/ruff check
+
+types: setup
+	$(call heading,types)
+	@$(BIN)/basedpyright
+
+layers: setup
+	$(call heading,layers)
+	@$(BIN)/lint-imports --no-logo
+
+tests: setup
+	$(call heading,all tests)
+	@$(PYTEST)

@@ -1,0 +1,134 @@
+"""From resolved settings to the values a run starts from and the ports it works with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from skills_runtime.agent.ports import AgentPorts
+from skills_runtime.agent.prompt import SYSTEM_PROMPT
+from skills_runtime.agent.recorded import recorded_answers
+from skills_runtime.clock import RandomIds
+from skills_runtime.config import Resolved, snapshot, state_home
+from skills_runtime.errors import ConfigError
+from skills_runtime.llm import OpenAIChatBackend, ReplayBackend, load_script
+from skills_runtime.ports import Approver, Backend, Ids
+from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
+from skills_runtime.runs.spec import SessionTask
+from skills_runtime.tools import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What somebody asks for: a task, and perhaps where it goes and who it is."""
+
+    prompt: str
+    sandbox_path: Path | None = None
+    session_id: str | None = None
+    task_id: str | None = None
+    run_id: str | None = None
+    earlier_tasks: tuple[SessionTask, ...] = ()
+    ids: Ids = field(default_factory=RandomIds)
+
+
+def spec_for(resolved: Resolved, request: RunRequest) -> RunSpec:
+    """The frozen beginning of a run."""
+    settings, ids = resolved.settings, request.ids
+    run_id = request.run_id or _id_from(request.sandbox_path) or ids.new("run")
+    home = runs_root(resolved.workspace_root) / run_id
+    root = request.sandbox_path.absolute() if request.sandbox_path else home
+    required = tuple(
+        Deliverable(path=one.path, media_type=one.media_type or "", description=one.description or "")
+        for one in settings.deliverables.required
+    )
+    return RunSpec(
+        run_id=run_id,
+        session_id=request.session_id or ids.new("sess"),
+        task_id=request.task_id or ids.new("task"),
+        root=root,
+        link=home if root != home else None,
+        workspace_root=resolved.workspace_root,
+        prompt=request.prompt,
+        config_text=snapshot(settings),
+        system_prompt=_system_prompt(resolved),
+        profile_id=settings.profile_id,
+        workspace_mode=settings.sandbox.workspace,
+        delete=settings.sandbox.delete,
+        isolation=settings.sandbox.default_policy,
+        required_deliverables=required,
+        earlier_tasks=request.earlier_tasks,
+        max_wall_time_sec=settings.run.max_wall_time_sec,
+        environment_keys=(settings.llm.api_key_env,),
+    )
+
+
+def log_ports() -> LogPorts:
+    """Keys, clock and disk of this machine."""
+    return LogPorts(keys=KeyRing(state_home() / "keys"))
+
+
+def agent_ports(
+    run: Run, resolved: Resolved, backend: Backend, tools: Registry, approver: Approver | None
+) -> AgentPorts:
+    """What the loop works with."""
+    settings = resolved.settings
+    return AgentPorts(
+        backend=backend,
+        tools=tools,
+        files=files_of(run, resolved.workspace_root, mode=settings.sandbox.workspace, delete=settings.sandbox.delete),
+        system_prompt=(run.paths.root / "effective-system-prompt.md").read_text(encoding="utf-8"),
+        executor_model=settings.models.executor,
+        safety_mode=settings.safety.mode,
+        approver=approver,
+        approval_timeout_ms=settings.safety.approval_timeout_ms,
+        max_steps=settings.run.max_steps,
+        max_wall_time_sec=settings.run.max_wall_time_sec,
+    )
+
+
+def backend_for(resolved: Resolved) -> Backend:
+    """The model that `llm.backend` names."""
+    llm = resolved.settings.llm
+    if llm.backend == "fake":
+        if llm.fake.script is None:
+            raise ConfigError("`llm.backend: fake` needs a script", hint="set `llm.fake.script` to a YAML file")
+        return load_script(Path(llm.fake.script))
+    if llm.backend == "replay":
+        if llm.replay.run is None:
+            raise ConfigError("`llm.backend: replay` needs a run", hint="set `llm.replay.run` to a run directory")
+        return ReplayBackend(recorded_answers(Path(llm.replay.run)))
+    api_key = resolved.environment.get(llm.api_key_env)
+    if not api_key:
+        raise ConfigError(
+            f"the environment variable `{llm.api_key_env}` is not set",
+            hint="set it, or work offline with `llm.backend: fake`",
+        )
+    return OpenAIChatBackend(
+        base_url=llm.base_url, api_key=api_key, timeout_sec=llm.timeout_sec, max_retries=llm.retry.max_retries
+    )
+
+
+def config_summary(resolved: Resolved) -> Mapping[str, object]:
+    """What the first event of a segment says about its configuration."""
+    settings = resolved.settings
+    return {
+        "profile_id": settings.profile_id,
+        "models": {"planner": settings.models.planner, "executor": settings.models.executor},
+        "llm": {"base_url": settings.llm.base_url, "api_key_env": settings.llm.api_key_env},
+        "config_overlays": [str(path) for path in resolved.overlay_paths],
+    }
+
+
+def _id_from(sandbox_path: Path | None) -> str | None:
+    return sandbox_path.name if sandbox_path is not None and is_legal_id(sandbox_path.name) else None
+
+
+def _system_prompt(resolved: Resolved) -> str:
+    prompt = resolved.settings.prompt
+    if prompt.system_text is not None:
+        return prompt.system_text
+    if prompt.system_path is None:
+        return SYSTEM_PROMPT
+    try:
+        return Path(prompt.system_path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the system prompt `{prompt.system_path}` cannot be read: {error}") from error

@@ -1,0 +1,126 @@
+"""Settling the calls of one answer: gate, effect, result; each step durable before the next."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from skills_runtime.agent.ports import AgentPorts
+from skills_runtime.agent.prompt import arguments_of
+from skills_runtime.errors import ConfigError, LogError, SkillsRuntimeError
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import ApprovalDecided, ApprovalRequested, ToolCallFinished, ToolCallStarted
+from skills_runtime.ports import ApprovalRequest, Files, Tool, ToolResult
+from skills_runtime.projections import Call
+from skills_runtime.runs import Run
+from skills_runtime.safety import Ask, Deny, approval_key, decide, sanitize
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What a tool may use while it runs one call."""
+
+    run: Run
+    call_id: str
+    files: Files
+
+    def emit(self, payload: Payload) -> None:
+        """Record an event on behalf of the call."""
+        self.run.append(payload)
+
+
+async def settle(run: Run, call: Call, ports: AgentPorts) -> None:
+    """Bring one call of the model to its end, wherever it stands."""
+    tool = ports.tools.find(call.tool)
+    if tool is None:
+        _finish(run, call, _refused("not_found", f"there is no tool named `{call.tool}`"))
+    elif not call.valid:
+        _finish(run, call, _refused("validation", "the arguments are not a JSON object"))
+    elif call.phase == "started" and call.effect == "effectful":
+        _finish(run, call, _refused("unknown", "outcome unknown: the runtime stopped while this call was under way"))
+    else:
+        await _execute(run, call, tool, ports)
+
+
+async def _execute(run: Run, call: Call, tool: Tool, ports: AgentPorts) -> None:
+    text = arguments_of(call, run.blobs.get)
+    arguments: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
+    refusal = await _gate(run, call, tool, arguments, ports)
+    if refusal is not None:
+        _finish(run, call, refusal)
+        return
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    run.append(
+        ToolCallStarted(
+            call_id=call.id,
+            tool=call.tool,
+            effect=tool.spec.effect,
+            arguments_sha256=digest,
+            idempotency_key=hashlib.sha256(f"{run.state.run_id}\n{call.id}".encode()).hexdigest()[:32],
+        ),
+        step_id=call.step_id,
+    )
+    if tool.spec.effect != "read":
+        await run.commit_async()
+    _finish(run, call, await _invoke(run, call, tool, arguments, ports))
+    if tool.spec.effect != "read":
+        await run.commit_async()
+
+
+async def _invoke(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], ports: AgentPorts) -> ToolResult:
+    context = CallContext(run, call.id, ports.files.for_call(call.id))
+    begun = run.ports.clock.monotonic()
+    try:
+        result = await tool.invoke(arguments, context)
+    except LogError:
+        raise
+    except SkillsRuntimeError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        result = _refused(error.kind, f"{error.message}{hint}")
+    except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
+        result = _refused("unknown", f"{type(error).__name__}: {error}")
+    elapsed = round((run.ports.clock.monotonic() - begun) * 1000)
+    return msgspec.structs.replace(result, duration_ms=elapsed)
+
+
+async def _gate(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], ports: AgentPorts) -> ToolResult | None:
+    decision = decide(tool.spec.effect, ports.safety_mode)
+    if isinstance(decision, Deny):
+        return _refused("permission", f"denied by {decision.rule}")
+    if isinstance(decision, Ask):
+        return await _ask(run, call, tool, sanitize(tool.spec, arguments), ports)
+    return None
+
+
+async def _ask(run: Run, call: Call, tool: Tool, request: Mapping[str, Any], ports: AgentPorts) -> ToolResult | None:
+    if ports.approver is None:
+        raise ConfigError(
+            f"`{tool.spec.name}` needs an approval and nobody can give one",
+            hint="set `safety.mode: allow` in your own configuration, or give the agent an approval provider",
+        )
+    key = approval_key(tool.spec.name, request)
+    summary = f"{tool.spec.name} {msgspec.json.encode(request).decode()}"[:500]
+    run.append(
+        ApprovalRequested(
+            approval_key=key, tool=tool.spec.name, call_id=call.id, summary=summary, request=dict(request)
+        ),
+        step_id=call.step_id,
+    )
+    await run.commit_async()
+    asked = ApprovalRequest(approval_key=key, tool=tool.spec.name, summary=summary, details=request)
+    decision = await ports.approver.request_approval(request=asked, timeout_ms=ports.approval_timeout_ms)
+    run.append(
+        ApprovalDecided(approval_key=key, decision=decision, reason="provider", call_id=call.id), step_id=call.step_id
+    )
+    return None if decision.startswith("approved") else _refused("permission", f"the approver said: {decision}")
+
+
+def _finish(run: Run, call: Call, result: ToolResult) -> None:
+    payload = ToolCallFinished(call_id=call.id, tool=call.tool, result=msgspec.to_builtins(result))
+    run.append(payload, step_id=call.step_id)
+
+
+def _refused(kind: str, message: str) -> ToolResult:
+    return ToolResult(ok=False, error_kind=kind, stderr=message)

@@ -1,0 +1,68 @@
+"""The loop. What comes next is read off the log, so beginning and going on are the same function.
+
+state = fold(log) -> answer | settle calls | end
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from skills_runtime.agent.answer import answer
+from skills_runtime.agent.calls import settle
+from skills_runtime.agent.ports import AgentPorts
+from skills_runtime.errors import ConfigError, ModelError
+from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
+from skills_runtime.events.states import RunStatus
+from skills_runtime.projections import Call, RunView
+from skills_runtime.runs import End, Run, finish_run
+
+__all__ = ["run_segment"]
+
+
+async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
+    """Work on a run until it ends; the log says how far it is and what came of it."""
+    locator = str(run.paths.events)
+    try:
+        end = await _work(run, ports, locator)
+    except asyncio.CancelledError:
+        finish_run(run, RunCancelled(message="cancelled", wal_locator=locator))
+        raise
+    except (ConfigError, ModelError) as error:
+        end = RunFailed(
+            error_kind=error.kind,
+            message=error.message,
+            retryable=isinstance(error, ModelError) and error.retryable,
+            details={"hint": error.hint} if error.hint else {},
+            wal_locator=locator,
+        )
+    finish_run(run, end)
+    return run.state.status
+
+
+async def _work(run: Run, ports: AgentPorts, locator: str) -> End:
+    clock = run.ports.clock
+    deadline = clock.monotonic() + ports.max_wall_time_sec if ports.max_wall_time_sec else None
+    while not _answered(run.view):
+        for call in _open_calls(run.view):
+            await settle(run, call, ports)
+        if run.state.tool_calls >= ports.max_steps:
+            return _over_budget(f"the run has made {run.state.tool_calls} tool calls", "run.max_steps", locator)
+        if deadline is not None and clock.monotonic() > deadline:
+            return _over_budget("the run has used up its time", "run.max_wall_time_sec", locator)
+        await answer(run, ports)
+    return RunCompleted(final_output=run.view.conversation.last_text, wal_locator=locator)
+
+
+def _answered(view: RunView) -> bool:
+    """Whether the last word is the model's, and asks for nothing more."""
+    last = view.conversation.messages[-1]
+    return last.role == "assistant" and not last.calls
+
+
+def _open_calls(view: RunView) -> Sequence[Call]:
+    return list(view.conversation.open_calls.values())
+
+
+def _over_budget(message: str, setting: str, locator: str) -> RunFailed:
+    return RunFailed(
+        error_kind="budget_exceeded", message=message, details={"hint": f"raise `{setting}`"}, wal_locator=locator
+    )

@@ -1,0 +1,37 @@
+"""How a segment of a run ended, and what the caller gets to see of it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from skills_runtime.events.states import RunStatus
+
+ResultStatus = Literal["completed", "failed", "cancelled", "waiting_human"]
+
+_RESULT: dict[RunStatus, ResultStatus] = {
+    RunStatus.COMPLETED: "completed",
+    RunStatus.CANCELLED: "cancelled",
+    RunStatus.WAITING_FOR_USER: "waiting_human",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """The end of one `Agent.run`."""
+
+    status: ResultStatus
+    final_output: str
+    """The answer; the error message when the run failed."""
+    artifacts: tuple[str, ...] = ()
+    """Paths of the deliverables."""
+    wal_locator: str = ""
+    """The log."""
+    run_id: str = ""
+    error_kind: str | None = None
+    hint: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+def result_status(status: RunStatus) -> ResultStatus:
+    """The seed's word for a state; what is not done and not waiting has failed."""
+    return _RESULT.get(status, "failed")

@@ -1,0 +1,23 @@
+"""What the loop needs besides the run itself, as one frozen value."""
+
+from dataclasses import dataclass
+
+from skills_runtime.ports import Approver, Backend, Files
+from skills_runtime.safety import SafetyMode
+from skills_runtime.tools import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPorts:
+    """The model, the tools, the gate and the limits of one run."""
+
+    backend: Backend
+    tools: Registry
+    files: Files
+    system_prompt: str
+    executor_model: str
+    safety_mode: SafetyMode = "ask"
+    approver: Approver | None = None
+    approval_timeout_ms: int | None = None
+    max_steps: int = 40
+    max_wall_time_sec: float | None = None

@@ -1,0 +1,140 @@
+"""The process environment and the `.env` file as one read-only value; the only reader of `os.environ`.
+
+Nothing here is ever written back to the process.
+"""
+
+import io
+import os
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from skills_runtime.config.files import canonical, is_there, read_text
+from skills_runtime.config.wording import printable
+from skills_runtime.errors import ConfigError
+
+Trust = Literal["user", "project"]
+
+ENV_FILE = "SKILLS_RUNTIME_SDK_ENV_FILE"
+CONFIG_PATHS = "SKILLS_RUNTIME_SDK_CONFIG_PATHS"
+VARIABLES: Mapping[str, str] = {
+    "SKILLS_RUNTIME_SDK_PLANNER_MODEL": "models.planner",
+    "SKILLS_RUNTIME_SDK_EXECUTOR_MODEL": "models.executor",
+    "SKILLS_RUNTIME_SDK_LLM_BACKEND": "llm.backend",
+    "SKILLS_RUNTIME_SDK_LLM_BASE_URL": "llm.base_url",
+    "SKILLS_RUNTIME_SDK_LLM_API_KEY_ENV": "llm.api_key_env",
+}
+"""Variables that set a field, and which."""
+
+_NO_DOTENV = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class DotEnv:
+    """What was read from a `.env` file, and how far it is trusted."""
+
+    path: Path | None = None
+    values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    trust: Trust = "project"
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Environment:
+    """Variables of the process over those of the `.env` file; its text form never shows a value."""
+
+    process: Mapping[str, str]
+    dotenv: DotEnv = field(default_factory=DotEnv)
+
+    def get(self, name: str) -> str | None:
+        """The value of a variable, or nothing."""
+        found = self.process.get(name)
+        return self.dotenv.values.get(name) if found is None else found
+
+    def origin(self, name: str) -> Literal["process", "dotenv"] | None:
+        """Where a variable comes from, or nothing when it is not set."""
+        if name in self.process:
+            return "process"
+        return "dotenv" if name in self.dotenv.values else None
+
+    def trust(self, name: str) -> Trust:
+        """How far a variable is trusted."""
+        return self.dotenv.trust if self.origin(name) == "dotenv" else "user"
+
+    def __repr__(self) -> str:
+        return f"Environment({len(self.process)} of the process, {len(self.dotenv.values)} of a `.env` file)"
+
+
+def process_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A copy of the given environment, or of the process's own."""
+    return dict(os.environ if environ is None else environ)
+
+
+def without_dotenv(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The same environment with the reading of `.env` files switched off."""
+    return {**process_environ(environ), ENV_FILE: _NO_DOTENV}
+
+
+def read_environment(root: Path, process: Mapping[str, str]) -> Environment:
+    """The environment of a workspace: the process's variables over those of its `.env` file."""
+    named = process.get(ENV_FILE, "")
+    if named == _NO_DOTENV:
+        return Environment(process)
+    if named:
+        path = canonical(expand_home(named, process), root)
+        # A file inside the workspace stays the project's, also when a variable exported long ago happens to name it.
+        return Environment(process, _parse(path, "project" if path.is_relative_to(root) else "user"))
+    if is_there(root / ".env"):
+        return Environment(process, _parse(canonical(".env", root), "project"))
+    return Environment(process)
+
+
+def _parse(path: Path, trust: Trust) -> DotEnv:
+    from dotenv.parser import parse_stream  # most workspaces have no `.env`
+
+    bindings = list(parse_stream(io.StringIO(read_text(path))))
+    return DotEnv(
+        path=path,
+        values={each.key: each.value for each in bindings if each.key is not None and each.value is not None},
+        trust=trust,
+        notices=tuple(
+            f"line {each.original.line} of `{printable(str(path))}` was ignored: it is not `NAME=value`"
+            for each in bindings
+            if each.error
+        ),
+    )
+
+
+def home(environ: Mapping[str, str]) -> Path:
+    """The user's home directory."""
+    named = environ.get("HOME", "")
+    if Path(named).is_absolute():
+        return Path(named)
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        raise ConfigError("this user has no home directory", hint="set `HOME` to an absolute path") from None
+
+
+def expand_home(path: str | os.PathLike[str], environ: Mapping[str, str]) -> Path:
+    """The path with a leading `~/` replaced by the home directory."""
+    parts = Path(path).parts
+    return home(environ).joinpath(*parts[1:]) if parts[:1] == ("~",) else Path(path)
+
+
+def config_home(environ: Mapping[str, str] | None = None) -> Path:
+    """The directory of the user's own configuration."""
+    return _xdg("XDG_CONFIG_HOME", ".config", process_environ(environ))
+
+
+def state_home(environ: Mapping[str, str] | None = None) -> Path:
+    """The directory of what the runtime keeps between runs: keys and the ledger."""
+    return _xdg("XDG_STATE_HOME", ".local/state", process_environ(environ))
+
+
+def _xdg(variable: str, fallback: str, process: Mapping[str, str]) -> Path:
+    # Only the process's own variables count: a project's `.env` must not move the user's directories.
+    named = process.get(variable, "")
+    return (Path(named) if Path(named).is_absolute() else home(process) / fallback) / "skills_runtime"

@@ -1,0 +1,172 @@
+"""What is wrong with a layer, in sentences a person can act on; secrets are never repeated."""
+
+import difflib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from skills_runtime.config.models import CONFIG_VERSION, Settings
+from skills_runtime.config.secrets import complaint, is_key_shaped, is_secret_name, names_a_variable
+from skills_runtime.config.section import leaves, section_at
+from skills_runtime.config.wording import dotted, printable
+from skills_runtime.errors import ConfigError
+
+Path = tuple[str | int, ...]
+
+_LARGEST = 2**63
+_SHOWN_CHARS = 40
+_EXPECTED: Mapping[str, str] = {
+    "bool_type": "`true` or `false`",
+    "dict_type": "a mapping",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "int_type": "an integer",
+    "model_type": "a mapping",
+    "path_type": "a path",
+    "string_type": "text",
+    "tuple_type": "a list",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, and what to do about it."""
+
+    message: str
+    hint: str = ""
+    path: Path = ()
+
+
+def refuse(problems: Sequence[Problem]) -> NoReturn:
+    """Raise one error that leads with the first problem and carries them all."""
+    first = problems[0]
+    raise ConfigError(first.message, hint=first.hint, details={"problems": [each.message for each in problems]})
+
+
+def too_new(data: Mapping[str, Any], where: str) -> Problem | None:
+    """The problem of a layer written for a later version of this program."""
+    version = data.get("config_version")
+    if isinstance(version, bool) or not isinstance(version, int) or not CONFIG_VERSION < version < _LARGEST:
+        return None
+    message = f"`config_version: {version}` {where} is newer than this program understands ({CONFIG_VERSION})"
+    return Problem(message, "upgrade skills-runtime", ("config_version",))
+
+
+def unfit_values(data: Mapping[str, Any], where: str) -> list[Problem]:
+    """Secrets, and values no setting can hold, wherever they stand."""
+    return [
+        Problem(f"`{dotted(path)}` {where} {text}", hint, path)
+        for path, value in _walk(data)
+        for text, hint in _objections(path, value)
+    ]
+
+
+def _walk(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    if isinstance(value, dict):
+        for key, inner in cast(dict[str, object], value).items():
+            yield from _walk(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(cast(list[object], value)):
+            yield from _walk(inner, (*path, index))
+    else:
+        yield path, value
+
+
+def _objections(path: Path, value: object) -> Iterator[tuple[str, str]]:
+    if text := complaint(path, value):
+        yield text, "configuration holds the names of variables, never secrets"
+    elif isinstance(value, str):
+        if not _is_unicode(value):
+            yield "must be valid Unicode text", "correct its encoding"
+    elif isinstance(value, int):
+        if not -_LARGEST < value < _LARGEST:
+            yield "is too large a number", "use a smaller one"
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield "must be a finite number", "use an ordinary number"
+    elif value is not None:
+        yield f"must be plain data, not a value of type `{type(value).__name__}`", "put it in quotes if it is text"
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def invalid_fields(error: ValidationError, where: str) -> list[Problem]:
+    """What the model refused, one sentence for each field."""
+    return [_sentence(each, where) for each in error.errors(include_url=False)]
+
+
+def _sentence(error: ErrorDetails, where: str) -> Problem:
+    path = error["loc"]
+    if error["type"] == "extra_forbidden":
+        return _unknown_key(path, where)
+    if error["type"] == "missing":
+        return Problem(f"`{dotted(path)}` {where} is missing", "add it", path)
+    instead = "" if error["type"] == "value_error" else _instead(path, error["input"])
+    return Problem(f"`{dotted(path)}` {where} {_demand(error)}{instead}", _purpose(path), path)
+
+
+def _purpose(path: Path) -> str:
+    names = path if isinstance(path[-1], str) else path[:-1]
+    section = section_at(Settings, names[:-1])
+    field = section.model_fields.get(str(names[-1])) if section else None
+    return f"correct it; it means: {field.description}" if field else "correct it"
+
+
+def _demand(error: ErrorDetails) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    rules: Mapping[str, Callable[[], str]] = {
+        "literal_error": lambda: f"must be {context['expected'].replace(chr(39), '`')}",
+        "greater_than_equal": lambda: f"must be at least {context['ge']}",
+        "less_than_equal": lambda: f"must be at most {context['le']}",
+        "value_error": lambda: str(context["error"]),
+    }
+    if kind in rules:
+        return rules[kind]()
+    return f"must be {_EXPECTED[kind]}" if kind in _EXPECTED else "is not acceptable"
+
+
+def _instead(path: Path, value: object) -> str:
+    names = [part for part in path if isinstance(part, str)]
+    private = any(is_secret_name(name) or names_a_variable(name) or name == "base_url" for name in names)
+    return "" if private else f", not {_described(value)}"
+
+
+def _described(value: object) -> str:
+    if isinstance(value, str):
+        cut = value if len(value) <= _SHOWN_CHARS else value[:_SHOWN_CHARS] + "…"
+        return "what is there" if is_key_shaped(value) else f"'{printable(cut)}'"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list | tuple) else printable(str(value)[:_SHOWN_CHARS])
+
+
+def _unknown_key(path: Path, where: str) -> Problem:
+    section = section_at(Settings, path[:-1])
+    siblings = list(section.model_fields) if section else []
+    message = f"`{dotted(path)}` {where} is not a setting"
+    if nearest := _nearest(path, siblings):
+        return Problem(f"{message}; did you mean `{nearest}`?", "correct the name or remove it", path)
+    return Problem(message, f"settings here are: {', '.join(siblings)}", path)
+
+
+def _nearest(path: Path, siblings: Sequence[str]) -> str:
+    name = str(path[-1])[:80]
+    if close := difflib.get_close_matches(name, siblings, n=1):
+        return dotted((*path[:-1], close[0]))
+    by_name = {key.rpartition(".")[2]: key for key in reversed(list(leaves(Settings)))}
+    close = difflib.get_close_matches(name, list(by_name), n=1, cutoff=0.75)
+    return by_name[close[0]] if close else ""

@@ -1,0 +1,79 @@
+"""What looks like a secret, by name or by shape. Pure: it judges text and never keeps or shows it."""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlsplit
+
+HIDDEN = "<hidden>"
+REMEDY = "put it into an environment variable and name that variable with `llm.api_key_env`"
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:api_?key|access_?key|private_?key|secret_?key|auth_?key|token|secret|password|passwd|passphrase"
+    r"|authorization|credentials?|bearer)$"
+)
+_CAMEL_STEP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_WHOLE_URL_WITH_PASSWORD = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://[^/\s@:]*:[^/\s@]+@\S*\s*\Z")
+
+# Every alternative begins at a word's edge, so that a long run of characters is looked at once, not once per character.
+_KEY_SHAPED = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"sk-(?:[A-Za-z0-9_-]{16,}|(?=[A-Za-z_-]{0,16}[0-9])[A-Za-z0-9_-]{8,})"
+    r"|gh[pousr]_[A-Za-z0-9]{16,}"
+    r"|github_pat_[A-Za-z0-9_]{16,}"
+    r"|(?:AKIA|ASIA)[0-9A-Z]{16}"
+    r"|xox[abeprs]-[A-Za-z0-9-]{8,}"
+    r"|AIza[0-9A-Za-z_-]{20,}"
+    r"|(?<![_-])eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?"
+    r"|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY"
+    r")"
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a setting of this name would hold a secret itself, as `api_key` does and `api_key_env` does not."""
+    plain = _CAMEL_STEP.sub("_", name).lower().replace("-", "_")
+    return _SECRET_NAME.search(plain) is not None
+
+
+def is_key_shaped(text: str) -> bool:
+    """Whether the text holds something that looks like a key, a token or a password in a URL."""
+    return _KEY_SHAPED.search(text) is not None or _WHOLE_URL_WITH_PASSWORD.match(text) is not None
+
+
+def is_variable_name(text: str) -> bool:
+    """Whether the text may name an environment variable."""
+    return _VARIABLE_NAME.match(text) is not None and not is_key_shaped(text)
+
+
+def names_a_variable(name: str) -> bool:
+    """Whether a setting of this name holds the name of an environment variable."""
+    return name.lower().endswith("_env")
+
+
+def hide(text: str) -> str:
+    """The text with everything key-shaped taken out."""
+    return HIDDEN if _WHOLE_URL_WITH_PASSWORD.match(text) else _KEY_SHAPED.sub(HIDDEN, text)
+
+
+def url_has_credentials(url: str) -> bool:
+    """Whether the URL carries a user, a password or a key in its query."""
+    parts = urlsplit(url)
+    named = any(is_secret_name(name) or name.lower() == "key" for name, _ in parse_qsl(parts.query))
+    return named or "@" in parts.netloc
+
+
+def complaint(path: Sequence[str | int], value: object) -> str:
+    """Why the value may not stand at this place of a configuration, or nothing; the value is never repeated."""
+    names = [part for part in path if isinstance(part, str)]
+    last = names[-1] if names else ""
+    if names_a_variable(last) and isinstance(value, str):
+        if is_variable_name(value):
+            return ""
+        return "is not the name of an environment variable; put the key into one and give only its name here"
+    if isinstance(value, str) and is_key_shaped(value):
+        return f"holds what looks like a key; {REMEDY}"
+    holds_something = isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+    if holds_something and any(is_secret_name(name) for name in names):
+        return f"holds a secret; {REMEDY}"
+    return ""

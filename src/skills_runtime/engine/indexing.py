@@ -1,0 +1,56 @@
+"""From run directories to rows of the ledger: the index is only ever derived."""
+
+from pathlib import Path
+
+from skills_runtime.ledger import RebuildReport, RunIndex, RunRow, rebuild, title_of
+from skills_runtime.projections import RunState
+from skills_runtime.runs import LogPorts, RunPaths, read_view, runs_root
+
+
+def row_of(paths: RunPaths, state: RunState, prompt: str, *, pending_approvals: int = 0) -> RunRow:
+    """The row a state amounts to."""
+    return RunRow(
+        run_id=state.run_id,
+        session_id=state.session_id,
+        task_id=state.task_id,
+        kind=state.kind,
+        status=state.status,
+        title=title_of(prompt),
+        path=str(paths.root),
+        workspace_root=state.workspace_root,
+        profile_id=state.profile_id,
+        model=state.model,
+        created_at=state.created_at,
+        updated_at=state.updated_at,
+        started_at=state.started_at,
+        completed_at=state.completed_at,
+        failure_reason=state.failure_reason,
+        last_seq=state.last_seq,
+        last_mac=state.last_mac,
+        input_tokens=state.input_tokens,
+        output_tokens=state.output_tokens,
+        tool_calls=state.tool_calls,
+        pending_approvals=pending_approvals,
+        parent_run_id=state.parent_run_id,
+        attempt=state.attempt,
+    )
+
+
+def read_row(root: Path, ports: LogPorts) -> tuple[RunRow, str]:
+    """The row and the searchable text of one run directory."""
+    paths = RunPaths(root)
+    view = read_view(paths, ports)
+    prompt = (root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+    row = row_of(paths, view.state, prompt, pending_approvals=len(view.pending.approvals))
+    return row, f"{prompt}\n{view.state.final_output}"
+
+
+def refresh(index: RunIndex, roots: list[Path], ports: LogPorts) -> RebuildReport:
+    """Bring the index in step with the directories below `roots`."""
+    return rebuild(index, roots, lambda root: read_row(root, ports))
+
+
+def workspace_roots(index: RunIndex, workspace_root: Path) -> list[Path]:
+    """Where runs of a workspace, and all others this machine remembers, are."""
+    here = runs_root(workspace_root)
+    return [*([here] if here.is_dir() else []), *(root for root in index.roots() if root != here)]

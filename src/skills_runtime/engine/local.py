@@ -1,0 +1,78 @@
+"""Runs in this process, a bounded number at a time, with the ledger kept in step."""
+
+import asyncio
+from contextlib import suppress
+
+from skills_runtime.agent import Agent, RunResult
+from skills_runtime.engine.indexing import row_of
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.ledger import RunIndex
+from skills_runtime.projections import RunState
+from skills_runtime.runs import Run
+
+DEFAULT_SLOTS = 8
+
+
+class LocalDispatcher:
+    """The Dispatcher of a single machine."""
+
+    def __init__(self, agent: Agent, index: RunIndex, *, slots: int = DEFAULT_SLOTS) -> None:
+        self._agent = agent
+        self._index = index
+        self._slots = asyncio.Semaphore(slots)
+        self._work: dict[str, asyncio.Task[RunResult]] = {}
+        self._nudges: dict[str, asyncio.Event] = {}
+        self._draining = False
+
+    async def submit(self, run: Run) -> None:
+        """Take over an open run; it is executed when a slot is free."""
+        run_id = run.state.run_id
+        if self._draining:
+            run.close()
+            raise ValidationFailed("no more runs are taken: this process is about to stop")
+        self._follow(run)
+        self._nudges[run_id] = asyncio.Event()
+        self._work[run_id] = asyncio.create_task(self._execute(run), name=f"run {run_id}")
+
+    async def result(self, run_id: str) -> RunResult:
+        """Wait for a submitted run to end or park."""
+        return await self._task(run_id)
+
+    async def cancel(self, run_id: str) -> None:
+        """Stop a run; returns when it has stopped."""
+        task = self._task(run_id)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    async def nudge(self, run_id: str) -> None:
+        """Tell whoever executes a run to look into its inbox now."""
+        self._task(run_id)
+        self._nudges[run_id].set()
+
+    async def drain(self) -> None:
+        """Take no more runs and wait for those under way."""
+        self._draining = True
+        await asyncio.gather(*self._work.values(), return_exceptions=True)
+
+    def _task(self, run_id: str) -> asyncio.Task[RunResult]:
+        try:
+            return self._work[run_id]
+        except KeyError:
+            raise NotFound(f"the run `{run_id}` is not executed by this process") from None
+
+    async def _execute(self, run: Run) -> RunResult:
+        try:
+            async with self._slots:
+                return await self._agent.execute(run)
+        finally:
+            run.close()
+
+    def _follow(self, run: Run) -> None:
+        prompt = (run.paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+
+        def record(state: RunState) -> None:
+            self._index.record(row_of(run.paths, state, prompt), text=f"{prompt}\n{state.final_output}")
+
+        self._index.remember_root(run.paths.root.parent)
+        run.watch(record)

@@ -1,0 +1,139 @@
+"""One connection to the ledger file: transactions, threads taking turns, and failures in our own words.
+
+Knows nothing of runs or messages.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from skills_runtime.errors import AccessRefused, LogLocked, SkillsRuntimeError, StorageFailed, ValidationFailed
+from skills_runtime.ledger.queries import queries
+
+BUSY_MILLISECONDS = 5000
+REBUILD_HINT = (
+    "move the file away and run `skills-runtime ledger rebuild`; messages not yet delivered stay in the old file"
+)
+
+Durability = Literal["normal", "full"]
+Value = str | int | bytes | None
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_AUTH}
+_DAMAGED = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
+
+
+class Database:
+    """A connection that threads may share."""
+
+    def __init__(self, path: Path, *, durability: Durability) -> None:
+        self.path = path
+        # One connection behind one lock, not one per thread: SQLite has a single writer anyway, statements are short,
+        # and many threads must not become many open files. Re-entrant, so that a transaction can run its statements.
+        self._lock = threading.RLock()
+        with _in_our_words(path):
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_MILLISECONDS / 1000, isolation_level=None, check_same_thread=False
+            )
+        try:
+            self._prepare(durability)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self, durability: Durability) -> None:
+        self._connection.row_factory = sqlite3.Row
+        self._pragma(f"busy_timeout = {BUSY_MILLISECONDS}")
+        mode = self._pragma("journal_mode = WAL")
+        if mode != "wal":
+            raise StorageFailed(
+                f"the ledger `{self.path}` cannot use a write-ahead log (it is in `{mode}` mode)",
+                hint="keep the state directory on a local disk",
+            )
+        # With NORMAL a power loss may take the last commits: fine for what can be derived again, and only for that.
+        self._pragma(f"synchronous = {durability.upper()}")
+        self._pragma("fullfsync = ON")
+
+    def _pragma(self, assignment: str) -> Value:
+        with self._lock, _in_our_words(self.path):
+            row = self._connection.execute(f"PRAGMA {assignment}").fetchone()
+        return row[0] if row else None
+
+    def run(self, query: str, **parameters: Value) -> list[dict[str, Any]]:
+        """Execute one named statement and return all its rows, by column."""
+        with self._lock, _in_our_words(self.path):
+            return [dict(row) for row in self._connection.execute(queries()[query], parameters)]
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """Everything inside is committed together, or not at all."""
+        with self._lock:
+            self._begin("")
+            try:
+                yield
+                self._commit()
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def migrate(self, script: str, version: int, **record: Value) -> None:
+        """Apply one schema script, its version and its record in one transaction."""
+        with self._lock:
+            try:
+                self._begin(script)
+                self.run("add_migration", version=version, **record)
+                self._pragma(f"user_version = {version:d}")
+                self._commit()
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def close(self) -> None:
+        """Close the connection; harmless when repeated."""
+        with self._lock, _in_our_words(self.path):
+            self._connection.close()
+
+    def _begin(self, script: str) -> None:
+        # IMMEDIATE: a transaction that reads first and writes later could otherwise fail without waiting for its turn.
+        with _in_our_words(self.path):
+            if script:
+                self._connection.executescript(f"BEGIN IMMEDIATE;\n{script}")
+            else:
+                self._connection.execute("BEGIN IMMEDIATE")
+
+    def _commit(self) -> None:
+        with _in_our_words(self.path):
+            self._connection.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        # After a full disk SQLite may have rolled back already; a second ROLLBACK would hide the first error.
+        if self._connection.in_transaction:
+            with _in_our_words(self.path):
+                self._connection.execute("ROLLBACK")
+
+
+@contextmanager
+def _in_our_words(path: Path) -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translated(error, path) from error
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise ValidationFailed(
+            f"the ledger cannot hold this value: {error}", hint="use valid Unicode text and numbers of at most 64 bits"
+        ) from error
+
+
+def _translated(error: sqlite3.Error, path: Path) -> SkillsRuntimeError:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    if primary in _BUSY:
+        return LogLocked(f"the ledger `{path}` is busy: {error}", hint="another process is writing; try again")
+    if primary in _REFUSED:
+        return AccessRefused(f"the ledger `{path}` cannot be used: {error}", hint="check its owner and its mode")
+    if primary in _DAMAGED:
+        return StorageFailed(f"`{path}` is not a usable ledger: {error}", hint=REBUILD_HINT)
+    return StorageFailed(f"the ledger `{path}` failed: {error}", hint="free some space or fix the disk, then try again")

@@ -1,0 +1,140 @@
+"""The inbox: messages to runs that outlive the process that sent them and the one that should read them.
+
+Knows no run: whether one exists, runs or has ended is not asked here.
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.ledger.database import Database
+from skills_runtime.ports import Clock, Ids, InboxKind, InboxMessage
+from skills_runtime.runs.ids import check_id
+
+BODY_BYTES = 1_048_576
+KEY_LENGTH = 256
+_KINDS = get_args(InboxKind)
+
+
+class SqliteInbox:
+    """Messages in the ledger file, each synced to stable storage before `send` or `acknowledge` returns."""
+
+    def __init__(self, database: Database, *, clock: Clock, ids: Ids) -> None:
+        self._database = database
+        self._clock = clock
+        self._ids = ids
+
+    def send(
+        self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
+    ) -> InboxMessage:
+        """Store a message; the same key returns the message stored before."""
+        check_id(run_id, "run")
+        _check_kind(kind)
+        _check_key(idempotency_key)
+        encoded = _encoded(body)
+        with self._database.transaction():
+            known = self._database.run("message_by_key", run_id=run_id, idempotency_key=idempotency_key)
+            if known:
+                _check_repeated(known[0], kind, encoded)
+                return _message(known[0])
+            added = self._database.run(
+                "add_message",
+                run_id=run_id,
+                id=self._ids.new("msg"),
+                kind=kind,
+                body=encoded,
+                idempotency_key=idempotency_key,
+                created_at=self._clock.now(),
+            )
+            return _message(added[0])
+
+    def pending(self, run_id: str) -> tuple[InboxMessage, ...]:
+        """Messages not acknowledged yet, in order."""
+        return self._messages("pending_messages", run_id=check_id(run_id, "run"))
+
+    def after(self, run_id: str, position: int) -> tuple[InboxMessage, ...]:
+        """Messages behind a position, acknowledged or not, in order."""
+        return self._messages("messages_after", run_id=check_id(run_id, "run"), position=position)
+
+    def unacknowledged_count(self, run_id: str) -> int:
+        """How many messages wait."""
+        return self._database.run("count_pending", run_id=check_id(run_id, "run"))[0]["messages"]
+
+    def acknowledge(self, message_id: str, *, event_seq: int) -> None:
+        """Note that the run's log holds the message; harmless when repeated."""
+        if event_seq < 0:
+            raise ValidationFailed(f"`{event_seq}` is not the seq of an event", hint="give the seq the log returned")
+        with self._database.transaction():
+            receipts = self._database.run("message_receipt", id=message_id)
+            if not receipts:
+                raise NotFound(f"no message `{message_id}` is known", hint="acknowledge the `id` of a pending message")
+            noted = receipts[0]["event_seq"]
+            if noted is None:
+                self._database.run(
+                    "acknowledge_message", id=message_id, event_seq=event_seq, acknowledged_at=self._clock.now()
+                )
+            elif noted != event_seq:
+                raise ValidationFailed(
+                    f"message `{message_id}` was acknowledged by event {noted}, not {event_seq}",
+                    hint="a message is recorded by one event only; read the log again",
+                )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    def _messages(self, query: str, **parameters: str | int) -> tuple[InboxMessage, ...]:
+        return tuple(_message(row) for row in self._database.run(query, **parameters))
+
+
+def _message(row: Mapping[str, Any]) -> InboxMessage:
+    return InboxMessage(
+        id=row["id"],
+        run_id=row["run_id"],
+        position=row["position"],
+        kind=row["kind"],
+        body=msgspec.json.decode(row["body"]),
+        created_at=row["created_at"],
+    )
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    """The body in one spelling, so that the same message sent twice is the same bytes."""
+    try:
+        plain = dict(body)
+        encoded = msgspec.json.encode(plain, order="sorted")
+        same = msgspec.json.decode(encoded) == plain
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        same, encoded = False, b""
+    if not same:
+        raise ValidationFailed(
+            "the body of a message must be JSON data",
+            hint="use objects, lists, text, finite numbers, booleans and null",
+        )
+    if len(encoded) > BODY_BYTES:
+        raise ValidationFailed(
+            f"the body of a message has {len(encoded)} bytes", hint=f"send at most {BODY_BYTES} bytes"
+        )
+    return encoded
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in _KINDS:
+        raise ValidationFailed(f"`{kind}` is not a kind of message", hint=f"use one of: {', '.join(_KINDS)}")
+
+
+def _check_key(key: str | None) -> None:
+    if key is not None and not 1 <= len(key) <= KEY_LENGTH:
+        raise ValidationFailed(
+            f"an idempotency key has {len(key)} characters", hint=f"use 1 to {KEY_LENGTH} characters"
+        )
+
+
+def _check_repeated(known: Mapping[str, Any], kind: str, encoded: bytes) -> None:
+    if (known["kind"], known["body"]) != (kind, encoded):
+        raise ValidationFailed(
+            f"idempotency key `{known['idempotency_key']}` was used for another message",
+            hint="use a new key for a new message",
+        )

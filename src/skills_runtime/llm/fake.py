@@ -1,0 +1,109 @@
+"""A model that says what it was told to say: for tests, demos and offline work."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.errors import ConfigError, ModelError
+from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class FakeChatCall:
+    """One scripted answer."""
+
+    events: Sequence[ChatStreamEvent]
+
+
+class FakeChatBackend:
+    """Gives its answers in order, one a request."""
+
+    def __init__(self, calls: Iterable[FakeChatCall]) -> None:
+        self._calls = list(calls)
+        self._next = 0
+
+    async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        """Stream the next scripted answer."""
+        index, self._next = self._next, self._next + 1
+        for event in _answer(self._calls, index):
+            yield event
+
+
+class ScriptedBackend:
+    """Gives the answer that follows those already in the conversation, so a resumed run goes on where it was."""
+
+    def __init__(self, calls: Iterable[FakeChatCall]) -> None:
+        self._calls = list(calls)
+
+    async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        """Stream the answer this point of the conversation calls for."""
+        answered = sum(message.get("role") == "assistant" for message in request.messages)
+        for event in _answer(self._calls, answered):
+            yield event
+
+
+def _answer(calls: Sequence[FakeChatCall], index: int) -> Iterable[ChatStreamEvent]:
+    if index >= len(calls):
+        raise ModelError(
+            f"the fake model has {len(calls)} answers and was asked for one more", hint="add a call to its script"
+        )
+    yield from calls[index].events
+    if not any(event.type == "completed" for event in calls[index].events):
+        yield ChatStreamEvent(type="completed", finish_reason="stop")
+
+
+class _ScriptToolCall(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    arguments: dict[str, Any] = {}
+    id: str = ""
+
+
+class _ScriptCall(msgspec.Struct, forbid_unknown_fields=True):
+    text: str = ""
+    tool_calls: list[_ScriptToolCall] = []
+    usage: dict[str, int] = {}
+
+
+class _Script(msgspec.Struct, forbid_unknown_fields=True):
+    calls: list[_ScriptCall]
+
+
+def load_script(path: Path) -> ScriptedBackend:
+    """The scripted model of a YAML file with a list `calls` of `text` and `tool_calls`."""
+    import yaml
+
+    try:
+        data = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+        script = msgspec.convert(data, _Script)
+    except FileNotFoundError:
+        raise ConfigError(f"the fake model's script `{path}` does not exist", hint="fix `llm.fake.script`") from None
+    except OSError as error:
+        raise ConfigError(f"the fake model's script `{path}` cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"the fake model's script `{path}` is not YAML: {_where(error)}") from error
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"the fake model's script `{path}` is not a script: {error}") from error
+    return ScriptedBackend(_scripted(number, call) for number, call in enumerate(script.calls))
+
+
+def _where(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _scripted(number: int, call: _ScriptCall) -> FakeChatCall:
+    tool_calls = [
+        ToolCall(
+            id=one.id or f"call_{number + 1}_{index + 1}",
+            name=one.name,
+            arguments=msgspec.json.encode(one.arguments).decode(),
+        )
+        for index, one in enumerate(call.tool_calls)
+    ]
+    events = [ChatStreamEvent(type="text_delta", text=call.text)] if call.text else []
+    if tool_calls:
+        events.append(ChatStreamEvent(type="tool_calls", tool_calls=tool_calls))
+    reason = "tool_calls" if tool_calls else "stop"
+    return FakeChatCall([*events, ChatStreamEvent(type="completed", finish_reason=reason, usage=call.usage or None)])

@@ -1,0 +1,127 @@
+"""What a run produced and consumed, from two witnesses: the records of its tools and a look at the disk."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.events.payloads import FileOperation
+from skills_runtime.events.states import RunStatus
+from skills_runtime.projections import FileRecord, FileRecords
+from skills_runtime.runs.files import RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
+from skills_runtime.runs.files.media import media_type
+from skills_runtime.runs.log.lines import CHUNK
+from skills_runtime.runs.manifests import Artifact, ArtifactManifest, Producer
+from skills_runtime.runs.run import Run
+from skills_runtime.runs.spec import DeleteMode, WorkspaceMode
+
+ROLES = {"deliverables": "deliverable", "workspace": "workspace", "executions": "execution"}
+
+
+def files_of(run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: DeleteMode) -> RunFiles:
+    """The files the tools of a run may touch; each operation becomes an event."""
+    root = run.paths.root
+    policy = shared_policy(workspace_root, root) if mode == "shared" else isolated_policy(root)
+
+    def record(operation: FileOperation) -> None:
+        run.append(operation)
+
+    return RunFiles(replace(policy, delete=delete), record)
+
+
+def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
+    """The manifest of a run that is about to end."""
+    state, records = run.state, run.view.files
+    found = scan(run.paths.root, ("deliverables", "workspace", "executions"))
+    present = {one.path for one in found.files}
+    return ArtifactManifest(
+        session_id=state.session_id,
+        task_id=state.task_id,
+        run_id=state.run_id,
+        generated_at=run.ports.clock.now(),
+        final=True,
+        run_status=status.value,
+        scan=_scan_summary(found),
+        artifacts=[
+            *(_produced(one, records, state.required_deliverables) for one in found.files),
+            *_elsewhere(records, present),
+            *_consumed(records, present),
+        ],
+        required_deliverables=[{"path": name, "present": name in present} for name in state.required_deliverables],
+        removed=[{"name": name, "last_digest": {"sha256": digest}} for name, digest in sorted(records.removed.items())],
+        logs=[_log_prefix(run)],
+    )
+
+
+def _scan_summary(found: Scan) -> dict[str, object]:
+    return {name: value for name, value in msgspec.to_builtins(found).items() if name != "files"}
+
+
+def _produced(one: ScannedFile, records: FileRecords, required: list[str]) -> Artifact:
+    record = records.produced.get(one.path)
+    # A file that is not what a tool last wrote was changed by something that left no record.
+    known = record is not None and record.sha256 == one.sha256
+    producer = Producer(kind="tool", event_index=record.seq, call_id=record.call_id) if known and record else None
+    return Artifact(
+        name=one.path,
+        role=ROLES[one.path.partition("/")[0]],
+        direction="produced",
+        required=one.path in required,
+        media_type=one.media_type,
+        size=one.size,
+        digest={"sha256": one.sha256},
+        producer=producer or Producer(kind="out_of_band"),
+    )
+
+
+def _elsewhere(records: FileRecords, present: set[str]) -> Iterator[Artifact]:
+    """Files written into the user's own tree, which is not scanned."""
+    for name, record in sorted(records.produced.items()):
+        if name not in present and name.partition("/")[0] not in ROLES:
+            yield _recorded(name, record, role="workspace", direction="produced")
+
+
+def _consumed(records: FileRecords, present: set[str]) -> Iterator[Artifact]:
+    for name, record in sorted(records.consumed.items()):
+        if name not in present or name not in records.produced:
+            yield _recorded(name, record, role="input", direction="consumed")
+
+
+def _recorded(name: str, record: FileRecord, *, role: str, direction: str) -> Artifact:
+    return Artifact(
+        name=name,
+        role=role,
+        direction=direction,
+        required=False,
+        media_type=media_type(name),
+        size=record.size,
+        digest={"sha256": record.sha256},
+        producer=Producer(kind="tool", event_index=record.seq, call_id=record.call_id),
+    )
+
+
+def _log_prefix(run: Run) -> dict[str, object]:
+    position = run.log.position
+    return {
+        "name": "events.jsonl",
+        "size": position.offset,
+        "lines": position.seq,
+        "digest": {"sha256": prefix_digest(run.paths.events, position.offset)},
+    }
+
+
+def prefix_digest(path: Path, size: int) -> str:
+    """The SHA-256 of the first `size` bytes: what comes later does not change it."""
+    digest = hashlib.sha256()
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        offset = 0
+        while offset < size and (chunk := os.pread(fd, min(CHUNK, size - offset), offset)):
+            digest.update(chunk)
+            offset += len(chunk)
+    finally:
+        os.close(fd)
+    return digest.hexdigest()

@@ -1,0 +1,146 @@
+"""The bytes of one regular file, reached by a name in an open directory."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from skills_runtime.errors import PathEscape, ValidationFailed
+from skills_runtime.runs.files.locate import Place
+from skills_runtime.runs.files.paths import shown
+from skills_runtime.runs.files.policy import HardLinkRule
+
+MAX_DIGEST_BYTES = 1_073_741_824
+"""A file larger than this is not hashed only to note what it was."""
+
+_READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CHUNK = 1 << 20
+_MAX_TRIES = 8
+_ROUNDS = 4
+
+
+class _Limited:
+    """A file that ends after `limit` bytes even if it keeps growing, and counts what was read."""
+
+    def __init__(self, fd: int, limit: int) -> None:
+        self.fd = fd
+        self.limit = limit
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:
+        with memoryview(buffer) as view:
+            count = os.readv(self.fd, [view[: self.limit - self.count]]) if self.count < self.limit else 0
+        self.count += count
+        return count
+
+
+def sha256_of(fd: int, limit: int) -> tuple[str, int]:
+    """The digest of the rest of an open file, at most `limit` bytes of it, and how many bytes that was."""
+    limited = _Limited(fd, limit)
+    return hashlib.file_digest(limited, "sha256").hexdigest(), limited.count
+
+
+def digest_of(fd: int) -> str | None:
+    """The digest of an open file, or nothing when it is too large to be hashed in passing."""
+    digest, count = sha256_of(fd, MAX_DIGEST_BYTES + 1) if os.fstat(fd).st_size <= MAX_DIGEST_BYTES else ("", 0)
+    return digest if digest and count <= MAX_DIGEST_BYTES else None
+
+
+def read_bytes(fd: int, limit: int) -> bytes:
+    """At most `limit` bytes from an open file."""
+    chunks: list[bytes] = []
+    while limit > 0 and (chunk := os.read(fd, min(limit, _CHUNK))):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks)
+
+
+def write_bytes(fd: int, data: bytes) -> None:
+    """Write everything, however little the system takes at a time."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def copy_bytes(source: int, target: int, limit: int) -> int:
+    """Copy the rest of an open file, at most `limit` bytes of it; returns how many bytes that was."""
+    count = 0
+    while count < limit and (chunk := os.read(source, min(limit - count, _CHUNK))):
+        write_bytes(target, chunk)
+        count += len(chunk)
+    return count
+
+
+def check_regular(found: os.stat_result, place: Place) -> None:
+    """Raise unless `found` is a regular file."""
+    name = shown(str(place.location))
+    if stat.S_ISLNK(found.st_mode):
+        raise PathEscape(f"`{name}` became a link while it was opened", hint="try again when nothing else changes it")
+    if stat.S_ISDIR(found.st_mode):
+        raise ValidationFailed(f"`{name}` is a directory", hint="name a file")
+    if not stat.S_ISREG(found.st_mode):
+        raise ValidationFailed(f"`{name}` is not a regular file", hint="name a regular file")
+
+
+def other_name(place: Place) -> PathEscape:
+    """The refusal of a file that has a second name."""
+    return PathEscape(
+        f"`{shown(str(place.location))}` has another name, which may be outside (a hard link)",
+        hint="copy the file instead of linking it",
+    )
+
+
+def lstat(place: Place) -> os.stat_result:
+    """What the name stands for now, a link for itself."""
+    return os.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
+
+
+@contextmanager
+def opened(place: Place, flags: int = _READ_ONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
+    """Open the regular file of that name, never through a link and never waiting for a peer."""
+    fd = _open_settled(place, flags) if hard_links == "refuse" else _open_regular(place, flags)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _open_regular(place: Place, flags: int) -> int:
+    # Opening a device can have effects, so look first; what counts is the look at the open file.
+    check_regular(lstat(place), place)
+    fd = os.open(place.name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place.parent)
+    try:
+        check_regular(os.fstat(fd), place)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _open_settled(place: Place, flags: int) -> int:
+    """Open a file that has no name but this one."""
+    for _ in range(_MAX_TRIES):
+        fd = _open_regular(place, flags)
+        try:
+            if all(_only_name(place, fd) for _ in range(_ROUNDS)):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+    raise other_name(place)
+
+
+def _only_name(place: Place, fd: int) -> bool:
+    """Whether the open file is still the one of that name, and that is its only name.
+
+    A link made and removed around the looks would go unseen, but for the time of change that both leave behind;
+    kernels before 6.13 note it coarsely, so the caller asks several times.
+    """
+    looks = os.fstat(fd), lstat(place), os.fstat(fd)
+    facts = {(look.st_dev, look.st_ino, look.st_nlink, look.st_ctime_ns) for look in looks}
+    return len(facts) == 1 and looks[0].st_nlink == 1

@@ -1,0 +1,162 @@
+"""The file operations of a run: each is checked by the policy, done through open directories, and recorded once."""
+
+import hashlib
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+
+from skills_runtime.errors import DeleteDisabled, SkillsRuntimeError, ValidationFailed
+from skills_runtime.events.payloads import FileOperation
+from skills_runtime.runs.files.content import digest_of, lstat, opened, read_bytes
+from skills_runtime.runs.files.entries import Entry, Listing, entry_of, kind_of, list_directory
+from skills_runtime.runs.files.failures import refusal
+from skills_runtime.runs.files.locate import Links, Place, locate, parents_made
+from skills_runtime.runs.files.paths import Location, check_read, check_write, parse_path, printable, shown
+from skills_runtime.runs.files.policy import PathPolicy
+from skills_runtime.runs.files.replace import replace
+from skills_runtime.runs.files.trash import check_movable, discard, move
+from skills_runtime.runs.files.walk import Opener, best_opener
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What the record of a successful operation says."""
+
+    size: int | None = None
+    sha256: str | None = None
+    before_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The files a run may touch; an attempt that is refused is recorded like one that is not."""
+
+    policy: PathPolicy
+    record: Callable[[FileOperation], None]
+    call_id: str | None = field(default=None, kw_only=True)
+    opener: Opener = field(default_factory=best_opener, kw_only=True)
+
+    def for_call(self, call_id: str) -> "RunFiles":
+        """The same files, with every record naming a call."""
+        return changed(self, call_id=call_id)
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        """The first `limit` bytes of a file."""
+        with self._attempt("read", path) as facts, self._readable(path) as place:
+            largest = self.policy.max_file_bytes
+            with opened(place, hard_links=self.policy.hard_links) as fd:
+                data = read_bytes(fd, min(limit, largest + 1))
+            self._check_size(len(data), path)
+            facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
+        return data
+
+    def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
+        """Replace a file atomically, keeping its mode; returns the number of bytes."""
+        with self._attempt("write", path) as facts:
+            location = parse_path(self.policy, path)
+            check_write(self.policy, location)
+            self._check_size(len(data), path)
+            parents = parents_made(self.policy, location, self.opener) if create_dirs else nullcontext()
+            with parents, self._writable(location, links="follow") as place:
+                facts.before_sha256 = replace(place, data, self.policy.file_mode)
+            facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
+        return len(data)
+
+    def delete(self, path: str) -> None:
+        """Move a file to the run's trash, where deleting is allowed at all."""
+        with self._attempt("delete", path) as facts:
+            location = parse_path(self.policy, path)
+            self._check_delete(path)
+            with self._writable(location, links="keep") as place:
+                before = _content(place)
+                discard(place, self.policy.trash, self.policy.max_file_bytes)
+                facts.size, facts.before_sha256 = before
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name; for the old name this is a delete."""
+        with self._attempt("rename", f"{source} -> {target}") as facts:
+            old, new = parse_path(self.policy, source), parse_path(self.policy, target)
+            self._check_delete(source)
+            with self._writable(old, links="keep") as here, self._writable(new, links="keep") as there:
+                content = _content(here)
+                move(here, there)
+                facts.size, facts.sha256 = content
+
+    def list(self, path: str) -> Listing:
+        """What is in a directory, sorted by name and bounded."""
+        with self._attempt("list", path), self._readable(path) as place:
+            return list_directory(place)
+
+    def stat(self, path: str) -> Entry:
+        """What a path leads to, without its content."""
+        with self._attempt("stat", path) as facts, self._readable(path) as place:
+            entry = entry_of(place.name, lstat(place))
+            facts.size = entry.size
+            return entry
+
+    @contextmanager
+    def _attempt(self, op: str, path: str) -> Generator[_Facts]:
+        facts, error = _Facts(), "unknown"
+        try:
+            yield facts
+            error = None
+        except OSError as failure:
+            problem = refusal(failure, path)
+            error = problem.kind
+            raise problem from failure
+        except SkillsRuntimeError as problem:
+            error = problem.kind
+            raise
+        finally:
+            if error is not None:
+                facts = _Facts()
+            self.record(
+                FileOperation(
+                    op=op,
+                    path=printable(path),
+                    ok=error is None,
+                    size=facts.size,
+                    sha256=facts.sha256,
+                    before_sha256=facts.before_sha256,
+                    error=error,
+                    call_id=self.call_id,
+                )
+            )
+
+    @contextmanager
+    def _readable(self, path: str) -> Generator[Place]:
+        location = parse_path(self.policy, path)
+        check_read(self.policy, location)
+        with locate(self.policy, location, self.opener) as place:
+            check_read(self.policy, place.location)
+            yield place
+
+    @contextmanager
+    def _writable(self, location: Location, *, links: Links) -> Generator[Place]:
+        check_write(self.policy, location)
+        with locate(self.policy, location, self.opener, links=links) as place:
+            check_write(self.policy, place.location)
+            yield place
+
+    def _check_size(self, size: int, path: str) -> None:
+        largest = self.policy.max_file_bytes
+        if size > largest:
+            raise ValidationFailed(f"`{shown(path)}` is larger than {largest} bytes", hint="use a smaller file")
+
+    def _check_delete(self, path: str) -> None:
+        if self.policy.delete != "allow":
+            raise DeleteDisabled(f"`{shown(path)}` stays: deleting is disabled for this run")
+
+
+def _content(place: Place) -> tuple[int | None, str | None]:
+    """Size and digest of what is about to be taken away, as far as they can be known."""
+    found = check_movable(place)
+    if kind_of(found) == "symlink":
+        return None, None
+    try:
+        with opened(place) as fd:
+            return os.fstat(fd).st_size, digest_of(fd)
+    except PermissionError:
+        return found.st_size, None

@@ -1,0 +1,180 @@
+"""What a path that somebody wrote means, and what the rules say about it. Pure: no file is touched here.
+
+The rules are asked twice: about the path as written, and about where it really leads once links are followed.
+"""
+
+import os
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skills_runtime.errors import PathEscape, PolicyDenied, ValidationFailed, WriteRefused
+from skills_runtime.runs.files.policy import PathPolicy
+from skills_runtime.runs.layout import STATE_DIRECTORY
+
+MAX_NAME_BYTES = 255
+MAX_RECORDED_CHARS = 4096
+_MAX_SHOWN_CHARS = 200
+
+PROTECTED_NAMES = frozenset(
+    {
+        STATE_DIRECTORY, ".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea",
+        ".mcp.json", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv",
+    }
+)  # fmt: skip
+"""Names that other programs obey; nothing with one of them in its path is ever written."""
+
+PROTECTED_IN_GIT = frozenset({"hooks", "config", "config.worktree", "commondir", "gitdir"})
+"""What makes git run commands, or look for them somewhere else."""
+
+SECRET_NAME = ".env"
+SECRET_TEMPLATES = frozenset({".env.example", ".env.sample"})
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place: the mount it is in (the empty name is the base) and the names below."""
+
+    mount: str
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "/".join((self.mount, *self.parts) if self.mount else self.parts) or "."
+
+
+def printable(path: object, *, limit: int = MAX_RECORDED_CHARS) -> str:
+    """A path as given, with control characters and surrogates escaped, cut to `limit` characters."""
+    text = path if isinstance(path, str) else repr(path)
+    return "".join(map(_escaped, text[:limit]))[:limit]
+
+
+def shown(path: object) -> str:
+    """A path as it stands in a message."""
+    return printable(path, limit=_MAX_SHOWN_CHARS)
+
+
+def parse_path(policy: PathPolicy, path: str) -> Location:
+    """The place that `path` names, refusing every spelling that is ambiguous or leads out."""
+    _check_text(policy, path)
+    parts = tuple(part for part in path.split("/") if part not in ("", "."))
+    if ".." in parts:
+        raise PathEscape(
+            f"`{shown(path)}` has a `..` segment", hint="name the place itself, from the top of the workspace"
+        )
+    if any((_byte_length(part) or 0) > MAX_NAME_BYTES for part in parts):
+        raise ValidationFailed(f"`{shown(path)}` has a name longer than {MAX_NAME_BYTES} bytes", hint="shorten it")
+    if path.startswith("/"):
+        return _from_absolute(policy, path, parts)
+    if parts and parts[0] in policy.mounts:
+        return Location(parts[0], parts[1:])
+    return Location("", parts)
+
+
+def check_read(policy: PathPolicy, location: Location) -> None:
+    """Raise if the place may not be read."""
+    if _is_private(policy, location):
+        raise PolicyDenied(f"`{shown(str(location))}` is private to the runtime", hint="read something else")
+    if _is_secret(location) and _folded(location.parts[-1]) not in SECRET_TEMPLATES:
+        raise PolicyDenied(
+            f"`{shown(str(location))}` holds secrets and is not read by tools",
+            hint="read `.env.example`, or ask the user for what you need",
+        )
+
+
+def check_write(policy: PathPolicy, location: Location) -> None:
+    """Raise if the place may not be written."""
+    name = shown(str(location))
+    if _is_protected(location) or _is_secret(location):
+        raise WriteRefused(f"`{name}` is protected and never written by tools", hint="leave it to the user")
+    if _is_private(policy, location) or not _is_below_a_write_root(policy, location):
+        raise WriteRefused(f"`{name}` is outside the places that may be written", hint=_write_hint(policy, location))
+
+
+def _escaped(char: str) -> str:
+    if unicodedata.category(char) not in ("Cc", "Cs"):
+        return char
+    return f"\\x{ord(char):02x}" if ord(char) <= 0xFF else f"\\u{ord(char):04x}"
+
+
+def _check_text(policy: PathPolicy, path: str) -> None:
+    if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance] - arguments come from a model
+        raise ValidationFailed(f"the path `{shown(path)}` is not text", hint="give the path as a string")
+    length = _byte_length(path)
+    if not length or "\0" in path:
+        raise ValidationFailed(
+            f"`{shown(path)}` is not a path", hint="use a path that is not empty and is valid text without NUL"
+        )
+    if length > policy.max_path_bytes:
+        raise ValidationFailed(f"a path of more than {policy.max_path_bytes} bytes was given", hint="shorten it")
+    if "\\" in path:
+        raise PathEscape(f"`{shown(path)}` has a backslash, which is ambiguous", hint="separate names with `/`")
+    if path.startswith("~"):
+        raise PathEscape(f"`{shown(path)}` begins with `~`, which is not expanded", hint="use a relative path")
+
+
+def _byte_length(text: str) -> int | None:
+    """The length on disk, or nothing when the text cannot be a name there."""
+    try:
+        text.encode()  # `os.fsencode` alone would let lone surrogates through
+        return len(os.fsencode(text))
+    except UnicodeEncodeError:
+        return None
+
+
+def _from_absolute(policy: PathPolicy, path: str, parts: tuple[str, ...]) -> Location:
+    for alias in sorted(policy.aliases, key=lambda alias: -len(alias.parts)):
+        if _starts_with(parts, alias.parts[1:]):
+            parts = policy.aliases[alias].parts[1:] + parts[len(alias.parts) - 1 :]
+            break
+    for mount in (*policy.mounts, ""):
+        root = policy.root(mount).parts[1:]
+        if _starts_with(parts, root):
+            return Location(mount, parts[len(root) :])
+    raise PathEscape(f"`{shown(path)}` is outside the workspace", hint="use a path relative to the workspace")
+
+
+def _starts_with(parts: Sequence[str], prefix: Sequence[str]) -> bool:
+    return tuple(parts[: len(prefix)]) == tuple(prefix)
+
+
+def _folded(name: str) -> str:
+    """The name as a forgiving file system compares it: case and invisible characters do not count."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(char for char in plain if unicodedata.category(char) != "Cf")
+
+
+def _is_private(policy: PathPolicy, location: Location) -> bool:
+    names = [_folded(part) for part in location.parts]
+    if not policy.private_names.isdisjoint(names):
+        return True
+    places = () if location.mount else policy.private
+    return any(_starts_with(names, [_folded(part) for part in place.split("/")]) for place in places)
+
+
+def _is_secret(location: Location) -> bool:
+    name = _folded(location.parts[-1]) if location.parts else ""
+    return name == SECRET_NAME or name.startswith(SECRET_NAME + ".")
+
+
+def _is_protected(location: Location) -> bool:
+    names = [_folded(part) for part in location.parts]
+    if not PROTECTED_NAMES.isdisjoint(names):
+        return True
+    if ".git" not in names:
+        return False
+    inside = names[names.index(".git") + 1 :]
+    return not inside or inside[-1] == ".git" or not PROTECTED_IN_GIT.isdisjoint(inside)
+
+
+def _is_below_a_write_root(policy: PathPolicy, location: Location) -> bool:
+    if location.mount:
+        return True
+    roots = [() if root == "." else tuple(root.split("/")) for root in policy.write_roots]
+    return any(len(location.parts) > len(root) and _starts_with(location.parts, root) for root in roots)
+
+
+def _write_hint(policy: PathPolicy, location: Location) -> str:
+    root = policy.write_roots[0] if policy.write_roots else "."
+    if root == "." or not location.parts:
+        return "write somewhere else"
+    return f"use `{root}/{shown(location.parts[-1])}`"

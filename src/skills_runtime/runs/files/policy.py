@@ -1,0 +1,103 @@
+"""What a run's file tools may touch, as one frozen value. Nothing here looks inside a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, RunPaths
+
+DeleteRule = Literal["disabled", "allow"]
+HardLinkRule = Literal["refuse", "allow"]
+
+DELIVERABLES = "deliverables"
+SHARED_FILE_MODE = 0o644
+SHARED_DIRECTORY_MODE = 0o755
+
+
+def _no_mounts() -> dict[str, Path]:
+    return {}
+
+
+def _no_aliases() -> dict[Path, Path]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPolicy:
+    """Where paths begin, what may be written below, and the limits."""
+
+    base: Path
+    """The directory relative paths begin at; real, without symbolic links."""
+    write_roots: tuple[str, ...]
+    """The places below `base` that may be written; `.` is all of it."""
+    trash: Path
+    """Where deleted files go."""
+    mounts: Mapping[str, Path] = field(default_factory=_no_mounts)
+    """First components of relative paths that mean another real directory, which may be written."""
+    aliases: Mapping[Path, Path] = field(default_factory=_no_aliases)
+    """Other spellings of the directories above, for absolute paths, to their real ones."""
+    private: tuple[str, ...] = ()
+    """The places below `base` that may not even be read."""
+    private_names: frozenset[str] = frozenset()
+    """Names that make everything below them private, at any depth."""
+    delete: DeleteRule = "disabled"
+    hard_links: HardLinkRule = "refuse"
+    """Whether a file that has a second name somewhere may be read."""
+    max_path_bytes: int = 4096
+    max_file_bytes: int = 104_857_600
+    file_mode: int = FILE_MODE
+    directory_mode: int = DIRECTORY_MODE
+
+    def root(self, mount: str) -> Path:
+        """The directory behind a mount; the empty name is the base."""
+        return self.mounts[mount] if mount else self.base
+
+
+def isolated_policy(run_root: Path) -> PathPolicy:
+    """The run directory is the whole world; only `workspace/` and `deliverables/` may be written."""
+    real = _real(run_root)
+    paths = RunPaths(real)
+    return PathPolicy(
+        base=real,
+        write_roots=(paths.workspace.name, paths.deliverables.name),
+        trash=paths.logs / "trash",
+        aliases=_alias(run_root, real),
+        private=(paths.blobs.name, paths.lock.name, paths.logs.name),
+    )
+
+
+def shared_policy(workspace_root: Path, run_root: Path) -> PathPolicy:
+    """The user's own tree is the world, and `deliverables/` means the run's."""
+    base, run = _real(workspace_root), _real(run_root)
+    if run == base:
+        raise ValidationFailed(
+            f"the run directory `{run}` is the workspace itself, so its log could be written by tools",
+            hint="put the run into a directory of its own",
+        )
+    paths = RunPaths(run)
+    return PathPolicy(
+        base=base,
+        write_roots=(".",),
+        trash=paths.logs / "trash",
+        mounts={DELIVERABLES: paths.deliverables},
+        aliases=_alias(workspace_root, base) | _alias(run_root, run),
+        private=(run.relative_to(base).as_posix(),) if run.is_relative_to(base) else (),
+        private_names=frozenset({STATE_DIRECTORY}),
+        hard_links="allow",
+        file_mode=SHARED_FILE_MODE,
+        directory_mode=SHARED_DIRECTORY_MODE,
+    )
+
+
+def _real(path: Path) -> Path:
+    try:
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise NotFound(f"the directory `{path}` cannot be found", hint="create it first") from error
+
+
+def _alias(given: Path, real: Path) -> dict[Path, Path]:
+    spelled = given.absolute()
+    return {} if spelled == real else {spelled: real}

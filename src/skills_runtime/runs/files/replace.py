@@ -1,0 +1,86 @@
+"""Puts a file in place whole or not at all."""
+
+import errno
+import itertools
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from skills_runtime.runs.files.content import digest_of, opened, write_bytes
+from skills_runtime.runs.files.locate import Place
+from skills_runtime.runs.layout import FILE_MODE
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_ACCESS_BITS = 0o777
+_MAX_TRIES = 1000
+_numbers = itertools.count()
+
+
+class _Previous(NamedTuple):
+    found: os.stat_result
+    sha256: str | None
+
+
+def replace(place: Place, data: bytes, mode: int) -> str | None:
+    """Put `data` in place of the regular file of that name, if any; returns the digest of what was there."""
+    before = _look(place)
+    names = (f".skills-runtime-{os.getpid()}-{number}.tmp" for number in _numbers)
+    fd, name = create(place.parent, names, FILE_MODE if before else mode)
+    try:
+        try:
+            write_bytes(fd, data)
+            if before:
+                _keep_access(fd, before.found)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.rename(name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
+    except BaseException:
+        remove(place.parent, name)
+        raise
+    sync_directory(place.parent)
+    return before.sha256 if before else None
+
+
+def create(directory: int, names: Iterable[str], mode: int) -> tuple[int, str]:
+    """Make a new file under the first name that is free, open for writing."""
+    for name in itertools.islice(names, _MAX_TRIES):
+        with suppress(FileExistsError):
+            return os.open(name, _NEW, mode, dir_fd=directory), name
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def remove(directory: int, name: str) -> None:
+    """Take away a file of our own after a failure, which is what will be reported."""
+    with suppress(OSError):
+        os.unlink(name, dir_fd=directory)
+
+
+def sync_directory(directory: int) -> None:
+    """Make a change of names durable, where the directory may be opened at all."""
+    try:
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+    except PermissionError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _look(place: Place) -> _Previous | None:
+    """What is there now; opened for writing, so that a file made read-only is not replaced."""
+    try:
+        with opened(place, os.O_RDWR) as fd:
+            return _Previous(os.fstat(fd), digest_of(fd))
+    except FileNotFoundError:
+        return None
+
+
+def _keep_access(fd: int, found: os.stat_result) -> None:
+    own = os.fstat(fd)
+    if (own.st_uid, own.st_gid) != (found.st_uid, found.st_gid):
+        with suppress(PermissionError):
+            os.fchown(fd, found.st_uid, found.st_gid)
+    os.fchmod(fd, found.st_mode & _ACCESS_BITS)

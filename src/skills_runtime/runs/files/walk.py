@@ -1,0 +1,256 @@
+"""Opens what lies beneath a directory, so that no link, `..` or race can lead out of it.
+
+Two ways with one contract: the kernel's `openat2`, and a walk by hand where the kernel cannot. Both follow links that
+stay beneath the root and answer `EXDEV` to anything that would leave it. Knows nothing of policies.
+"""
+
+import ctypes
+import errno
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+MAX_LINKS = 40
+"""As many links as the kernel follows for one path."""
+DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+"""Opens a directory only to go on from it."""
+
+_OPENAT2 = 437
+_RESOLVE_NO_MAGICLINKS = 0x02
+_RESOLVE_NO_SYMLINKS = 0x04
+_RESOLVE_BENEATH = 0x08
+_MAX_TRIES = 64
+
+
+class Beneath(NamedTuple):
+    """An open file and the names that really lead to it from the root, links resolved."""
+
+    fd: int
+    parts: tuple[str, ...]
+
+
+Opener = Callable[[int, Sequence[str], int, int], Beneath]
+"""Root, names, flags and mode to an open file."""
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+@cache
+def best_opener() -> Opener:
+    """The kernel's way if this system has it, else the walk; found out once per process."""
+    try:
+        fd = _openat2(Path("/"), DIRECTORY, resolve=_RESOLVE_NO_SYMLINKS)
+    except OSError:
+        return open_by_walking
+    try:
+        return open_by_kernel if _path_of(fd) == "/" else open_by_walking
+    finally:
+        os.close(fd)
+
+
+def open_beneath(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> int:
+    """Open what `parts` name beneath the root, links followed as long as they stay there."""
+    return best_opener()(root_fd, parts, flags, mode).fd
+
+
+def open_root(path: Path) -> int:
+    """Open a real directory; a link anywhere in its path means somebody changed it, and is refused."""
+    if best_opener() is open_by_kernel:
+        return _openat2(path, DIRECTORY, resolve=_RESOLVE_NO_SYMLINKS)
+    return open_root_by_walking(path)
+
+
+def open_root_by_walking(path: Path) -> int:
+    """Open a real directory name by name, where the kernel cannot do it at once."""
+    top = os.open("/", DIRECTORY)
+    try:
+        return _open_names(top, path.parts[1:])
+    finally:
+        os.close(top)
+
+
+def open_by_kernel(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> Beneath:
+    """Open by `openat2`, which resolves and opens in one step that nothing can come between."""
+    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS
+    try:
+        fd = _openat2("/".join(parts) or ".", flags, mode=mode, resolve=resolve, dir_fd=root_fd)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EAGAIN):
+            raise
+        # The kernel refuses every absolute link, and gives up when renames never stop; the walk does neither.
+        return open_by_walking(root_fd, parts, flags, mode)
+    try:
+        return Beneath(fd, real_parts(root_fd, fd))
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def open_by_walking(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> Beneath:
+    """Open name by name, never letting the system follow a link and reading links here instead."""
+    pending, walk = deque(parts), _Walk(root_fd)
+    try:
+        while pending:
+            name = pending.popleft()
+            if name == "..":
+                walk.leave()
+                continue
+            fd = _step(walk.here, name, flags if not pending else DIRECTORY, mode)
+            if fd is None:
+                pending.extendleft(reversed(walk.read(name)))
+            elif pending:
+                walk.enter(fd, name)
+            else:
+                return Beneath(fd, (*walk.trail, name))
+        return Beneath(os.open(".", flags | os.O_CLOEXEC, mode, dir_fd=walk.here), walk.trail)
+    finally:
+        os.close(walk.here)
+
+
+def real_parts(root_fd: int, fd: int) -> tuple[str, ...]:
+    """The names that lead from the root to an open file now; `EXDEV` when it is not beneath."""
+    root, path = _path_of(root_fd).rstrip("/"), _path_of(fd)
+    if path != root and not path.startswith(root + "/"):
+        raise _left()
+    return link_parts(path[len(root) :])
+
+
+def follow(root_fd: int, parts: Sequence[str], target: str) -> tuple[str, ...]:
+    """Where a link found in directory `parts` leads, as names from the root that may hold `..`."""
+    if not target.startswith("/"):
+        return (*parts, *link_parts(target))
+    try:
+        root = link_parts(_path_of(root_fd))
+    except FileNotFoundError:
+        raise _left() from None
+    names = link_parts(target)
+    if names[: len(root)] != root:
+        raise _left()
+    return names[len(root) :]
+
+
+def link_parts(target: str) -> tuple[str, ...]:
+    """The names in the target of a link."""
+    return tuple(part for part in target.split("/") if part not in ("", "."))
+
+
+def read_link(dir_fd: int, name: str) -> str | None:
+    """The target of a link, or nothing when there is no link of that name."""
+    try:
+        return os.readlink(name, dir_fd=dir_fd)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            return None
+        raise
+
+
+class _Walk:
+    """Where the walk stands: an open directory, and the names that led there from the root."""
+
+    def __init__(self, root_fd: int) -> None:
+        self.root = root_fd
+        self.here = _open_names(root_fd, ())
+        self.trail: tuple[str, ...] = ()
+        self.links = 0
+
+    def enter(self, fd: int, name: str) -> None:
+        os.close(self.here)
+        self.here, self.trail = fd, (*self.trail, name)
+
+    def leave(self) -> None:
+        """Go up by the names walked so far: the real `..` of a directory moved meanwhile could be outside."""
+        if not self.trail:
+            raise _left()
+        self._restart(self.trail[:-1])
+
+    def read(self, name: str) -> tuple[str, ...]:
+        """The names a link stands for, from where the walk then stands."""
+        self.links += 1
+        if self.links > MAX_LINKS:
+            raise _too_many_links()
+        target = read_link(self.here, name)
+        if target is None:  # swapped for something else meanwhile: look at it again
+            return (name,)
+        if not target.startswith("/"):
+            return link_parts(target)
+        self._restart(())
+        return follow(self.root, (), target)
+
+    def _restart(self, trail: tuple[str, ...]) -> None:
+        fd = _open_names(self.root, trail)
+        os.close(self.here)
+        self.here, self.trail = fd, trail
+
+
+def _openat2(path: str | Path, flags: int, *, resolve: int, mode: int = 0, dir_fd: int = -100) -> int:
+    """The system call; interrupted or overtaken by a rename it is tried again, a bounded number of times."""
+    number = errno.ENOSYS
+    how = _OpenHow(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve)
+    for _ in range(_MAX_TRIES if sys.platform == "linux" else 0):
+        ctypes.set_errno(0)
+        fd = _syscall()(_OPENAT2, dir_fd, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
+        if fd >= 0:
+            return int(fd)
+        number = ctypes.get_errno()
+        if number not in (errno.EAGAIN, errno.EINTR):
+            break
+    raise OSError(number, os.strerror(number), str(path))
+
+
+@cache
+def _syscall() -> Callable[..., int]:
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+    call.restype = ctypes.c_long
+    return call
+
+
+def _path_of(fd: int) -> str:
+    return os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115 - the text must stay as it is
+
+
+def _left() -> OSError:
+    return OSError(errno.EXDEV, "leads out of the directory")
+
+
+def _too_many_links() -> OSError:
+    return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _open_names(root_fd: int, parts: Sequence[str]) -> int:
+    """Open a directory by names that must not be links."""
+    here = os.open(".", DIRECTORY, dir_fd=root_fd)
+    for part in parts:
+        try:
+            inner = _step(here, part, DIRECTORY, 0)
+        finally:
+            os.close(here)
+        if inner is None:
+            raise _too_many_links()
+        here = inner
+    return here
+
+
+def _step(here: int, name: str, flags: int, mode: int) -> int | None:
+    """Open one name; nothing when it is a link that the caller wants followed."""
+    follows = not flags & os.O_NOFOLLOW
+    try:
+        fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=here)
+    except OSError as error:
+        # A link is `ELOOP`, or `ENOTDIR` when a directory was asked for; only reading it tells the two apart.
+        if follows and error.errno in (errno.ELOOP, errno.ENOTDIR) and read_link(here, name) is not None:
+            return None
+        raise
+    if follows and stat.S_ISLNK(os.fstat(fd).st_mode):  # `O_PATH` opens the link itself
+        os.close(fd)
+        return None
+    return fd

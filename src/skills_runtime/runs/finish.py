@@ -1,0 +1,62 @@
+"""Ending a run: what it left is listed, its promises are checked, and one last event closes the log.
+
+The order is part of the contract: manifest, its event, the terminal event made durable, run.json, transcript.
+"""
+
+from skills_runtime.events.payloads import ArtifactManifestWritten, Descriptor, RunCancelled, RunCompleted, RunFailed
+from skills_runtime.events.states import RunStatus, check_transition
+from skills_runtime.projections import render
+from skills_runtime.runs.artifacts import final_manifest
+from skills_runtime.runs.atomic import replace
+from skills_runtime.runs.log import read_events
+from skills_runtime.runs.run import Run, digest_of
+from skills_runtime.runs.snapshot_files import pretty
+
+End = RunCompleted | RunFailed | RunCancelled
+
+_STATUS = {RunCompleted: RunStatus.COMPLETED, RunFailed: RunStatus.FAILED, RunCancelled: RunStatus.CANCELLED}
+
+
+def finish_run(run: Run, end: End) -> None:
+    """Close the run; a completed one whose required deliverable is missing has failed."""
+    check_transition(run.state.status, _STATUS[type(end)])
+    manifest = final_manifest(run, _STATUS[type(end)])
+    missing = [str(one["path"]) for one in manifest.required_deliverables if not one["present"]]
+    if missing and isinstance(end, RunCompleted):
+        end = _missing(missing, end)
+        manifest = final_manifest(run, RunStatus.FAILED)
+    if isinstance(end, RunCompleted):
+        delivered = [one.name for one in manifest.artifacts if one.role == "deliverable"]
+        end = RunCompleted(
+            final_output=end.final_output, artifacts=delivered, wal_locator=end.wal_locator, metadata=end.metadata
+        )
+    data = pretty(manifest)
+    replace(run.paths.artifact_manifest, data)
+    run.append(
+        ArtifactManifestWritten(
+            manifest=Descriptor(
+                name="artifact-manifest.json", sha256=digest_of(run.paths.artifact_manifest), size=len(data)
+            ),
+            artifacts=len(manifest.artifacts),
+            complete=bool(manifest.scan.get("complete")),
+        )
+    )
+    run.append(end)
+    run.commit()
+    run.save()
+    write_transcript(run)
+
+
+def write_transcript(run: Run) -> None:
+    """Write transcript.md anew from the log."""
+    replace(run.paths.transcript, "".join(render(read_events(run.paths))).encode(errors="surrogatepass"))
+
+
+def _missing(names: list[str], end: RunCompleted) -> RunFailed:
+    short = ", ".join(name.removeprefix("deliverables/") for name in names)
+    return RunFailed(
+        error_kind="validation",
+        message=f"missing_deliverable: {short}",
+        details={"hint": "required files must be below `deliverables/`", "final_output": end.final_output},
+        wal_locator=end.wal_locator,
+    )

@@ -1,0 +1,188 @@
+"""Is a run directory what its run left behind? Every file is held against the log, and the log against its key."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from skills_runtime.errors import LogError, SkillsRuntimeError
+from skills_runtime.projections import RunState, fold, render
+from skills_runtime.runs.artifacts import prefix_digest
+from skills_runtime.runs.layout import SUBDIRECTORIES, RunPaths
+from skills_runtime.runs.log import Authenticity, KeyRing, authenticate, read_events, read_verified
+from skills_runtime.runs.log.verifier import MEANING
+from skills_runtime.runs.record import read_record, record_of
+from skills_runtime.runs.run import changed_snapshots, digest_of
+from skills_runtime.runs.snapshot_files import config_fingerprint
+
+Severity = Literal["error", "note"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as it should be, or that could not be checked."""
+
+    code: str
+    where: str
+    message: str
+    severity: Severity = "error"
+    seq: int | None = None
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A place the log is known to have reached, from outside the run directory."""
+
+    seq: int
+    mac: str
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What verification found."""
+
+    run_id: str
+    events: int
+    authentic: bool
+    findings: list[Finding]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing contradicts the log."""
+        return all(one.severity != "error" for one in self.findings)
+
+
+def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> Verdict:
+    """Check a whole run directory; reads everything, changes nothing."""
+    paths = RunPaths(root.resolve())
+    try:
+        log = authenticate(paths, keys)
+    except LogError as error:
+        seq = error.details.get("seq")
+        broken = Finding(code="log", where="events.jsonl", message=error.message, seq=seq)
+        return Verdict(run_id="", events=seq or 0, authentic=False, findings=[broken])
+    state = fold(read_verified(paths, keys), RunState())
+    findings = [
+        *_log_findings(log),
+        *_head_findings(paths, state, known_head),
+        *_layout_findings(paths),
+        *_snapshot_findings(paths, state),
+        *_record_findings(paths, state),
+        *_manifest_findings(paths, state),
+        *_transcript_findings(paths, state),
+        *_blob_findings(paths),
+    ]
+    return Verdict(run_id=state.run_id, events=log.position.seq, authentic=log.unchecked == 0, findings=findings)
+
+
+def _log_findings(log: Authenticity) -> Iterator[Finding]:
+    if log.tail_fault:
+        line = log.position.seq + 1
+        message = f"line {line} {MEANING[log.tail_fault]}; it and what follows ({log.tail_bytes} bytes) do not count"
+        yield Finding(code="log_tail", where="events.jsonl", message=message, seq=log.position.seq)
+    if log.unchecked:
+        message = f"authenticity not checked: the key `{log.header.key_id}` is not on this machine"
+        yield Finding(code="authenticity", where="events.jsonl", message=message, severity="note")
+
+
+def _head_findings(paths: RunPaths, state: RunState, head: Head | None) -> Iterator[Finding]:
+    if head is None:
+        return
+    if state.last_seq < head.seq:
+        message = f"the log ends at event {state.last_seq}, but it is known to have reached event {head.seq}"
+        yield Finding(code="log_cut", where="events.jsonl", message=message, seq=state.last_seq)
+        return
+    event = next(read_events(paths, from_seq=head.seq))
+    if event.mac != head.mac:
+        message = f"event {head.seq} is not the one this machine saw written"
+        yield Finding(code="log_replaced", where="events.jsonl", message=message, seq=head.seq)
+
+
+def _layout_findings(paths: RunPaths) -> Iterator[Finding]:
+    for name in SUBDIRECTORIES:
+        if not (paths.root / name).is_dir():
+            yield Finding(code="missing", where=name, message=f"the directory `{name}` is missing")
+    for path in (paths.run_json, paths.artifact_manifest, paths.transcript):
+        if not path.is_file():
+            yield Finding(code="missing", where=path.name, message=f"`{path.name}` is missing")
+
+
+def _snapshot_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
+    bad = dict(changed_snapshots(paths, state))
+    for name, how in bad.items():
+        code = "tampered" if how == "changed" else how
+        yield Finding(code=code, where=name, message=f"the snapshot `{name}` is {how} since the run began")
+    config = paths.root / "config.yaml"
+    if config.name in bad:
+        return
+    if config_fingerprint(config.read_text(encoding="utf-8")) != state.config_fingerprint:
+        yield Finding(code="fingerprint", where=config.name, message="the configuration has another fingerprint")
+
+
+def _record_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
+    if not paths.run_json.is_file():
+        return
+    try:
+        found = read_record(paths.run_json)
+    except SkillsRuntimeError as error:
+        yield Finding(code="run_json", where="run.json", message=error.message)
+        return
+    expected = record_of(state)
+    ignored = {"schema"} if not state.open else {"schema", "updated_at", "last_seq"}
+    for name in expected.__struct_fields__:
+        if name not in ignored and getattr(found, name) != getattr(expected, name):
+            message = f"`{name}` is `{getattr(found, name)}`, but the log says `{getattr(expected, name)}`"
+            yield Finding(code="run_json", where="run.json", message=message)
+
+
+def _manifest_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
+    for path in (paths.sandbox_manifest, paths.artifact_manifest):
+        data = _json(path)
+        for name in ("session_id", "task_id", "run_id"):
+            if data is not None and data.get(name) != getattr(state, name):
+                yield Finding(code="ids", where=path.name, message=f"`{name}` belongs to another run")
+    if not state.manifest_sha256:
+        return
+    manifest = _json(paths.artifact_manifest)
+    if manifest is None or digest_of(paths.artifact_manifest) != state.manifest_sha256:
+        yield Finding(code="tampered", where=paths.artifact_manifest.name, message="the manifest was changed")
+        return
+    yield from _listed_findings(paths, manifest)
+
+
+def _listed_findings(paths: RunPaths, manifest: dict[str, Any]) -> Iterator[Finding]:
+    for log in manifest["logs"]:
+        if prefix_digest(paths.events, log["size"]) != log["digest"]["sha256"]:
+            yield Finding(code="log_prefix", where=log["name"], message="the log is not an extension of what it was")
+    for artifact in manifest["artifacts"]:
+        name = str(artifact["name"])
+        if artifact["role"] != "deliverable" or artifact["annotations"].get("escaped"):
+            continue
+        path = paths.root / name
+        if not path.is_file():
+            yield Finding(code="missing", where=name, message=f"the deliverable `{name}` is missing")
+        elif digest_of(path) != artifact["digest"]["sha256"]:
+            yield Finding(code="tampered", where=name, message=f"the deliverable `{name}` was changed after the run")
+
+
+def _transcript_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
+    if state.open or not paths.transcript.is_file():
+        return
+    digest = hashlib.sha256()
+    for piece in render(read_events(paths)):
+        digest.update(piece.encode(errors="surrogatepass"))
+    if digest.hexdigest() != digest_of(paths.transcript):
+        yield Finding(code="transcript", where="transcript.md", message="the transcript is not the one the log gives")
+
+
+def _blob_findings(paths: RunPaths) -> Iterator[Finding]:
+    for path in sorted((paths.blobs / "sha256").glob("*/[0-9a-f]*")):
+        if digest_of(path) != path.name:
+            name = f"blobs/…/{path.name[:12]}"
+            yield Finding(code="blob", where=name, message="a blob does not hold what its name says")
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError):
+        return None

@@ -1,0 +1,39 @@
+"""file_read: the beginning of a file, as text."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+
+DEFAULT_BYTES = 256 * 1024
+
+
+class FileReadArguments(Arguments, frozen=True):
+    """What file_read takes."""
+
+    path: Annotated[str, Meta(description="The file, relative to the working directory.")]
+    max_bytes: Annotated[int, Meta(ge=1, le=16 << 20, description="How many bytes to read at most.")] = DEFAULT_BYTES
+
+
+class FileRead:
+    """Reads one file of the run."""
+
+    spec = ToolSpec(
+        name="file_read",
+        description="Read a text file.",
+        parameters=schema_of(FileReadArguments),
+        effect="read",
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Read it."""
+        wanted = parse(arguments, FileReadArguments)
+        data = context.files.read(wanted.path, limit=wanted.max_bytes + 1)
+        truncated = len(data) > wanted.max_bytes
+        text = data[: wanted.max_bytes].decode(errors="replace")
+        return ToolResult(
+            ok=True, stdout=text, truncated=truncated, data={"path": wanted.path, "bytes": len(text.encode())}
+        )

@@ -1,0 +1,37 @@
+"""file_write: a whole file, replaced atomically."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+
+
+class FileWriteArguments(Arguments, frozen=True):
+    """What file_write takes."""
+
+    path: Annotated[str, Meta(description="The file, relative to the working directory.")]
+    content: Annotated[str, Meta(description="The whole new content.")]
+    create_dirs: Annotated[bool, Meta(description="Create missing directories.")] = True
+
+
+class FileWrite:
+    """Writes one file of the run."""
+
+    spec = ToolSpec(
+        name="file_write",
+        description="Create a file or replace its content. Results for the user go below `deliverables/`.",
+        parameters=schema_of(FileWriteArguments),
+        effect="idempotent",
+        hidden_arguments=("content",),
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Write it."""
+        wanted = parse(arguments, FileWriteArguments)
+        written = context.files.write(wanted.path, wanted.content.encode(), create_dirs=wanted.create_dirs)
+        return ToolResult(
+            ok=True, stdout=f"wrote {written} bytes to {wanted.path}", data={"path": wanted.path, "bytes": written}
+        )

@@ -1,0 +1,55 @@
+"""What holds for every test: a fixed seed, an empty home, no secrets, no network."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.network import network_off
+from tests.support.unprivileged import Unprivileged, home_variables
+
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Iterator[None]:
+    """Nothing but this machine can be connected to."""
+    with network_off():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home directory of the test's own; the user's variables for us are gone."""
+    for name in list(os.environ):
+        if name == "OPENAI_API_KEY" or name.startswith(("SKILLS_RUNTIME_", "XDG_")):
+            monkeypatch.delenv(name)
+    path = tmp_path_factory.mktemp("home")
+    for name, value in home_variables(path).items():
+        monkeypatch.setenv(name, value)
+    return path
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Unprivileged]:
+    """Runs a function in a child without rights; `unprivileged.path` is a directory that child owns.
+
+    The directory is not below `tmp_path`, which nobody but the owner of the tests can enter.
+    """
+    with tempfile.TemporaryDirectory(prefix="unprivileged-") as place:
+        home, path = Path(place, "home"), Path(place, "work")
+        Path(place).chmod(0o711)
+        home.mkdir(mode=0o700)
+        path.mkdir(mode=0o700)
+        yield Unprivileged(home=home, path=path)

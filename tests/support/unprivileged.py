@@ -1,0 +1,96 @@
+"""Runs code as an ordinary user, for file modes mean nothing to root."""
+
+import os
+import pickle
+import signal
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+NOBODY = 65534
+
+
+class ChildFailed(AssertionError):
+    """The child ended without a result, or with an error that cannot travel between processes."""
+
+
+class Unprivileged:
+    """Calls functions in a forked child that has no rights; `path` is a directory it owns and can reach."""
+
+    def __init__(self, *, home: Path, path: Path) -> None:
+        self.path = path
+        self._home = home
+        if os.geteuid() == 0:
+            for owned in (home, path):
+                os.chown(owned, NOBODY, NOBODY)
+
+    def __call__(self, function: Callable[[], T]) -> T:
+        """The result of the function, or the error it raised."""
+        reader, writer = os.pipe()
+        with warnings.catch_warnings():
+            # Python 3.12 warns of threads, which a test worker has; the child only runs the function and exits.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            os.close(reader)
+            self._run_in_child(function, writer)
+        os.close(writer)
+        with open(reader, "rb") as pipe:
+            answer = pipe.read()
+        _, status = os.waitpid(child, 0)
+        return _unpack(answer, status)
+
+    def _run_in_child(self, function: Callable[[], object], writer: int) -> NoReturn:
+        try:
+            self._drop_rights()
+            answer = _pack("result", function())
+        except BaseException as error:  # noqa: BLE001 - the parent raises it
+            answer = _pack("error", error)
+        # `os._exit` keeps the child from running the clean-up of the test session it was forked from.
+        try:
+            with open(writer, "wb") as pipe:
+                pipe.write(answer)
+        finally:
+            os._exit(0)
+
+    def _drop_rights(self) -> None:
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os.environ.update(home_variables(self._home))
+            os.chdir(self.path)
+
+
+def home_variables(home: Path) -> dict[str, str]:
+    """The environment of a user who lives in `home` and has never started anything."""
+    return {
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_STATE_HOME": str(home / ".local/state"),
+    }
+
+
+def _pack(outcome: str, value: object) -> bytes:
+    try:
+        packed = pickle.dumps((outcome, value))
+        pickle.loads(packed)
+    except Exception:  # noqa: BLE001 - pickling runs the code of whatever it is given
+        text = "".join(traceback.format_exception(value)) if isinstance(value, BaseException) else repr(value)
+        return pickle.dumps(("error", ChildFailed(f"this cannot be sent back from the child: {text}")))
+    return packed
+
+
+def _unpack(answer: bytes, status: int) -> Any:
+    if not answer:
+        code = os.waitstatus_to_exitcode(status)
+        raise ChildFailed(f"the child died of {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
+    outcome, value = pickle.loads(answer)
+    if outcome == "error":
+        raise value
+    return value

@@ -1,0 +1,204 @@
+"""The house rules that a tool can check: sizes, names, docstrings, layers, and what the files must not hold."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skills_runtime.errors import EXIT_CODES, MODEL_KINDS, TOOL_KINDS, SkillsRuntimeError
+from skills_runtime.events import PAYLOAD_TYPES, Payload, payloads
+from tests.support import ROOT, SOURCES
+from tests.support.sources import Function, is_broad_catch, modules, parse, project_files, public_definitions
+
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+MAX_BROAD_CATCHES = 3
+LONG_FILES: set[str] = set()
+"""Files that may be longer, as paths from the checkout; this list only ever shrinks."""
+
+BANNED_MODULES = {"core", "common", "util", "utils", "helper", "helpers", "manager", "managers"}
+BANNED_SUFFIXES = ("Manager", "Helper", "Handler", "Util", "Utils", "Base", "Impl")
+
+PINNED = re.compile(r"[a-z0-9][a-z0-9.-]*==[^\s;]+( ; .+)?")
+OWN_MACHINE = re.compile(
+    "|".join(
+        [
+            r"(?<![\w.~$}])/" + r"(?:home|Users)/(?!user\b|you\b|me\b|alice\b|bob\b|nobody\b)\w",
+            r"(?<![\w.~$}])/" + r"root/\.?\w",
+            r"(?<![\w.~$}])/" + r"work/(?:main|shared)\b",
+            r"\b[A-Z]:\\" + r"Users\\",
+        ]
+    )
+)
+
+
+def test_files_are_short() -> None:
+    long = {
+        str(module.path.relative_to(ROOT)): lines
+        for module in modules()
+        if (lines := module.text.count("\n")) > MAX_FILE_LINES
+    }
+    assert not {path: lines for path, lines in long.items() if path not in LONG_FILES}, "split these by concept"
+    assert long.keys() >= LONG_FILES, "these are short now: take them off the list"
+
+
+def test_functions_fit_a_screen() -> None:
+    lengths = {
+        f"{module.place(node)} {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for module in modules()
+        for node in module.walk()
+        if isinstance(node, Function)
+    }
+    assert not {name: lines for name, lines in lengths.items() if lines > MAX_FUNCTION_LINES}
+
+
+def test_every_public_name_has_a_docstring_that_begins_with_one_sentence() -> None:
+    wrong = [
+        f"{module.place(node)}: {problem}"
+        for module in modules()
+        if not re.match(r"_(?!_)", module.path.stem)
+        for node in public_definitions(module.tree)
+        if (problem := _problem_of_docstring(ast.get_docstring(node)))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _problem_of_docstring(text: str | None) -> str:
+    if not text:
+        return "has no docstring"
+    first = text.splitlines()[0]
+    if not first.endswith((".", "?", "!")):
+        return f"the first line is not a whole sentence: {first!r}"
+    if re.search(r"[.!?] +[A-Z]", re.sub(r"`[^`]*`", "x", first)):
+        return f"the first line is more than one sentence: {first!r}"
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Reads one line.", ""),
+        ("Reads `a. B` whole.", ""),
+        (None, "no docstring"),
+        ("Reads one line", "not a whole sentence"),
+        ("Reads one line. Then stops.", "more than one sentence"),
+    ],
+)
+def test_docstrings_are_judged_by_their_first_line(text: str | None, problem: str) -> None:
+    found = _problem_of_docstring(text)
+    assert problem in found if problem else not found
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    names = {str(path.relative_to(SOURCES)): path.stem for path in SOURCES.rglob("*") if path.suffix in ("", ".py")}
+    assert not {path for path, name in names.items() if name in BANNED_MODULES}
+
+
+def test_no_class_has_a_suffix_that_says_nothing() -> None:
+    assert not [
+        f"{module.place(node)} {node.name}"
+        for module in modules()
+        for node in module.walk()
+        if isinstance(node, ast.ClassDef) and node.name.endswith(BANNED_SUFFIXES)
+    ]
+
+
+def test_packages_only_export() -> None:
+    assert not [
+        module.place(node)
+        for module in modules()
+        if module.path.name == "__init__.py"
+        for node in module.tree.body
+        if not _only_exports(node)
+    ], "an `__init__.py` holds a docstring, imports, `__all__` and `__version__`, nothing else"
+
+
+def _only_exports(node: ast.stmt) -> bool:
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name in ("__all__", "__version__")
+        case _:
+            return False
+
+
+def test_errors_are_swallowed_in_three_places_at_most() -> None:
+    found = [module.place(node) for module in modules() for node in module.walk() if is_broad_catch(node)]
+    assert len(found) <= MAX_BROAD_CATCHES, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("code", "broad"),
+    [
+        ("try: x\nexcept Exception: pass", 1),
+        ("try: x\nexcept (ValueError, BaseException) as e: pass", 1),
+        ("try: x\nexcept: pass", 1),
+        ("with contextlib.suppress(Exception): x", 1),
+        ("try: x\nexcept BaseException:\n clean()\n raise", 0),
+        ("try: x\nexcept OSError: pass", 0),
+        ("with suppress(OSError): x", 0),
+    ],
+)
+def test_a_broad_catch_is_one_that_does_not_raise_again(code: str, broad: int, tmp_path: Path) -> None:
+    path = tmp_path / "code.py"
+    path.write_text(code)
+    assert sum(map(is_broad_catch, parse(path).walk())) == broad
+
+
+def test_the_layers_hold() -> None:
+    check = [Path(sys.executable).parent / "lint-imports", "--no-cache", "--no-logo"]
+    answer = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)
+def test_requirements_are_names_and_versions_only(path: Path) -> None:
+    assert not [line for line in path.read_text().splitlines() if "://" in line or not PINNED.fullmatch(line)]
+
+
+def test_the_installed_packages_fit_each_other() -> None:
+    answer = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_no_file_names_a_place_on_somebody_s_machine() -> None:
+    assert not [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
+        for path in project_files()
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1)
+        if OWN_MACHINE.search(line)
+    ]
+
+
+@pytest.mark.parametrize("name", ["home/jane/project", "Users/jane", "root/.config", "work/main"])
+def test_a_place_on_somebody_s_machine_is_recognised(name: str) -> None:
+    assert OWN_MACHINE.search(f"open('/{name}/x')")
+    assert not OWN_MACHINE.search(f"open('$HOME/{name}/x')")
+
+
+def _payload_classes() -> Iterator[type[Payload]]:
+    for value in vars(payloads).values():
+        if isinstance(value, type) and issubclass(value, Payload) and value is not Payload:
+            yield value
+
+
+def test_event_types_are_snake_case_and_name_one_class_each() -> None:
+    types = [payload.event_type for payload in _payload_classes()]
+    assert not [name for name in types if not re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", name)]
+    assert sorted(types) == sorted(PAYLOAD_TYPES), "two classes share an event type"
+
+
+def _family(error: type[SkillsRuntimeError]) -> Iterator[type[SkillsRuntimeError]]:
+    yield error
+    for child in error.__subclasses__():
+        yield from _family(child)
+
+
+def test_every_kind_of_error_has_an_exit_code() -> None:
+    kinds = {error.kind for error in _family(SkillsRuntimeError)} | {*TOOL_KINDS, *MODEL_KINDS}
+    assert kinds <= EXIT_CODES.keys()

@@ -1,0 +1,63 @@
+"""What users may import: a change of a package's `__all__` is a change here, made on purpose."""
+
+import ast
+import importlib
+import textwrap
+
+import pytest
+
+from tests.support import SOURCES
+from tests.support.sources import modules
+
+SURFACE = {
+    "skills_runtime.events": """
+        LOG_SCHEMA LOG_VERSION PAYLOAD_TYPES TERMINAL_TYPES Event Payload Unknown canonical_json data_of decode_event
+        decode_payload encode_payload fingerprint
+    """,
+    "skills_runtime.projections": """
+        VIEW_KIND Call Content Conversation FileRecord FileRecords Message Metrics Pending Projection RunState RunView
+        Timeline Transcript UsageTotals fold render
+    """,
+    "skills_runtime.runs.log": """
+        Authenticity EventLog KeyRing LogKey LogPorts Position RunLock authenticate create_log follow_lines open_log
+        read_events read_verified
+    """,
+}
+"""The names of each public package; one entry is one package."""
+
+
+def _packages_with_exports() -> set[str]:
+    """Every package whose `__init__.py` assigns `__all__`."""
+    return {
+        ".".join(module.path.parent.relative_to(SOURCES).parts)
+        for module in modules()
+        if module.path.name == "__init__.py"
+        for node in module.tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    }
+
+
+def _entry(package: str) -> str:
+    """The lines to paste into `SURFACE`."""
+    names = textwrap.fill(" ".join(importlib.import_module(package).__all__), width=112)
+    return f'    "{package}": """\n{textwrap.indent(names, " " * 8)}\n    """,'
+
+
+def test_every_package_that_exports_names_is_pinned() -> None:
+    missing = sorted(_packages_with_exports() - SURFACE.keys())
+    assert not missing, "add to SURFACE:\n" + "\n".join(map(_entry, missing))
+
+
+@pytest.mark.parametrize("package", SURFACE)
+def test_the_names_of_a_package_are_the_pinned_ones(package: str) -> None:
+    exported, pinned = set(importlib.import_module(package).__all__), set(SURFACE[package].split())
+    assert exported == pinned, (
+        f"new: {sorted(exported - pinned)}, gone: {sorted(pinned - exported)}; if meant, edit SURFACE"
+    )
+
+
+@pytest.mark.parametrize("package", SURFACE)
+def test_every_exported_name_exists_once(package: str) -> None:
+    module = importlib.import_module(package)
+    assert len(module.__all__) == len(set(module.__all__))
+    assert not [name for name in module.__all__ if not hasattr(module, name)]

@@ -1,0 +1,208 @@
+"""Which places settings come from, and which of them wins."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skills_runtime.config import Defaults, explain
+from skills_runtime.config.environment import VARIABLES
+from skills_runtime.config.models import Settings
+from skills_runtime.config.section import leaves
+from skills_runtime.errors import NotFound, ValidationFailed
+
+if TYPE_CHECKING:
+    from conftest import Place
+
+
+def steps(count: int) -> str:
+    return f"run: {{max_steps: {count}}}"
+
+
+def test_an_empty_workspace_gets_the_embedded_defaults(place: "Place") -> None:
+    resolved = place.resolve()
+    assert resolved.settings.run.max_steps == 40
+    assert resolved.sources["run.max_steps"] == "yaml:embedded_default#run.max_steps"
+    assert resolved.overlay_paths == ()
+    assert resolved.env_file is None
+    assert resolved.workspace_root == place.root
+
+
+def test_every_field_has_exactly_one_source(place: "Place") -> None:
+    place.write("kgent.yaml", steps(7))
+    assert list(place.resolve().sources) == list(leaves(Settings))
+
+
+def test_the_defaults_of_a_program_stand_just_above_the_embedded_ones(place: "Place") -> None:
+    kgent = Defaults("program:kgent", {"sandbox": {"workspace": "isolated"}, "run": {"max_steps": 2}})
+    place.write_user_file(steps(3))
+    resolved = place.resolve(defaults=kgent)
+    assert resolved.settings.sandbox.workspace == "isolated"
+    assert resolved.sources["sandbox.workspace"] == "program:kgent#sandbox.workspace"
+    assert resolved.settings.run.max_steps == 3
+
+
+def test_the_layers_win_in_their_order(place: "Place") -> None:
+    user = place.write_user_file(steps(1))
+    runtime = place.write("config/runtime.yaml", steps(2))
+    kgent = place.write("kgent.yaml", steps(3))
+    listed = place.write("listed.yaml", steps(4))
+    named = place.write("named.yaml", steps(5))
+    seen: list[tuple[int, str]] = []
+
+    def look(**session: dict[str, int]) -> None:
+        resolved = place.resolve(*([named] if named.exists() else []), session=session or None)
+        seen.append((resolved.settings.run.max_steps, resolved.sources["run.max_steps"]))
+
+    place.variables["SKILLS_RUNTIME_SDK_CONFIG_PATHS"] = "listed.yaml"
+    look(run={"max_steps": 6})
+    look()
+    named.unlink()
+    look()
+    place.variables.clear()
+    look()
+    kgent.unlink()
+    look()
+    runtime.unlink()
+    look()
+    assert seen == [
+        (6, "session_settings:run.max_steps"),
+        (5, f"yaml:overlay:{named}#run.max_steps"),
+        (4, f"yaml:overlay:{listed}#run.max_steps"),
+        (3, f"yaml:overlay:{kgent}#run.max_steps"),
+        (2, f"yaml:overlay:{runtime}#run.max_steps"),
+        (1, f"yaml:user:{user}#run.max_steps"),
+    ]
+
+
+def test_the_user_file_is_looked_for_where_xdg_says(place: "Place", tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere/skills_runtime/config.yaml"
+    moved.parent.mkdir(parents=True)
+    moved.write_text(steps(9), encoding="utf-8")
+    place.variables["XDG_CONFIG_HOME"] = str(tmp_path / "elsewhere")
+    assert place.resolve().sources["run.max_steps"] == f"yaml:user:{moved}#run.max_steps"
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_a_variable_beats_every_file(place: "Place", name: str) -> None:
+    value = {"llm.backend": "fake", "llm.base_url": "http://localhost:1/v1"}.get(VARIABLES[name], "SOME_NAME")
+    place.write("named.yaml", "models: {planner: a, executor: a}\nllm: {base_url: 'http://a/', api_key_env: A}")
+    place.variables[name] = value
+    resolved = place.resolve("named.yaml")
+    assert resolved.sources[VARIABLES[name]] == f"env:{name}"
+    assert value in [row.value for row in explain(resolved) if row.key == VARIABLES[name]]
+
+
+def test_session_settings_beat_a_variable(place: "Place") -> None:
+    place.variables["SKILLS_RUNTIME_SDK_EXECUTOR_MODEL"] = "from-env"
+    resolved = place.resolve(session={"models": {"executor": "from-session"}})
+    assert resolved.run_config.executor_model == "from-session"
+    assert resolved.run_config.sources["models.executor"] == "session_settings:models.executor"
+
+
+def test_a_base_url_of_an_explicit_file_is_the_one_that_is_used(place: "Place") -> None:
+    place.write("kgent.yaml", "llm: {base_url: 'https://one.example/v1'}")
+    place.write("mine.yaml", "llm: {base_url: 'https://two.example/v1'}")
+    assert place.resolve("mine.yaml").run_config.base_url == "https://two.example/v1"
+
+
+def test_an_empty_variable_sets_nothing(place: "Place") -> None:
+    place.variables["SKILLS_RUNTIME_SDK_PLANNER_MODEL"] = ""
+    assert place.resolve().settings.models.planner == "gpt-4"
+
+
+def test_config_paths_may_be_separated_by_commas_and_semicolons(place: "Place") -> None:
+    for name in ("a.yaml", "b.yaml", "c.yaml"):
+        place.write(name, "{}")
+    place.variables["SKILLS_RUNTIME_SDK_CONFIG_PATHS"] = "a.yaml, b.yaml;;c.yaml,"
+    assert [path.name for path in place.resolve().overlay_paths] == ["a.yaml", "b.yaml", "c.yaml"]
+
+
+def test_a_file_named_by_config_paths_must_exist(place: "Place") -> None:
+    place.variables["SKILLS_RUNTIME_SDK_CONFIG_PATHS"] = "absent.yaml"
+    with pytest.raises(NotFound, match=r"absent\.yaml` does not exist"):
+        place.resolve()
+
+
+def test_an_explicit_file_must_exist(place: "Place") -> None:
+    with pytest.raises(NotFound, match=r"absent\.yaml` does not exist"):
+        place.resolve("absent.yaml")
+
+
+def test_a_discovered_link_to_nothing_is_refused(place: "Place") -> None:
+    (place.root / "kgent.yaml").symlink_to("gone.yaml")
+    with pytest.raises(NotFound, match=r"gone\.yaml` does not exist"):
+        place.resolve()
+
+
+def test_the_same_file_counts_once_at_its_latest_position(place: "Place") -> None:
+    runtime = place.write("config/runtime.yaml", steps(1))
+    kgent = place.write("kgent.yaml", steps(2))
+    (place.root / "link.yaml").symlink_to(runtime)
+    resolved = place.resolve("link.yaml")
+    assert resolved.overlay_paths == (kgent, runtime)
+    assert resolved.settings.run.max_steps == 1
+
+
+def test_a_tilde_in_a_path_is_the_home_directory(place: "Place") -> None:
+    (place.home / "mine.yaml").write_text(steps(8), encoding="utf-8")
+    assert place.resolve("~/mine.yaml").settings.run.max_steps == 8
+
+
+def test_a_section_with_nothing_in_it_sets_nothing(place: "Place") -> None:
+    before = place.resolve().settings
+    place.write("kgent.yaml", "run:\nsafety:\n")
+    assert place.resolve().settings == before
+    assert place.resolve().sources["run.max_steps"] == "yaml:embedded_default#run.max_steps"
+
+
+def test_an_empty_file_sets_nothing(place: "Place") -> None:
+    kgent = place.write("kgent.yaml", "# nothing yet\n")
+    assert place.resolve().overlay_paths == (kgent,)
+
+
+def test_a_relative_path_starts_at_the_file_that_set_it(place: "Place") -> None:
+    place.write("config/runtime.yaml", "llm: {fake: {script: ../scripts/a.json}}\nprompt: {system_path: system.md}")
+    settings = place.resolve().settings
+    assert settings.llm.fake.script == place.root / "scripts/a.json"
+    assert settings.prompt.system_path == place.root / "config/system.md"
+
+
+def test_a_relative_path_of_the_session_starts_at_the_workspace(place: "Place") -> None:
+    settings = place.resolve(session={"llm": {"replay": {"run": Path("runs/one")}}}).settings
+    assert settings.llm.replay.run == place.root / "runs/one"
+
+
+def test_a_default_path_starts_at_the_workspace(place: "Place") -> None:
+    assert place.resolve().settings.skills.bundles.cache_dir == place.root / ".skills_runtime_sdk/bundles"
+
+
+def test_an_absolute_path_and_one_of_the_home_directory_are_kept(place: "Place") -> None:
+    place.write("kgent.yaml", "llm: {fake: {script: /a/b.json}, replay: {run: ~/runs/one}}")
+    settings = place.resolve().settings
+    assert (str(settings.llm.fake.script), settings.llm.replay.run) == ("/a/b.json", place.home / "runs/one")
+
+
+def test_lists_are_replaced_not_joined(place: "Place") -> None:
+    place.write("one.yaml", "safety: {allowlist: [ls, cat]}")
+    place.write("two.yaml", "safety: {allowlist: [pwd]}")
+    assert place.resolve("one.yaml", "two.yaml").settings.safety.allowlist == ("pwd",)
+
+
+def test_tuples_and_mappings_of_a_caller_are_taken_as_a_file_would_write_them(place: "Place") -> None:
+    session = {"safety": {"denylist": ("rm", "dd")}, "deliverables": {"required": ["a.md", {"path": "b.md"}]}}
+    settings = place.resolve(session=session).settings
+    assert settings.safety.denylist == ("rm", "dd")
+    assert [each.path for each in settings.deliverables.required] == ["a.md", "b.md"]
+
+
+def test_session_settings_that_are_no_mapping_are_refused(place: "Place") -> None:
+    with pytest.raises(ValidationFailed, match="of the session settings is not a mapping"):
+        place.resolve(session=["run"])  # pyright: ignore[reportArgumentType]
+
+
+def test_session_settings_that_contain_themselves_are_refused(place: "Place") -> None:
+    endless: dict[str, object] = {}
+    endless["run"] = endless
+    with pytest.raises(ValidationFailed, match="of the session settings is not a mapping"):
+        place.resolve(session=endless)
