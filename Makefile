@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; nothing has to be installed or activated before.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench format lock clean setup lint types layers tests
+.PHONY: help demo test check bench format docs lock clean setup lint types layers tests
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto --maxprocesses 8
@@ -29,6 +29,9 @@ bench: setup ## set up, then run the benchmarks
 format: setup ## rewrite the Python files in the one style
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+docs: setup ## write the reference pages anew from the code
+	@$(BIN)/python -m scripts.reference
 
 lock: setup ## write the pinned requirements anew from pyproject.toml
 	@PATH="$(CURDIR)/$(BIN):$$PATH"; \

@@ -1,14 +1,18 @@
-"""From resolved settings to the values a run starts from and the ports it works with."""
+"""From resolved settings to the values a run starts from and the ports it works with.
+
+Configuration is imported where it is used: reading settings needs pydantic, importing an agent does not.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from skills_runtime.agent.ports import AgentPorts
 from skills_runtime.agent.prompt import SYSTEM_PROMPT
 from skills_runtime.agent.recorded import recorded_answers
 from skills_runtime.clock import RandomIds
-from skills_runtime.config import Resolved, snapshot, state_home
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import OpenAIChatBackend, ReplayBackend, load_script
 from skills_runtime.ports import Approver, Backend, Ids
@@ -16,9 +20,11 @@ from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, fi
 from skills_runtime.runs.spec import SessionTask
 from skills_runtime.tools import Registry
 
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody asks for: a task, and perhaps where it goes and who it is."""
 
     prompt: str
@@ -27,11 +33,13 @@ class RunRequest:
     task_id: str | None = None
     run_id: str | None = None
     earlier_tasks: tuple[SessionTask, ...] = ()
-    ids: Ids = field(default_factory=RandomIds)
+    ids: Ids = msgspec.field(default_factory=RandomIds)
 
 
-def spec_for(resolved: Resolved, request: RunRequest) -> RunSpec:
+def spec_for(resolved: "Resolved", request: RunRequest) -> RunSpec:
     """The frozen beginning of a run."""
+    from skills_runtime.config import snapshot
+
     settings, ids = resolved.settings, request.ids
     run_id = request.run_id or _id_from(request.sandbox_path) or ids.new("run")
     home = runs_root(resolved.workspace_root) / run_id
@@ -63,11 +71,13 @@ def spec_for(resolved: Resolved, request: RunRequest) -> RunSpec:
 
 def log_ports() -> LogPorts:
     """Keys, clock and disk of this machine."""
+    from skills_runtime.config import state_home
+
     return LogPorts(keys=KeyRing(state_home() / "keys"))
 
 
 def agent_ports(
-    run: Run, resolved: Resolved, backend: Backend, tools: Registry, approver: Approver | None
+    run: Run, resolved: "Resolved", backend: Backend, tools: Registry, approver: Approver | None
 ) -> AgentPorts:
     """What the loop works with."""
     settings = resolved.settings
@@ -85,7 +95,7 @@ def agent_ports(
     )
 
 
-def backend_for(resolved: Resolved) -> Backend:
+def backend_for(resolved: "Resolved") -> Backend:
     """The model that `llm.backend` names."""
     llm = resolved.settings.llm
     if llm.backend == "fake":
@@ -107,7 +117,7 @@ def backend_for(resolved: Resolved) -> Backend:
     )
 
 
-def config_summary(resolved: Resolved) -> Mapping[str, object]:
+def config_summary(resolved: "Resolved") -> Mapping[str, object]:
     """What the first event of a segment says about its configuration."""
     settings = resolved.settings
     return {
@@ -122,7 +132,7 @@ def _id_from(sandbox_path: Path | None) -> str | None:
     return sandbox_path.name if sandbox_path is not None and is_legal_id(sandbox_path.name) else None
 
 
-def _system_prompt(resolved: Resolved) -> str:
+def _system_prompt(resolved: "Resolved") -> str:
     prompt = resolved.settings.prompt
     if prompt.system_text is not None:
         return prompt.system_text

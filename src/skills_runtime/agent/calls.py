@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,8 +17,7 @@ from skills_runtime.runs import Run
 from skills_runtime.safety import Ask, Deny, approval_key, decide, sanitize
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
+class CallContext(msgspec.Struct, frozen=True):
     """What a tool may use while it runs one call."""
 
     run: Run

@@ -1,9 +1,10 @@
 """The seed's three functions over run directories, for programs that bring their own loop."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from skills_runtime.agent.assemble import RunRequest, log_ports, spec_for
 from skills_runtime.config import Defaults, Resolved, resolve
@@ -26,8 +27,7 @@ from skills_runtime.runs.files.paths import printable
 KGENT_DEFAULTS = Defaults(values={"sandbox": {"workspace": "isolated"}}, label="program:kgent")
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
+class RunContext(msgspec.Struct, frozen=True):
     """A run directory and who it belongs to."""
 
     root: Path

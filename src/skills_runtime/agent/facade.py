@@ -5,12 +5,11 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skills_runtime.agent.assemble import RunRequest, agent_ports, backend_for, config_summary, log_ports, spec_for
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.outcome import RunResult, result_status
-from skills_runtime.config import Resolved, resolve
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import RunStarted
@@ -18,6 +17,9 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Approver, Backend, Tool
 from skills_runtime.runs import Run, check_id, create_run, open_run, runs_root
 from skills_runtime.tools import Registry, builtin_tools
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
 
 T = TypeVar("T")
 
@@ -35,6 +37,8 @@ class Agent:
         approval_provider: Approver | None = None,
         event_hooks: Iterable[Callable[[Event], None]] = (),
     ) -> None:
+        from skills_runtime.config import resolve
+
         self._resolved = resolve(
             Path(workspace_root) if workspace_root is not None else Path.cwd(),
             config_paths=[Path(path) for path in config_paths],
@@ -47,7 +51,11 @@ class Agent:
 
     @classmethod
     def from_resolved(
-        cls, resolved: Resolved, *, backend: Backend | None = None, event_hooks: Iterable[Callable[[Event], None]] = ()
+        cls,
+        resolved: "Resolved",
+        *,
+        backend: Backend | None = None,
+        event_hooks: Iterable[Callable[[Event], None]] = (),
     ) -> "Agent":
         """An agent over settings somebody else resolved."""
         agent = cls.__new__(cls)

@@ -1,7 +1,8 @@
 """How a segment of a run ended, and what the caller gets to see of it."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from skills_runtime.events.states import RunStatus
 
@@ -14,8 +15,7 @@ _RESULT: dict[RunStatus, ResultStatus] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """The end of one `Agent.run`."""
 
     status: ResultStatus

@@ -1,14 +1,13 @@
 """What the loop needs besides the run itself, as one frozen value."""
 
-from dataclasses import dataclass
+import msgspec
 
 from skills_runtime.ports import Approver, Backend, Files
 from skills_runtime.safety import SafetyMode
 from skills_runtime.tools import Registry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentPorts:
+class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     """The model, the tools, the gate and the limits of one run."""
 
     backend: Backend

@@ -83,9 +83,11 @@ def read_environment(root: Path, process: Mapping[str, str]) -> Environment:
     if named == _NO_DOTENV:
         return Environment(process)
     if named:
-        path = canonical(expand_home(named, process), root)
+        asked = root / expand_home(named, process)
+        path = canonical(asked, root)
         # A file inside the workspace stays the project's, also when a variable exported long ago happens to name it.
-        return Environment(process, _parse(path, "project" if path.is_relative_to(root) else "user"))
+        inside = path.is_relative_to(root) or Path(os.path.normpath(asked)).is_relative_to(root)
+        return Environment(process, _parse(path, "project" if inside else "user"))
     if is_there(root / ".env"):
         return Environment(process, _parse(canonical(".env", root), "project"))
     return Environment(process)

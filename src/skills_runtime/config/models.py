@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field, model_validator
 
 from skills_runtime.config.section import (
     LAX,
@@ -174,15 +174,16 @@ class Deliverable(Section):
     media_type: str | None = Field(default=None, description="What kind of file it is.")
     description: str | None = Field(default=None, description="What it is for.")
 
-
-def _short_form(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
+    @model_validator(mode="before")
+    @classmethod
+    def _text_is_a_path(cls, value: Any) -> Any:
+        return {"path": value} if isinstance(value, str) else value
 
 
 class Deliverables(Section):
     """What the run has to hand over."""
 
-    required: Annotated[tuple[Annotated[Deliverable, BeforeValidator(_short_form)], ...], LAX] = Field(
+    required: Annotated[tuple[Deliverable, ...], LAX] = Field(
         default=(), description="Files without which the run counts as failed."
     )
 

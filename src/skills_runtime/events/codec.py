@@ -1,9 +1,11 @@
 """Lines to events and back: pure, and never surprised by what it does not know."""
 
+from typing import Any
+
 import msgspec
 
 from skills_runtime.events import payloads
-from skills_runtime.events.envelope import Event, Payload, Unknown, decode_wire
+from skills_runtime.events.envelope import Event, Payload, Unknown, decode_wire, reader
 from skills_runtime.events.upcast import upcast
 
 PAYLOAD_TYPES: dict[str, type[Payload]] = {
@@ -13,9 +15,9 @@ PAYLOAD_TYPES: dict[str, type[Payload]] = {
 }
 """Every event type this version understands."""
 
-_DECODERS = {name: msgspec.json.Decoder(cls).decode for name, cls in PAYLOAD_TYPES.items()}
+_DECODERS = {name: reader(cls) for name, cls in PAYLOAD_TYPES.items()}
 _encode = msgspec.json.Encoder().encode
-_decode_any = msgspec.json.Decoder(dict).decode
+_decode_any = reader(dict[str, Any])
 
 
 def encode_payload(payload: Payload) -> bytes:

@@ -3,9 +3,12 @@
 Knows nothing of files, keys or runs.
 """
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 MAC_FIELD = b',"mac":"'
 MAC_HEX_CHARS = 32
@@ -52,8 +55,21 @@ class Wire(msgspec.Struct, frozen=True):
     mac: str = ""
 
 
-decode_wire = msgspec.json.Decoder(Wire).decode
-"""Read the envelope of one line; raises `msgspec.MsgspecError` on anything else."""
+def reader(kind: type[T]) -> Callable[[bytes | msgspec.Raw], T]:
+    """A decoder of JSON bytes that fails in one way only, with `msgspec.MsgspecError`."""
+    decode = msgspec.json.Decoder(kind).decode
+
+    def read(data: bytes | msgspec.Raw) -> T:
+        try:
+            return decode(data)
+        except (UnicodeDecodeError, RecursionError) as error:
+            raise msgspec.DecodeError(str(error)) from error
+
+    return read
+
+
+decode_wire = reader(Wire)
+"""Read the envelope of one line."""
 
 
 def data_of(payload: Payload) -> dict[str, Any]:

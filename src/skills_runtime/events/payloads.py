@@ -232,6 +232,17 @@ class PlanUpdated(Payload, frozen=True):
     explanation: str = ""
 
 
+class ContextCompacted(Payload, frozen=True):
+    """The conversation before the last `kept_messages` was replaced by a summary."""
+
+    event_type: ClassVar[str] = "context_compacted"
+    summary: str
+    kept_messages: int
+    reason: str = ""
+    count: int = 0
+    artifact_path: str = ""
+
+
 class InboxReceived(Payload, frozen=True):
     """A durable message reached the run; its id is taken exactly once."""
 

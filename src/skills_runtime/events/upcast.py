@@ -14,9 +14,9 @@ def _from_v0(event_type: str, data: Data) -> tuple[str, Data]:
     """Version 0 left out `name` on some calls and wrote decisions of a cache as reason `cached`."""
     if event_type == "tool_call_requested":
         return event_type, {"name": data.get("tool", ""), "tool": data.get("name", ""), **data}
-    if event_type == "human_request" and "questions" in data:
-        asked: list[Data] = data["questions"]
-        questions = [str(one.get("question", "")) for one in asked]
+    if event_type == "human_request" and isinstance(data.get("questions"), list):
+        asked: list[Any] = data["questions"]
+        questions = [str(one.get("question", "")) for one in asked if isinstance(one, dict)]
         return event_type, {"question": "\n".join(questions), **data}
     return event_type, data
 

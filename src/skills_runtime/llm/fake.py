@@ -1,7 +1,6 @@
 """A model that says what it was told to say: for tests, demos and offline work."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class FakeChatCall:
+class FakeChatCall(msgspec.Struct, frozen=True):
     """One scripted answer."""
 
     events: Sequence[ChatStreamEvent]

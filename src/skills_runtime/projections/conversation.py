@@ -6,6 +6,7 @@ import msgspec
 
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
+    ContextCompacted,
     LlmRequestStarted,
     LlmResponseDelta,
     LlmResponseFinished,
@@ -72,6 +73,8 @@ class Conversation(msgspec.Struct, kw_only=True):
             case ToolCallStarted(call_id=call_id, effect=effect) if call_id in self.open_calls:
                 call = self.open_calls[call_id]
                 self.open_calls[call_id] = msgspec.structs.replace(call, phase="started", effect=effect)
+            case ContextCompacted() as payload:
+                self._compact(payload)
             case ToolCallFinished() as payload if payload.call_id in self.open_calls:
                 del self.open_calls[payload.call_id]
                 result = Content(payload.result, payload.result_blob)
@@ -83,6 +86,14 @@ class Conversation(msgspec.Struct, kw_only=True):
     def last_text(self) -> str:
         """The text of the last answer."""
         return next((one.text for one in reversed(self.messages) if one.role == "assistant"), "")
+
+    def _compact(self, payload: ContextCompacted) -> None:
+        """Keep the task, the summary and the newest messages, never a result without its call."""
+        first = max(1, len(self.messages) - payload.kept_messages)
+        while first < len(self.messages) and self.messages[first].role == "tool":
+            first += 1
+        summary = Message(role="assistant", text=payload.summary)
+        self.messages = [*self.messages[:1], summary, *self.messages[first:]]
 
     def _finish_answer(self) -> None:
         calls = self.coming_calls

@@ -1,7 +1,8 @@
 """Where everything in a run directory is. Pure: names and paths only, no file is touched here."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 STATE_DIRECTORY = ".skills_runtime_sdk"
 DIRECTORY_MODE = 0o700
@@ -19,8 +20,7 @@ SNAPSHOTS = {
 """Files that never change once the run exists: name to (role, media type)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunPaths:
+class RunPaths(msgspec.Struct, frozen=True):
     """The paths of one run directory."""
 
     root: Path

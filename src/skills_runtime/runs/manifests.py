@@ -1,6 +1,6 @@
 """The two manifests of a run: its boundaries, and what it produced and consumed. Pure: from values to data."""
 
-import platform
+import os
 import sys
 from typing import Any
 
@@ -51,7 +51,7 @@ def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: 
         "snapshots": [_snapshot(one) for one in snapshots],
         "isolation": {"requested": spec.isolation, "effective": "none", "network": "deny"},
         "environment": {
-            "platform": platform.platform(),
+            "platform": f"{sys.platform}-{os.uname().release}-{os.uname().machine}",
             "python": ".".join(map(str, sys.version_info[:3])),
             "version": __version__,
             "env_keys": sorted(spec.environment_keys),

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import yaml
 
 from skills_runtime.events import fingerprint
 from skills_runtime.runs.spec import RunSpec
@@ -11,6 +10,8 @@ from skills_runtime.runs.spec import RunSpec
 
 def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
     """Name to content of every snapshot file."""
+    import yaml
+
     return {
         "prompt.md": spec.prompt.encode(),
         "config.yaml": spec.config_text.encode(),
@@ -22,6 +23,8 @@ def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
 
 def config_fingerprint(config_text: str) -> str:
     """What anybody can recompute from the directory's config.yaml."""
+    import yaml
+
     return fingerprint(yaml.safe_load(config_text))
 
 

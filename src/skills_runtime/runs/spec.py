@@ -1,6 +1,5 @@
 """What a run starts from: frozen, complete, and free of files."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -30,8 +29,7 @@ class SessionTask(msgspec.Struct, frozen=True):
     runs: list[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSpec:
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Everything `create_run` needs."""
 
     run_id: str

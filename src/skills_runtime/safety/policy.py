@@ -1,9 +1,10 @@
 """The gate's decision on one call. Pure: no rule means ask."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
+
+import msgspec
 
 from skills_runtime.events import canonical_json
 from skills_runtime.ports import Effect
@@ -11,22 +12,19 @@ from skills_runtime.ports import Effect
 SafetyMode = Literal["allow", "ask", "deny"]
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(msgspec.Struct, frozen=True):
     """The call may run."""
 
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """Somebody must decide."""
 
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class Deny:
+class Deny(msgspec.Struct, frozen=True):
     """The call must not run."""
 
     rule: str

@@ -1,1 +1,10 @@
-"""Placeholder docstring."""
+"""Public fakes: what tests of this package, and of yours, put in place of the world."""
+
+from skills_runtime.testing.clock import CountingIds, FrozenClock
+from skills_runtime.testing.disk import FaultyDisk
+
+__all__ = [
+    "CountingIds",
+    "FaultyDisk",
+    "FrozenClock",
+]

@@ -129,6 +129,4 @@ def test_a_dotenv_cannot_move_the_users_directories(place: "Place") -> None:
 def test_an_undecodable_variable_is_refused_for_what_it_sets(place: "Place") -> None:
     place.variables["SKILLS_RUNTIME_SDK_PLANNER_MODEL"] = "model-\udcff"
     [problem] = place.problems()
-    assert problem == (
-        "`models.planner` of the variable `SKILLS_RUNTIME_SDK_PLANNER_MODEL` must be valid Unicode text"
-    )
+    assert problem == ("`models.planner` of the variable `SKILLS_RUNTIME_SDK_PLANNER_MODEL` must be valid Unicode text")

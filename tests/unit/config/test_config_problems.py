@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from skills_runtime.config import Defaults
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def test_a_wrong_value_is_refused_with_what_it_must_be(place: "Place", session: 
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://example.com", "example.com/v1", "http://", "https://[::1", "http://a b/", "http://h:x/", "http://h\n/"]
+    "url",
+    ["ftp://example.com", "example.com/v1", "http://", "https://[::1", "http://a b/", "http://h:x/", "http://h\n/"],
 )
 def test_a_base_url_that_is_not_of_the_web_is_refused(place: "Place", url: str) -> None:
     [problem] = place.problems(session={"llm": {"base_url": url}})
@@ -130,7 +132,7 @@ def test_the_problems_of_all_layers_are_told_at_once(place: "Place") -> None:
     runtime = place.write("config/runtime.yaml", "safety: {mod: ask}\nrun: {max_steps: 0}")
     place.variables["SKILLS_RUNTIME_SDK_LLM_BACKEND"] = "magic"
     starts = [
-        f"`{user}` is not usable YAML (line 1, column",
+        f"`{user}` is not usable YAML (line 2, column",
         f"`run.max_steps` in `{runtime}` must be at least 1",
         f"`safety.mod` in `{runtime}` is not a setting",
         "`llm.backend` of the variable `SKILLS_RUNTIME_SDK_LLM_BACKEND` must be `openai`, `fake` or `replay`",
@@ -147,7 +149,5 @@ def test_a_wrong_value_comes_with_what_the_setting_means(place: "Place") -> None
 
 
 def test_the_problems_of_a_programs_defaults_name_the_program(place: "Place") -> None:
-    from skills_runtime.config import Defaults
-
     with pytest.raises(ConfigError, match=r"`run\.max_step` of `program:kgent` is not a setting"):
         place.resolve(defaults=Defaults("program:kgent", {"run": {"max_step": 1}}))

@@ -100,10 +100,11 @@ def test_an_unknown_run_is_not_found_and_the_hint_says_where_to_look(index: RunI
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(index: RunIndex) -> None:
-    for run_id in ("run_abc1", "run_abd2", "run_ABC1"):
+    for run_id in ("run_abc1", "run_abd2", "run_ABC1", "run_zz-z"):
         index.record(sample(run_id))
     assert index.find("run_abc").run_id == "run_abc1"
     assert index.find("run_abd2").run_id == "run_abd2"
+    assert index.find("run_zz").run_id == "run_zz-z"
 
 
 def test_an_ambiguous_beginning_lists_the_candidates(index: RunIndex) -> None:
@@ -139,6 +140,11 @@ def test_an_underscore_in_a_beginning_is_no_wildcard(index: RunIndex) -> None:
     index.record(sample("runxabc"))
     with pytest.raises(NotFound):
         index.find("run_")
+
+
+def test_the_last_letter_is_part_of_every_beginning(index: RunIndex) -> None:
+    index.record(sample("zzzzzz"))
+    assert index.find("zzzz").run_id == "zzzzzz"
 
 
 def test_runs_are_listed_newest_first(index: RunIndex) -> None:

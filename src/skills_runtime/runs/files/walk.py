@@ -241,16 +241,21 @@ def _open_names(root_fd: int, parts: Sequence[str]) -> int:
 
 
 def _step(here: int, name: str, flags: int, mode: int) -> int | None:
-    """Open one name; nothing when it is a link that the caller wants followed."""
+    """Open one name; nothing when it is, or just was, a link that the caller wants followed."""
     follows = not flags & os.O_NOFOLLOW
     try:
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=here)
     except OSError as error:
-        # A link is `ELOOP`, or `ENOTDIR` when a directory was asked for; only reading it tells the two apart.
-        if follows and error.errno in (errno.ELOOP, errno.ENOTDIR) and read_link(here, name) is not None:
+        if follows and (error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _leads_on(here, name))):
             return None
         raise
     if follows and stat.S_ISLNK(os.fstat(fd).st_mode):  # `O_PATH` opens the link itself
         os.close(fd)
         return None
     return fd
+
+
+def _leads_on(here: int, name: str) -> bool:
+    """Whether what was no directory is a link, or has been swapped for a directory meanwhile."""
+    mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+    return stat.S_ISLNK(mode) or stat.S_ISDIR(mode)

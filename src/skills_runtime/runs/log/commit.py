@@ -45,6 +45,8 @@ class Committer:
 
 
 def _resolve(futures: list[Future[None]], flush: Callable[[], None]) -> None:
+    # A waiter that was cancelled must not be answered: that would raise here and end the only committer.
+    futures = [future for future in futures if future.set_running_or_notify_cancel()]
     try:
         flush()
     except BaseException as error:  # noqa: BLE001 - every waiter must hear of it, whatever it is

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 
 class SystemDisk:
@@ -32,3 +33,12 @@ def sync_path(path: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def make_directories(path: Path, *, mode: int) -> list[Path]:
+    """Make a directory and what is missing above it, durably; returns what was made, outermost first."""
+    missing = [one for one in (path, *path.parents) if not one.exists()][::-1]
+    for one in missing:
+        one.mkdir(mode=mode, exist_ok=True)
+        sync_path(str(one.parent))
+    return missing

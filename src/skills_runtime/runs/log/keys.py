@@ -6,10 +6,14 @@ The caller says where the state directory is; this module never reads the enviro
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from skills_runtime.errors import AccessRefused, KeyMissing
+from skills_runtime.runs.atomic import write_new
+from skills_runtime.runs.layout import DIRECTORY_MODE
+from skills_runtime.runs.log.disk import make_directories, sync_path
 
 KEY_BYTES = 32
 CURRENT = "log.key"
@@ -28,17 +32,20 @@ def _key(secret: bytes) -> LogKey:
 
 
 def _read(path: Path) -> LogKey:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        info = os.fstat(fd)
-        if stat.S_IMODE(info.st_mode) & 0o077:
-            raise AccessRefused(
-                f"the log key `{path}` can be read by other users",
-                hint=f"chmod 600 {path}, or remove it and start anew",
-            )
-        secret = os.read(fd, KEY_BYTES + 1)
-    finally:
-        os.close(fd)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(fd, "rb", buffering=0) as file:
+            mode, secret = os.fstat(fd).st_mode, file.read(KEY_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise AccessRefused(
+            f"the log key `{path}` cannot be read: {error.strerror}", hint="it must be a file of your own, not a link"
+        ) from error
+    if stat.S_IMODE(mode) & 0o077:
+        raise AccessRefused(
+            f"the log key `{path}` can be read by other users", hint=f"chmod 600 {path}, or remove it and start anew"
+        )
     if len(secret) != KEY_BYTES:
         raise KeyMissing(
             f"`{path}` is not a log key", hint="remove it; runs it signed can then be read but not resumed"
@@ -59,8 +66,6 @@ class KeyRing:
             return _read(path)
         except FileNotFoundError:
             return self._create(path)
-        except PermissionError as error:
-            raise AccessRefused(f"the log key `{path}` cannot be read") from error
 
     def find(self, key_id: str) -> LogKey | None:
         """The key with this id, if it is here."""
@@ -73,19 +78,18 @@ class KeyRing:
     def _create(self, path: Path) -> LogKey:
         draft = self.directory / f".{CURRENT}.{os.getpid()}.{os.urandom(4).hex()}"
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise AccessRefused(
-                f"no log key can be made in `{self.directory}`", hint="make the state directory writable"
-            ) from error
-        try:
-            os.write(fd, os.urandom(KEY_BYTES))
-            os.fsync(fd)
-            os.link(draft, path)  # whoever links first wins; a key is never replaced
-        except FileExistsError:
-            pass
-        finally:
-            os.close(fd)
+            make_directories(self.directory, mode=DIRECTORY_MODE)
+            write_new(draft, os.urandom(KEY_BYTES))
+            sync_path(str(draft))
+            with suppress(FileExistsError):
+                os.link(draft, path)  # whoever links first wins; a key is never replaced
             draft.unlink()
+            sync_path(str(self.directory))  # a log must not outlive the key it was signed with
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink()
+            raise AccessRefused(
+                f"no log key can be made in `{self.directory}`: {error.strerror}",
+                hint="make the state directory writable",
+            ) from error
         return _read(path)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 CHUNK = 1 << 20
+_SMALL = 4096
 
 
 class Line(NamedTuple):
@@ -15,24 +16,35 @@ class Line(NamedTuple):
     complete: bool
 
 
-def read_lines(fd: int, offset: int = 0, *, end: int | None = None) -> Iterator[Line]:
-    """The lines from `offset` on; the last may be incomplete."""
-    rest = b""
+def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | None = None) -> Iterator[Line]:
+    """The lines from `offset` on, read `step` bytes at a time; the last may be incomplete."""
+    parts: list[bytes] = []
     start = offset
-    while chunk := os.pread(fd, CHUNK if end is None else min(CHUNK, end - offset), offset):
+    while chunk := os.pread(fd, _amount(step or CHUNK, offset, end), offset):
         offset += len(chunk)
-        pieces = (rest + chunk).split(b"\n")
-        rest = pieces.pop()
-        for piece in pieces:
-            yield Line(start, piece, complete=True)
-            start += len(piece) + 1
-    if rest:
-        yield Line(start, rest, complete=False)
+        *ends, rest = chunk.split(b"\n")
+        for piece in ends:
+            data = b"".join((*parts, piece))
+            parts.clear()
+            yield Line(start, data, complete=True)
+            start += len(data) + 1
+        parts.append(rest)
+    if data := b"".join(parts):
+        yield Line(start, data, complete=False)
+
+
+def _amount(step: int, offset: int, end: int | None) -> int:
+    return step if end is None else max(0, min(step, end - offset))
+
+
+def first_line(fd: int, offset: int = 0) -> Line | None:
+    """The line at `offset`, read with as little of what follows as can be."""
+    return next(read_lines(fd, offset, step=_SMALL), None)
 
 
 def line_before(fd: int, offset: int) -> bytes | None:
     """The complete line that ends at `offset`, or None when no line ends there."""
-    size = 4096
+    size = _SMALL
     while offset > 0:
         start = max(0, offset - size)
         data = os.pread(fd, offset - start, start)

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from skills_runtime.errors import LogLocked
@@ -13,12 +14,15 @@ class RunLock:
 
     def __init__(self, path: Path) -> None:
         self._fd = self._acquire(path)
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # the name is for people; a full disk does not weaken the lock
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Let the next writer in."""
         if self._fd >= 0:
+            # Closing alone would leave the lock to a child that was forked meanwhile and has not called exec yet.
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = -1
 

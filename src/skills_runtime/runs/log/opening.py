@@ -9,7 +9,7 @@ from skills_runtime.events.payloads import Descriptor, LogRepaired, RunAdopted
 from skills_runtime.runs.layout import FILE_MODE, RunPaths
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
-from skills_runtime.runs.log.lines import CHUNK, read_lines
+from skills_runtime.runs.log.lines import CHUNK, first_line
 from skills_runtime.runs.log.lock import RunLock
 from skills_runtime.runs.log.ports import LogPorts
 from skills_runtime.runs.log.position import Position
@@ -48,7 +48,7 @@ def open_log(paths: RunPaths, ports: LogPorts, *, adopt: bool = False) -> tuple[
 
 def header_of(fd: int) -> LogHeader:
     """The header of an open log, or a refusal."""
-    first = next(read_lines(fd), None)
+    first = first_line(fd)
     header = read_header(first.data) if first is not None and first.complete else None
     if header is None:
         raise LogCorrupt("line 1 of the log is not a complete event line", details={"seq": 0, "offset": 0})

@@ -1,0 +1,22 @@
+"""Runs every benchmark and prints one table; exit code 1 when a bound is broken."""
+
+import sys
+
+from benchmarks.measure import run_benchmark
+
+BENCHMARKS = ("import_agent", "create_run", "append", "resume_large")
+
+
+def main(names: list[str]) -> int:
+    broken = 0
+    for name in names or BENCHMARKS:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        for number in run_benchmark(name):
+            broken += not number.holds
+            mark = "ok    " if number.holds else "BROKEN"
+            print(f"{mark} {number.what:52} {number.value:12,.2f} {number.unit:3} ({number.sense} {number.bound:,g})")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""Writes docs/reference/ from the code, so that no setting, event or error is left undocumented.
+
+Run by `make docs`; a test fails when the pages are not what this writes.
+"""
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel
+
+from skills_runtime import errors
+from skills_runtime.config import Settings
+from skills_runtime.events import PAYLOAD_TYPES, TERMINAL_TYPES
+
+NOTE = "<!-- Written by scripts/reference.py; change the code instead. -->\n\n"
+
+
+def configuration() -> str:
+    """Every setting, its default and its meaning."""
+    rows = "\n".join(f"| `{key}` | `{default}` | {meaning} |" for key, default, meaning in _settings(Settings, ""))
+    return (
+        f"# Configuration\n\n{NOTE}"
+        "Later sources win: embedded defaults, your own file, `config/runtime.yaml`, `kgent.yaml`,"
+        " `SKILLS_RUNTIME_SDK_CONFIG_PATHS`, `--config`, the environment, session settings. Project files may tighten"
+        " `safety` and `sandbox`, never loosen them. `skills-runtime config show --origin` tells where each value comes"
+        f" from.\n\n| setting | default | meaning |\n|---|---|---|\n{rows}\n"
+    )
+
+
+def _settings(model: type[BaseModel], prefix: str) -> list[tuple[str, str, str]]:
+    rows: list[tuple[str, str, str]] = []
+    for name, field in model.model_fields.items():
+        kind: Any = field.annotation
+        if inspect.isclass(kind) and issubclass(kind, BaseModel):
+            rows.extend(_settings(kind, f"{prefix}{name}."))
+        else:
+            default = field.get_default(call_default_factory=True)
+            shown = msgspec.json.encode(default, enc_hook=str).decode()
+            rows.append((f"{prefix}{name}", shown.replace("|", "\\|"), (field.description or "").replace("|", "\\|")))
+    return rows
+
+
+def events() -> str:
+    """Every event type, its fields and its meaning."""
+    parts = [
+        f"# Events\n\n{NOTE}"
+        "One JSON object a line: `seq`, `type`, `timestamp`, `run_id`, `turn_id`?, `step_id`?, `payload`,"
+        " `epoch`, `mac`. Unknown types and fields are kept, relayed and ignored.\n"
+    ]
+    for name, payload in sorted(PAYLOAD_TYPES.items()):
+        end = " *Terminal.*" if name in TERMINAL_TYPES else ""
+        fields = ", ".join(f"`{field}`" for field in payload.__struct_encode_fields__)
+        parts.append(f"\n## {name}\n\n{inspect.getdoc(payload)}{end}\n\nFields: {fields}\n")
+    return "".join(parts)
+
+
+def error_kinds() -> str:
+    """Every error kind and its exit code."""
+    rows = "\n".join(f"| `{kind}` | {code} |" for kind, code in sorted(errors.EXIT_CODES.items()))
+    tree = inspect.getdoc(errors) or ""
+    return (
+        f"# Errors\n\n{NOTE}An error is one sentence, a stable kind and a hint. Exit code 0 is success, 1 a run that"
+        f" failed, 2 wrong usage.\n\n```text\n{tree}\n```\n\n| kind | exit code |\n|---|---|\n{rows}\n"
+    )
+
+
+PAGES = {"configuration.md": configuration, "events.md": events, "errors.md": error_kinds}
+
+
+def main() -> None:
+    """Write all pages."""
+    target = Path(__file__).parent.parent / "docs" / "reference"
+    target.mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (target / name).write_text(page(), encoding="utf-8")
+        print(f"wrote docs/reference/{name}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Children in no time: a process that has imported everything already forks one for each call.
+
+Starting an interpreter takes a quarter of a second, forking a few milliseconds; a test that kills 200 writers needs
+the latter, and the test process itself has threads and must not fork.
+"""
+
+import importlib
+import os
+import pickle
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import IO, Any, NoReturn, cast
+
+from tests.support import ROOT
+
+_LENGTH = struct.Struct("!I")
+Target = Callable[..., None]
+"""Called in the child as `target(say, hear, *arguments)`: `say` is a stream to the test, `hear` one from it."""
+
+
+class Child:
+    """A forked process, its words and its end."""
+
+    def __init__(self, pid: int, zygote: "Zygote", hear: IO[bytes], say: IO[bytes]) -> None:
+        self.pid = pid
+        self._zygote = zygote
+        self.hear = hear
+        self._say = say
+
+    def line(self) -> bytes:
+        """The next line the child said, without its end; nothing when it is gone."""
+        return self.hear.readline().removesuffix(b"\n")
+
+    def tell(self, text: bytes) -> None:
+        """Send the child a line."""
+        self._say.write(text + b"\n")
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End the child at once and wait until the kernel has let go of all it held."""
+        self.send(signal.SIGKILL)
+        self.join()
+
+    def join(self) -> int:
+        """Wait for the end; the exit code, or the negative number of the signal."""
+        self._say.close()
+        return self._zygote.wait(self.pid)
+
+
+class Zygote:
+    """The process that forks; made by `zygote`."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link = link
+
+    @contextmanager
+    def child(self, target: Target, *arguments: Any) -> Generator[Child]:
+        """A child that calls `target`; it is dead when the block ends."""
+        heard, say = os.pipe()
+        hear, told = os.pipe()
+        name = (target.__module__, target.__qualname__)
+        try:
+            pid = self._ask(("fork", name, arguments), (hear, say))
+        finally:
+            os.close(hear)
+            os.close(say)
+        with open(heard, "rb") as listened, open(told, "wb", buffering=0) as spoken:
+            child = Child(pid, self, listened, spoken)
+            try:
+                yield child
+            finally:
+                if self._ask(("alive", pid)):
+                    child.kill()
+
+    def wait(self, pid: int) -> int:
+        """Wait for a child."""
+        return self._ask(("wait", pid))
+
+    def _ask(self, request: tuple[Any, ...], fds: tuple[int, ...] = ()) -> int:
+        socket.send_fds(self._link, [_packed(request)], fds)
+        return _received(self._link, 0)[0]
+
+
+@contextmanager
+def zygote(*modules: str) -> Generator[Zygote]:
+    """A process that has imported these modules and forks children on request."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        command = [sys.executable, "-c", f"from tests.support.zygote import serve; serve({theirs.fileno()})", *modules]
+        with theirs:
+            process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
+        try:
+            yield Zygote(ours)
+        finally:
+            ours.close()
+            process.wait()
+
+
+def serve(fd: int) -> None:
+    """Fork until the other side is gone."""
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
+    link = socket.socket(fileno=fd)
+    ended: dict[int, int] = {}
+    while True:
+        try:
+            request, fds = _received(link, 2)
+        except EOFError:
+            return
+        link.sendall(_packed(_answer(link, request, fds, ended)))
+
+
+def _answer(link: socket.socket, request: tuple[Any, ...], fds: list[int], ended: dict[int, int]) -> int:
+    match request:
+        case ("fork", name, arguments):
+            pid = os.fork()
+            if pid == 0:
+                link.close()
+                _run(name, arguments, fds)
+            for fd in fds:
+                os.close(fd)
+            return pid
+        case ("wait", pid):
+            if pid not in ended:
+                ended[pid] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            return ended[pid]
+        case ("alive", pid):
+            return pid not in ended
+        case _:
+            raise AssertionError(request)
+
+
+def _run(name: tuple[str, str], arguments: tuple[Any, ...], fds: list[int]) -> NoReturn:
+    try:
+        target = cast("Target", getattr(importlib.import_module(name[0]), name[1]))
+        with open(fds[0], "rb") as hear, open(fds[1], "wb", buffering=0) as say:
+            target(say, hear, *arguments)
+    except BaseException:  # noqa: BLE001 - a child says what happened to it and never returns
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def _packed(value: Any) -> bytes:
+    data = pickle.dumps(value)
+    return _LENGTH.pack(len(data)) + data
+
+
+def _received(link: socket.socket, max_fds: int) -> tuple[Any, list[int]]:
+    data, fds, _, _ = socket.recv_fds(link, _LENGTH.size, max_fds)
+    data += _exactly(link, _LENGTH.size - len(data))
+    return pickle.loads(_exactly(link, _LENGTH.unpack(data)[0])), fds
+
+
+def _exactly(link: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = link.recv(size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data

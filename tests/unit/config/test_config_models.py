@@ -1,0 +1,141 @@
+"""The settings there are, their defaults, and what importing them costs."""
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from skills_runtime.config import Settings
+from skills_runtime.config.merge import flatten
+
+if TYPE_CHECKING:
+    from conftest import Place
+
+DEFAULTS: dict[str, Any] = {
+    "config_version": 1,
+    "profile_id": "default_agent",
+    "run.max_steps": 40,
+    "run.max_wall_time_sec": 1800,
+    "run.human_timeout_ms": None,
+    "run.resume_strategy": "summary",
+    "run.context_recovery.mode": "fail_fast",
+    "run.context_recovery.max_compactions_per_run": 2,
+    "run.context_recovery.ask_first_fallback_mode": "compact_first",
+    "run.context_recovery.compaction_history_max_chars": 24000,
+    "run.context_recovery.compaction_keep_last_messages": 6,
+    "run.context_recovery.increase_budget_extra_steps": 20,
+    "run.context_recovery.increase_budget_extra_wall_time_sec": 600,
+    "safety.mode": "ask",
+    "safety.allowlist": [],
+    "safety.denylist": [],
+    "safety.tool_allowlist": [],
+    "safety.tool_denylist": [],
+    "safety.approval_timeout_ms": 60000,
+    "sandbox.profile": "dev",
+    "sandbox.default_policy": "restricted",
+    "sandbox.os.mode": "auto",
+    "sandbox.os.seatbelt.profile": "(version 1) (allow default)",
+    "sandbox.os.bubblewrap.bwrap_path": "bwrap",
+    "sandbox.os.bubblewrap.unshare_net": True,
+    "sandbox.workspace": "shared",
+    "sandbox.delete": "disabled",
+    "llm.backend": "openai",
+    "llm.base_url": "https://api.openai.com/v1",
+    "llm.api_key_env": "OPENAI_API_KEY",
+    "llm.timeout_sec": 60,
+    "llm.retry.max_retries": 3,
+    "llm.retry.base_delay_sec": 0.5,
+    "llm.retry.cap_delay_sec": 8.0,
+    "llm.retry.jitter_ratio": 0.1,
+    "llm.fake.script": None,
+    "llm.replay.run": None,
+    "models.planner": "gpt-4",
+    "models.executor": "gpt-4",
+    "skills.env_var_missing_policy": "ask_human",
+    "skills.versioning.enabled": False,
+    "skills.versioning.strategy": "",
+    "skills.strictness.unknown_mention": "error",
+    "skills.strictness.duplicate_name": "error",
+    "skills.strictness.mention_format": "strict",
+    "skills.spaces": [],
+    "skills.sources": [],
+    "skills.scan.ignore_dot_entries": True,
+    "skills.scan.max_depth": 99,
+    "skills.scan.max_dirs_per_root": 100000,
+    "skills.scan.max_frontmatter_bytes": 65536,
+    "skills.scan.refresh_policy": "always",
+    "skills.scan.ttl_sec": 300,
+    "skills.injection.max_bytes": None,
+    "skills.bundles.max_bytes": 1048576,
+    "skills.bundles.cache_dir": ".skills_runtime_sdk/bundles",
+    "skills.bundles.max_extracted_bytes": None,
+    "skills.bundles.max_files": None,
+    "skills.bundles.max_single_file_bytes": None,
+    "skills.actions.enabled": False,
+    "skills.references.enabled": False,
+    "skills.references.allow_assets": False,
+    "skills.references.default_max_bytes": 65536,
+    "prompt.profile": "default_agent",
+    "prompt.template": "default",
+    "prompt.system_text": None,
+    "prompt.developer_text": None,
+    "prompt.system_path": None,
+    "prompt.developer_path": None,
+    "prompt.include_skills_list": None,
+    "prompt.include_cwd_tree": False,
+    "prompt.skill_injection.mode": None,
+    "prompt.skill_injection.render": None,
+    "prompt.history.mode": None,
+    "prompt.history.max_messages": 40,
+    "prompt.history.max_chars": 120000,
+    "prompt.tools.exposure": None,
+    "deliverables.required": [],
+}
+
+
+def test_the_settings_and_their_defaults_are_these() -> None:
+    assert dict(flatten(Settings().model_dump(mode="json"))) == DEFAULTS
+
+
+@pytest.mark.parametrize("field", ["max_retries", "base_delay_sec", "cap_delay_sec", "jitter_ratio"])
+def test_an_explicit_zero_of_a_retry_is_kept(place: "Place", field: str) -> None:
+    settings = place.resolve(session={"llm": {"retry": {field: 0}}}).settings
+    assert getattr(settings.llm.retry, field) == 0
+
+
+def test_no_limit_of_time_can_be_asked_for(place: "Place") -> None:
+    assert place.resolve(session={"run": {"max_wall_time_sec": None}}).settings.run.max_wall_time_sec is None
+
+
+def test_a_space_and_a_source_keep_what_they_were_given(place: "Place") -> None:
+    place.write(
+        "kgent.yaml",
+        "skills:\n"
+        "  spaces: [{id: web, namespace: 'web:mvp', sources: [files]}]\n"
+        "  sources: [{id: files, type: filesystem, options: {root: ./skills, deep: {a: [1, true]}}}]\n",
+    )
+    skills = place.resolve().settings.skills
+    assert (skills.spaces[0].namespace, skills.spaces[0].enabled) == ("web:mvp", True)
+    assert skills.sources[0].options == {"root": "./skills", "deep": {"a": [1, True]}}
+
+
+def test_a_deliverable_may_say_more_than_its_path(place: "Place") -> None:
+    required = [{"path": "report.md", "media_type": "text/markdown", "description": "the report"}]
+    [deliverable] = place.resolve(session={"deliverables": {"required": required}}).settings.deliverables.required
+    assert (deliverable.path, deliverable.media_type) == ("report.md", "text/markdown")
+
+
+def test_settings_cannot_be_changed(place: "Place") -> None:
+    settings = place.resolve().settings
+    with pytest.raises(ValueError, match="frozen"):
+        settings.run.max_steps = 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_importing_the_settings_brings_nothing_heavy_along() -> None:
+    code = (
+        "import sys, skills_runtime.config; "
+        "print([name for name in ('dotenv', 'openai', 'httpx', 'typer', 'rich', 'msgspec') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

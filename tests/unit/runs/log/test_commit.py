@@ -1,0 +1,145 @@
+"""Many commits, few syncs; and whoever gives up waiting harms nobody else."""
+
+import asyncio
+import errno
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from skills_runtime.errors import StorageFailed
+from skills_runtime.events.payloads import HumanResponse
+from skills_runtime.runs.log.commit import Committer
+from skills_runtime.testing import FaultyDisk
+from tests.support.runs import lines_of, new_run
+
+WAIT = 20
+"""Seconds after which something that should have happened never will."""
+
+
+class SlowDisk(FaultyDisk):
+    """A disk whose syncs wait for the test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.syncing = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def sync(self, fd: int) -> None:
+        self.syncing.set()
+        assert self.may_go_on.wait(WAIT)
+        super().sync(fd)
+
+
+def test_commits_that_wait_together_share_a_sync(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    run = new_run(tmp_path, disk=disk)
+    waiting = threading.Barrier(65)
+
+    def produce(number: int) -> None:
+        run.append(HumanResponse(call_id=str(number)))
+        waiting.wait(WAIT)
+        run.commit()
+
+    with ThreadPoolExecutor(64) as pool:
+        produced = [pool.submit(produce, number) for number in range(64)]
+        waiting.wait(WAIT)
+        assert disk.syncing.wait(WAIT)
+        disk.may_go_on.set()
+        for future in produced:
+            future.result(WAIT)
+    run.close()
+    assert disk.counts["sync"] < 32
+    assert len(lines_of(run.paths)) == 66
+
+
+def test_an_event_appended_during_a_sync_is_made_durable_by_the_next(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    run = new_run(tmp_path, disk=disk)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(run.commit)
+        assert disk.syncing.wait(WAIT)
+        run.append(HumanResponse(call_id="late"))
+        second = pool.submit(run.commit)
+        disk.may_go_on.set()
+        first.result(WAIT)
+        second.result(WAIT)
+    run.close()
+    assert disk.counts["sync"] == 2
+
+
+def test_a_commit_with_nothing_new_costs_no_sync(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    run = new_run(tmp_path, disk=disk)
+    run.commit()
+    run.commit()
+    run.close()
+    assert disk.counts["sync"] == 1
+
+
+def test_every_waiter_hears_of_a_failed_sync(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    run = new_run(tmp_path, disk=disk)
+    disk.fail("sync", errno.EIO)
+    with ThreadPoolExecutor(8) as pool:
+        commits = [pool.submit(run.commit) for _ in range(8)]
+        disk.may_go_on.set()
+        failures = {type(one.exception(WAIT)) for one in commits}
+    run.close()
+    assert failures == {StorageFailed}
+    assert disk.counts["sync"] == 1
+
+
+async def test_a_waiter_that_is_cancelled_does_not_stop_the_committer(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    run = new_run(tmp_path, disk=disk)
+    waiting = asyncio.ensure_future(run.commit_async())
+    await asyncio.to_thread(disk.syncing.wait, WAIT)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    disk.may_go_on.set()
+    run.append(HumanResponse(call_id="after"))
+    await asyncio.wait_for(run.commit_async(), WAIT)
+    run.close()
+
+
+def test_one_log_that_fails_does_not_harm_another(tmp_path: Path) -> None:
+    broken, sound = FaultyDisk(), FaultyDisk()
+    broken.fail("sync", errno.EIO)
+    first, second = new_run(tmp_path, disk=broken, run_id="a"), new_run(tmp_path, disk=sound, run_id="b")
+    with pytest.raises(StorageFailed):
+        first.commit()
+    second.commit()
+    first.close()
+    second.close()
+
+
+class _Fine:
+    def flush(self) -> None:
+        """Nothing to do."""
+
+
+class _Odd:
+    def flush(self) -> None:
+        """Fail in a way nobody thought of."""
+        raise RuntimeError("odd")
+
+
+def test_an_unexpected_error_reaches_its_waiter_and_the_committer_goes_on() -> None:
+    committer = Committer()
+    with pytest.raises(RuntimeError, match="odd"):
+        committer.request(_Odd()).result(WAIT)
+    committer.request(_Fine()).result(WAIT)
+
+
+def test_a_full_disk_for_the_side_files_does_not_fail_a_commit(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    os.rename(run.paths.logs, tmp_path / "gone")
+    run.append(HumanResponse(call_id="large", answer="x" * (5 << 20)))
+    run.commit()
+    run.append(HumanResponse(call_id="small"))
+    run.commit()
+    run.close()
