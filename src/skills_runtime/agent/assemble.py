@@ -112,9 +112,22 @@ def backend_for(resolved: "Resolved") -> Backend:
             f"the environment variable `{llm.api_key_env}` is not set",
             hint="set it, or work offline with `llm.backend: fake`",
         )
+    _refuse_to_leak(resolved)
     return OpenAIChatBackend(
         base_url=llm.base_url, api_key=api_key, timeout_sec=llm.timeout_sec, max_retries=llm.retry.max_retries
     )
+
+
+def _refuse_to_leak(resolved: "Resolved") -> None:
+    """A project you only looked at must not choose where your own key is sent."""
+    llm = resolved.settings.llm
+    chosen = {"llm.base_url", "llm.api_key_env"} & resolved.by_project
+    if chosen and resolved.environment.trust(llm.api_key_env) == "user":
+        raise ConfigError(
+            f"this project wants your `{llm.api_key_env}` to be sent to `{llm.base_url}`",
+            hint=f"if that is right, say so yourself: --set llm.base_url={llm.base_url}"
+            f" --set llm.api_key_env={llm.api_key_env}",
+        )
 
 
 def config_summary(resolved: "Resolved") -> Mapping[str, object]:

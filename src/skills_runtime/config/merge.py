@@ -31,10 +31,11 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The tree so far, where each of its fields comes from, and what was ignored on the way."""
+    """The tree so far, where its fields come from, which the project chose, and what was ignored on the way."""
 
     data: Tree = field(default_factory=dict[str, Any])
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    by_project: frozenset[str] = frozenset()
     ignored: tuple[tuple[str, str], ...] = ()
 
 
@@ -81,6 +82,7 @@ def merge(layers: Iterable[Layer]) -> Merged:
 
 def _add(below: Merged, layer: Layer) -> Merged:
     data, sources, ignored = below.data, dict(below.sources), list(below.ignored)
+    by_project = set(below.by_project)
     for key, proposed in flatten(layer.data):
         value, source = proposed, layer.source(key)
         if layer.trust == "project" and is_guarded(key):
@@ -89,9 +91,13 @@ def _add(below: Merged, layer: Layer) -> Merged:
             source = _source(sources[key], source, unchanged=value == current, taken=value == proposed)
             if was_ignored(proposed, value):
                 ignored.append((key, _notice(key, proposed, current, sources[key], layer)))
+        if layer.trust == "user":
+            by_project.discard(key)
+        elif key not in below.sources or value != value_at(below.data, key):
+            by_project.add(key)
         data = deep_merge(data, planted(key, value))
         sources[key] = source
-    return Merged(data, sources, tuple(ignored))
+    return Merged(data, sources, frozenset(by_project), tuple(ignored))
 
 
 def _source(below: str, own: str, *, unchanged: bool, taken: bool) -> str:

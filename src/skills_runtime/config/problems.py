@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from skills_runtime.config.models import CONFIG_VERSION, Settings
-from skills_runtime.config.secrets import complaint, is_key_shaped, is_secret_name, names_a_variable
+from skills_runtime.config.secrets import complaint, hide, is_secret_name, names_a_variable
 from skills_runtime.config.section import leaves, section_at
 from skills_runtime.config.wording import dotted, printable
 from skills_runtime.errors import ConfigError
@@ -143,8 +143,8 @@ def _instead(path: Path, value: object) -> str:
 
 def _described(value: object) -> str:
     if isinstance(value, str):
-        cut = value if len(value) <= _SHOWN_CHARS else value[:_SHOWN_CHARS] + "…"
-        return "what is there" if is_key_shaped(value) else f"'{printable(cut)}'"
+        text = printable(hide(value))
+        return f"'{text}'" if len(text) <= _SHOWN_CHARS else f"'{text[:_SHOWN_CHARS]}…'"
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:

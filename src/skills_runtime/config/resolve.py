@@ -44,6 +44,8 @@ class Resolved:
     sources: Mapping[str, str]
     notices: tuple[str, ...]
     ignored: tuple[tuple[str, str], ...]
+    by_project: frozenset[str]
+    """The fields whose value only the project chose."""
     overlay_paths: tuple[Path, ...]
     env_file: Path | None
     workspace_root: Path
@@ -87,6 +89,7 @@ def resolve(
         sources=MappingProxyType(dict(merged.sources)),
         notices=(*environment.dotenv.notices, *(text for _, text in merged.ignored)),
         ignored=merged.ignored,
+        by_project=merged.by_project,
         overlay_paths=tuple(each.path for each in files),
         env_file=environment.dotenv.path,
         workspace_root=root,

@@ -15,8 +15,8 @@ def _from_v0(event_type: str, data: Data) -> tuple[str, Data]:
     if event_type == "tool_call_requested":
         return event_type, {"name": data.get("tool", ""), "tool": data.get("name", ""), **data}
     if event_type == "human_request" and isinstance(data.get("questions"), list):
-        asked: list[Any] = data["questions"]
-        questions = [str(one.get("question", "")) for one in asked if isinstance(one, dict)]
+        asked: list[Data] = [one for one in data["questions"] if isinstance(one, dict)]
+        questions = [str(one.get("question", "")) for one in asked]
         return event_type, {"question": "\n".join(questions), **data}
     return event_type, data
 

@@ -1,14 +1,17 @@
 """OpenAI-compatible chat streaming through the `openai` package, which is imported only when a request is made."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skills_runtime.errors import ModelError
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 
 if TYPE_CHECKING:
-    from openai import APIError, AsyncOpenAI
+    from openai import APIError, AsyncOpenAI, AsyncStream
     from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
 
 class OpenAIChatBackend:
@@ -19,70 +22,85 @@ class OpenAIChatBackend:
         self._api_key = api_key
         self._timeout_sec = timeout_sec
         self._max_retries = max_retries
-        self._client: AsyncOpenAI | None = None
+        self._clients: dict[asyncio.AbstractEventLoop, AsyncOpenAI] = {}
 
-    async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+    async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
         """Stream one answer; a stream that ends before its finish reason is an error, not an answer."""
+        import httpx
         import openai
 
+        answer = _Answer()
         try:
-            create: Any = self._open().chat.completions.create
-            stream: AsyncIterator[ChatCompletionChunk] = await create(**_parameters(request))
-            answer = _Answer()
-            async for chunk in stream:
-                for event in answer.take(chunk):
-                    yield event
+            create: Any = self._client().chat.completions.create
+            stream: AsyncStream[ChatCompletionChunk] = await create(**_parameters(request))
+            async with stream:
+                async for chunk in stream:
+                    for event in answer.take(chunk):
+                        yield event
         except openai.APIError as error:
             raise _explained(error) from error
-        yield answer.completed()
+        except (
+            httpx.HTTPError,
+            json.JSONDecodeError,
+        ) as error:  # the package does not explain what breaks a begun stream
+            raise ModelError(f"the model's answer broke off: {error}", retryable=True) from error
+        for event in answer.end():
+            yield event
 
-    def _open(self) -> "AsyncOpenAI":
+    async def aclose(self) -> None:
+        """Close the connections of this event loop; the backend can still be used."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    def _client(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI
 
-        if self._client is None:
-            self._client = AsyncOpenAI(
+        # Connections belong to the event loop they were opened in, and every `Agent.run` has one of its own.
+        for loop in [loop for loop in self._clients if loop.is_closed()]:
+            del self._clients[loop]
+        here = asyncio.get_running_loop()
+        if here not in self._clients:
+            self._clients[here] = AsyncOpenAI(
                 base_url=self._base_url,
                 api_key=self._api_key,
                 timeout=self._timeout_sec,
                 max_retries=self._max_retries,
             )
-        return self._client
+        return self._clients[here]
 
 
 class _Answer:
     """Assembles the pieces of one streamed answer."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, dict[str, str]] = {}
+        self._calls: dict[int | str, dict[str, str]] = {}
         self._finish_reason: str | None = None
         self._usage: dict[str, int] | None = None
         self._request_id: str | None = None
 
-    def take(self, chunk: "ChatCompletionChunk") -> list[ChatStreamEvent]:
-        """The events a chunk amounts to."""
+    def take(self, chunk: "ChatCompletionChunk") -> Iterator[ChatStreamEvent]:
+        """The events a chunk amounts to; services leave out fields the package promises."""
         self._request_id = chunk.id or self._request_id
         if chunk.usage is not None:
             self._usage = _usage(chunk.usage.model_dump())
-        events: list[ChatStreamEvent] = []
-        for choice in chunk.choices[:1]:
+        choices: list[Any] = chunk.choices or []
+        for choice in choices[:1]:
+            self._finish_reason = choice.finish_reason or self._finish_reason
+            if choice.delta is None:
+                continue
             if choice.delta.content:
-                events.append(ChatStreamEvent(type="text_delta", text=choice.delta.content))
+                yield ChatStreamEvent(type="text_delta", text=choice.delta.content)
             for piece in choice.delta.tool_calls or []:
-                call = self._calls.setdefault(piece.index, {"id": "", "name": "", "arguments": ""})
-                call["id"] = piece.id or call["id"]
-                if piece.function is not None:
-                    call["name"] += piece.function.name or ""
-                    call["arguments"] += piece.function.arguments or ""
-            if choice.finish_reason is not None:
-                self._finish_reason = choice.finish_reason
-                events.extend(self._tool_calls())
-        return events
+                self._add(piece)
 
-    def completed(self) -> ChatStreamEvent:
-        """The end of the answer, if it has come."""
+    def end(self) -> Iterator[ChatStreamEvent]:
+        """The calls and the end of the answer, if it has come."""
         if self._finish_reason is None:
             raise ModelError("the model's answer broke off before its end", retryable=True)
-        return ChatStreamEvent(
+        if self._calls:
+            yield ChatStreamEvent(type="tool_calls", tool_calls=self._tool_calls())
+        yield ChatStreamEvent(
             type="completed",
             finish_reason=self._finish_reason,
             usage=self._usage,
@@ -90,14 +108,24 @@ class _Answer:
             provider="openai",
         )
 
-    def _tool_calls(self) -> list[ChatStreamEvent]:
-        if not self._calls:
-            return []
-        calls = [
-            ToolCall(id=call["id"] or f"call_{index}", name=call["name"], arguments=call["arguments"] or "{}")
-            for index, call in sorted(self._calls.items())
+    def _add(self, piece: "ChoiceDeltaToolCall") -> None:
+        call = self._calls.setdefault(self._key(piece.index, piece.id), {"id": "", "name": "", "arguments": ""})
+        call["id"] = piece.id or call["id"]
+        if piece.function is not None:
+            call["name"] += piece.function.name or ""
+            call["arguments"] += piece.function.arguments or ""
+
+    def _key(self, index: int | None, call_id: str | None) -> int | str:
+        """Which call a piece belongs to; without index and id, the one before."""
+        if index is not None:
+            return index
+        return call_id or next(reversed(self._calls), 0)
+
+    def _tool_calls(self) -> list[ToolCall]:
+        return [
+            ToolCall(id=call["id"] or f"call_{number}", name=call["name"], arguments=call["arguments"] or "{}")
+            for number, call in enumerate(self._calls.values())
         ]
-        return [ChatStreamEvent(type="tool_calls", tool_calls=calls)]
 
 
 def _parameters(request: ChatRequest) -> dict[str, Any]:

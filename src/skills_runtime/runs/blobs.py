@@ -24,12 +24,17 @@ class Blobs:
             raise ValidationFailed(f"`{digest[:80]}` is not the name of a blob")
         return self._directory / digest[:2] / digest
 
-    def put(self, data: bytes) -> tuple[str, Path | None]:
-        """Keep bytes; returns their digest, and the path if it is new and must be synced with the next commit."""
+    def trail(self, digest: str) -> tuple[Path, ...]:
+        """What must be synced for the bytes to be durable: the file, then each directory that leads to it."""
+        path = self.path(digest)
+        return path, path.parent, self._directory, self._directory.parent
+
+    def put(self, data: bytes) -> str:
+        """Keep bytes, which become durable when their trail does; returns their digest."""
         digest = hashlib.sha256(data).hexdigest()
         path = self.path(digest)
-        if path.exists():
-            return digest, None
+        if _holds(path, data):
+            return digest
         draft = path.with_name(f".{os.urandom(8).hex()}")
         try:
             path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
@@ -38,7 +43,7 @@ class Blobs:
         except OSError as error:
             draft.unlink(missing_ok=True)
             raise StorageFailed(f"a blob could not be written: {error.strerror}") from error
-        return digest, path
+        return digest
 
     def get(self, digest: str) -> bytes:
         """The bytes with this digest, checked."""
@@ -49,3 +54,11 @@ class Blobs:
         if hashlib.sha256(data).hexdigest() != digest:
             raise LogCorrupt(f"the blob `{digest[:12]}…` does not hold what its name says")
         return data
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether the file is whole; one that a crash left empty or short is written anew."""
+    try:
+        return path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:
+        return False

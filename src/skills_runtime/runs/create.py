@@ -18,9 +18,10 @@ from skills_runtime.runs.atomic import write_new
 from skills_runtime.runs.ids import check_id
 from skills_runtime.runs.layout import DIRECTORY_MODE, SNAPSHOT_MODE, SNAPSHOTS, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, create_log
+from skills_runtime.runs.log.disk import make_directories, remove_empty
 from skills_runtime.runs.manifests import empty_manifest, sandbox_manifest
 from skills_runtime.runs.record import record_of
-from skills_runtime.runs.run import Run
+from skills_runtime.runs.run import Run, birth_trail
 from skills_runtime.runs.snapshot_files import config_fingerprint, pretty, snapshot_texts
 from skills_runtime.runs.spec import RunSpec
 
@@ -43,9 +44,7 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
             lock.release()
             raise
     paths = RunPaths(spec.root)
-    log.with_next_commit(
-        *(paths.root / name for name in (*SNAPSHOTS, "sandbox-manifest.json")), paths.root, paths.root.parent
-    )
+    log.with_next_commit(*birth_trail(paths), *([spec.link.parent] if spec.link else []))
     log.listen(view.apply)
     return Run(paths, log, lock, view, ports)
 
@@ -129,15 +128,12 @@ def _made_aside(root: Path) -> Generator[Path]:
     draft = root.parent / f".{root.name[:100]}.{os.urandom(6).hex()}.new"
     made: list[Path] = []
     try:
-        for parent in reversed([one for one in (root.parent, *root.parent.parents) if not one.exists()]):
-            parent.mkdir(mode=DIRECTORY_MODE)
-            made.append(parent)
+        made += make_directories(root.parent, mode=DIRECTORY_MODE)
         draft.mkdir(mode=DIRECTORY_MODE)
         yield draft
     except BaseException as error:
         shutil.rmtree(draft, ignore_errors=True)
-        for parent in reversed(made):
-            _remove_if_empty(parent)
+        remove_empty(made)
         if isinstance(error, OSError):
             raise _explained(root, error) from error
         raise
@@ -151,13 +147,6 @@ def _explained(root: Path, error: OSError) -> Exception:
     return StorageFailed(
         f"no run can be created at `{root}`: {error.strerror}", hint="free some space or choose another disk"
     )
-
-
-def _remove_if_empty(path: Path) -> None:
-    try:
-        path.rmdir()
-    except OSError:
-        return
 
 
 def _put_in_place(draft: Path, root: Path) -> None:
@@ -175,7 +164,7 @@ def _linked(spec: RunSpec) -> Generator[None]:
     if spec.link is None:
         yield
         return
-    spec.link.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    make_directories(spec.link.parent, mode=DIRECTORY_MODE)
     if spec.link.is_symlink() and not spec.link.exists():
         spec.link.unlink()  # its run is gone
     try:

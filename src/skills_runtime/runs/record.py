@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.errors import LogCorrupt, NotFound
+from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound, StorageFailed
+from skills_runtime.events.envelope import reader
 from skills_runtime.projections import RunState
 from skills_runtime.runs.atomic import replace
 from skills_runtime.runs.snapshot_files import pretty
@@ -32,6 +33,9 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     last_seq: int = -1
 
 
+_decode = reader(RunRecord)
+
+
 def record_of(state: RunState) -> RunRecord:
     """The record that a state amounts to."""
     fields: dict[str, Any] = {
@@ -42,15 +46,20 @@ def record_of(state: RunState) -> RunRecord:
 
 def write_record(path: Path, record: RunRecord) -> None:
     """Replace run.json; readers see the old one or the new one."""
-    replace(path, pretty(record))
+    try:
+        replace(path, pretty(record))
+    except OSError as error:
+        raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
 
 
 def read_record(path: Path) -> RunRecord:
     """The record in a run directory."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=RunRecord)
+        return _decode(path.read_bytes())
     except FileNotFoundError:
         raise NotFound(f"`{path.parent}` is not a run directory: it has no `run.json`") from None
+    except OSError as error:
+        raise AccessRefused(f"`{path}` cannot be read: {error.strerror}") from error
     except msgspec.MsgspecError as error:
         raise LogCorrupt(
             f"`{path}` is not a run record: {error}", hint="it is rewritten from the log when the run is opened"

@@ -1,20 +1,22 @@
 """One open run: its log, its state folded as it grows, and run.json kept in step behind it."""
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator
+import os
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from skills_runtime.errors import LogCorrupt
+from skills_runtime.errors import IllegalTransition, LogCorrupt
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import RunStateChanged
 from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.layout import RunPaths
+from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_verified
 from skills_runtime.runs.log.opening import secret_finder
 from skills_runtime.runs.log.reader import open_for_reading
@@ -34,7 +36,9 @@ class Run:
         self.ports = ports
         self.blobs = Blobs(paths.blobs)
         self._lock = lock
+        self._kept: set[Path] = set()
         self._snapshot: SnapshotHeader | None = None
+        self._snapshotting = threading.Lock()
         self._watchers: list[Callable[[RunState], None]] = []
 
     @property
@@ -48,9 +52,8 @@ class Run:
 
     def keep(self, data: bytes) -> str:
         """Keep private bytes, durable with the next commit; returns their digest."""
-        digest, path = self.blobs.put(data)
-        if path is not None:
-            self.log.with_next_commit(path, path.parent)
+        digest = self.blobs.put(data)
+        self._make_durable(digest)
         return digest
 
     def commit(self) -> None:
@@ -63,10 +66,20 @@ class Run:
         await self.log.commit_async()
         self._snapshot_if_due()
 
+    def confirm(self, blobs: Iterable[str]) -> None:
+        """Make durable what an earlier writer, which may have been killed, left in the log and beside it."""
+        self.log.with_next_commit(*birth_trail(self.paths))
+        for digest in blobs:
+            if self.blobs.path(digest).exists():
+                self._make_durable(digest)
+        self.log.commit()
+
     def change(self, status: RunStatus, *, reason: str = "") -> None:
         """Move to a state that is not terminal; durable before run.json shows it."""
         before = self.state.status
         check_transition(before, status)
+        if status.terminal:
+            raise IllegalTransition(f"a run becomes `{status}` by the event that ends it", hint="use `finish_run`")
         self.append(RunStateChanged(before=before.value, after=status.value, reason=reason))
         self.commit()
         self.save()
@@ -86,17 +99,32 @@ class Run:
         self.log.close()
         self._lock.release()
 
+    def _make_durable(self, digest: str) -> None:
+        # Also when the bytes were there before: who put them may have died before they were on the disk.
+        path, bucket, *above = self.blobs.trail(digest)
+        if path not in self._kept:
+            self.log.with_next_commit(path, bucket, *(above if bucket not in self._kept else ()))
+            self._kept |= {path, bucket}
+
     def _snapshot_if_due(self) -> None:
-        position = self.log.position
-        if due(position, self._snapshot):
-            self._snapshot = save(
-                self.paths.logs / SNAPSHOT,
-                self.log.run_id,
-                VIEW_KIND,
-                msgspec.json.encode(self.view),
-                position=position,
-                secret=self.log.key.secret,
-            )
+        if not due(self.log.position, self._snapshot) or not self._snapshotting.acquire(blocking=False):
+            return
+        try:
+            with self.log.paused() as position:
+                state = msgspec.json.encode(self.view)
+            path, key = self.paths.logs / SNAPSHOT, self.log.key
+            self._snapshot = save(path, self.log.run_id, VIEW_KIND, state, position=position, secret=key.secret)
+        except OSError:
+            return  # it only makes opening faster, and the commit it follows has succeeded
+        finally:
+            self._snapshotting.release()
+
+
+def birth_trail(paths: RunPaths) -> tuple[Path, ...]:
+    """What must be durable for a run to exist at all: its files, then the directories that lead to them."""
+    files = [paths.root / name for name in (*SNAPSHOTS, paths.sandbox_manifest.name, paths.events.name)]
+    above = [paths.root.parent] if os.access(paths.root.parent, os.R_OK) else []
+    return (*files, paths.root, *above)
 
 
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
@@ -104,10 +132,11 @@ def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
     paths = RunPaths(root.resolve())
     log, lock = open_log(paths, ports, adopt=adopt)
     try:
-        view = read_view(paths, ports)
-        _refuse_changed_snapshots(paths, view.state)
-        log.listen(view.apply)
-        run = Run(paths, log, lock, view, ports)
+        found = _read(paths, ports)
+        _refuse_changed_snapshots(paths, found.view.state)
+        log.listen(found.view.apply)
+        run = Run(paths, log, lock, found.view, ports)
+        run.confirm(found.blobs)
         run.save()
     except BaseException:
         log.close()
@@ -128,13 +157,30 @@ def opened(root: Path, ports: LogPorts) -> Generator[Run]:
 
 def read_view(paths: RunPaths, ports: LogPorts) -> RunView:
     """The state of a run from its verified log, beginning at the last snapshot that can be believed."""
+    return _read(paths, ports).view
+
+
+class _Found:
+    """The view, and the blobs named since the last snapshot, which may not be on the disk yet."""
+
+    def __init__(self, view: RunView) -> None:
+        self.view = view
+        self.blobs: set[str] = set()
+
+    def apply(self, event: Event) -> None:
+        self.view.apply(event)
+        names = [name for name in event.payload.__struct_fields__ if name.endswith("_blob")]
+        self.blobs.update(digest for name in names if (digest := getattr(event.payload, name)))
+
+
+def _read(paths: RunPaths, ports: LogPorts) -> _Found:
     with open_for_reading(paths) as fd:
         found = load(paths.logs / SNAPSHOT, VIEW_KIND, log_fd=fd, find_secret=secret_finder(ports.keys))
     if found is None:
-        return fold(read_verified(paths, ports.keys), RunView())
+        return fold(read_verified(paths, ports.keys), _Found(RunView()))
     header, data = found
     view = msgspec.json.decode(data, type=RunView)
-    return fold(read_verified(paths, ports.keys, header.position), view)
+    return fold(read_verified(paths, ports.keys, header.position), _Found(view))
 
 
 def changed_snapshots(paths: RunPaths, state: RunState) -> Iterator[tuple[str, Literal["missing", "changed"]]]:

@@ -89,6 +89,11 @@ def test_a_dotenv_that_is_not_utf8_is_refused(place: "Place") -> None:
         place.resolve()
 
 
+def test_a_dotenv_may_begin_with_a_byte_order_mark(place: "Place") -> None:
+    place.write(".env", b"\xef\xbb\xbfA=1\n")
+    assert place.resolve().environment.get("A") == "1"
+
+
 def test_a_dotenv_that_is_a_directory_is_refused(place: "Place") -> None:
     (place.root / ".env").mkdir()
     with pytest.raises(ConfigError, match="is a directory"):

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import ValidationError
 
 from skills_runtime.config import Settings, snapshot
+from skills_runtime.config.problems import invalid_fields
 from skills_runtime.config.secrets import complaint, hide, is_key_shaped, is_secret_name
 from skills_runtime.errors import ConfigError
 
@@ -53,6 +55,7 @@ def test_ordinary_text_is_not_taken_for_a_key(text: str) -> None:
 
 def test_a_very_long_text_is_judged_without_delay() -> None:
     assert not is_key_shaped("eyJ" * 300_000)
+    assert not is_key_shaped("eyJabcdef-" * 100_000)
     assert not is_key_shaped("sk-" * 2 + "x " * 300_000)
 
 
@@ -131,6 +134,15 @@ def test_the_details_of_a_refusal_hold_no_secret_either(place: "Place") -> None:
     everything = f"{caught.value!r}{caught.value.hint}{caught.value.details}"
     assert "correct-horse" not in everything
     assert "abcdefgh" not in everything
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_the_model_refuses_is_told_without_the_key_in_it(key: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate({"run": {"max_steps": key}})
+    [problem] = invalid_fields(caught.value, "here")
+    assert problem.message.startswith("`run.max_steps` here must be an integer, not '<hidden>")
+    assert key not in problem.message
 
 
 def test_a_snapshot_of_settings_that_hold_a_key_is_refused() -> None:

@@ -147,6 +147,14 @@ def test_a_named_env_file_is_the_users_only_outside_the_workspace(place: "Place"
     assert place.resolve().settings.safety.mode == mode
 
 
+def test_a_link_into_the_workspace_makes_no_env_file_the_users(place: "Place") -> None:
+    listed = place.write("listed.yaml", "safety: {mode: allow}")
+    place.write("their.env", f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}")
+    (place.home / "my.env").symlink_to(place.root / "their.env")
+    place.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = "~/my.env"
+    assert place.resolve().settings.safety.mode == "ask"
+
+
 def test_a_link_inside_the_workspace_makes_no_env_file_the_users(place: "Place") -> None:
     listed = place.write("listed.yaml", "safety: {mode: allow}")
     (place.home / "my.env").write_text(f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}", encoding="utf-8")
@@ -195,3 +203,16 @@ def test_the_profile_of_production_closes_the_system_configuration(place: "Place
     resolved = place.resolve()
     assert 'deny file-read* file-write* (subpath "/etc")' in resolved.settings.sandbox.os.seatbelt.profile
     assert resolved.sources["sandbox.os.seatbelt.profile"] == "profile:prod#sandbox.os.seatbelt.profile"
+
+
+def test_a_field_only_the_project_chose_is_known_as_such(place: "Place") -> None:
+    place.write("config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\nmodels: {planner: gpt-4}\n")
+
+    assert place.resolve().by_project == {"llm.base_url"}
+
+
+def test_a_field_the_user_confirmed_is_not_the_projects(place: "Place") -> None:
+    place.write("config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\n")
+    confirmed = {"llm": {"base_url": "https://elsewhere.example/v1"}}
+
+    assert place.resolve(session=confirmed).by_project == frozenset()

@@ -53,5 +53,9 @@ def tag(secret: bytes, domain: str, data: bytes) -> str:
 
 
 def same(left: AnyStr, right: AnyStr) -> bool:
-    """Compare two seals in constant time."""
-    return hmac.compare_digest(left, right)
+    """Compare two seals in constant time, whatever somebody wrote in place of one."""
+    return hmac.compare_digest(_bytes(left), _bytes(right))
+
+
+def _bytes(seal: str | bytes) -> bytes:
+    return seal.encode() if isinstance(seal, str) else seal

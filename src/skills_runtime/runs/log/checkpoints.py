@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from skills_runtime.events.envelope import decode_wire, reader
 from skills_runtime.runs.layout import FILE_MODE
 from skills_runtime.runs.log.chain import same, split_line, tag
-from skills_runtime.runs.log.lines import line_before, read_lines
+from skills_runtime.runs.log.lines import first_line, line_before, read_lines
 from skills_runtime.runs.log.position import Position
 from skills_runtime.runs.log.verifier import FindSecret
 
@@ -35,6 +36,18 @@ def fits(fd: int, position: Position) -> bool:
     line = line_before(fd, position.offset)
     parts = split_line(line) if line is not None else None
     return parts is not None and same(parts[1], position.head.encode())
+
+
+_decode = reader(Checkpoint)
+
+
+def _seq_at(fd: int, offset: int) -> int | None:
+    """The number the line at `offset` gives itself."""
+    line = first_line(fd, offset)
+    try:
+        return decode_wire(line.data).seq if line is not None and line.complete else None
+    except msgspec.MsgspecError:
+        return None
 
 
 class Checkpoints:
@@ -61,12 +74,13 @@ class Checkpoints:
                 return checkpoint.position if fits(log_fd, checkpoint.position) else None
         return None
 
-    def before(self, seq: int) -> Position:
-        """The best place to start reading for `seq`; a hint for readers, who need not trust it."""
+    def before(self, seq: int, log_fd: int) -> Position:
+        """The best place to start reading for `seq`; for readers without the key, so only the log is believed."""
         best = Position()
         for checkpoint in self._read(tail_only=False):
-            if best.seq < checkpoint.position.seq <= seq:
-                best = checkpoint.position
+            at = checkpoint.position
+            if best.seq < at.seq <= seq and fits(log_fd, at) and _seq_at(log_fd, at.offset) == at.seq:
+                best = at
         return best
 
     def _read(self, *, tail_only: bool) -> Iterator[Checkpoint]:
@@ -78,7 +92,7 @@ class Checkpoints:
             start = max(0, os.fstat(fd).st_size - _TAIL) if tail_only else 0
             for line in read_lines(fd, start):
                 try:
-                    yield msgspec.json.decode(line.data, type=Checkpoint)
+                    yield _decode(line.data)
                 except msgspec.MsgspecError:
                     continue  # the first piece of a tail, or a torn last line
         finally:

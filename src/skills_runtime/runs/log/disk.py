@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -37,8 +38,20 @@ def sync_path(path: str) -> None:
 
 def make_directories(path: Path, *, mode: int) -> list[Path]:
     """Make a directory and what is missing above it, durably; returns what was made, outermost first."""
-    missing = [one for one in (path, *path.parents) if not one.exists()][::-1]
-    for one in missing:
-        one.mkdir(mode=mode, exist_ok=True)
-        sync_path(str(one.parent))
-    return missing
+    made: list[Path] = []
+    try:
+        for one in reversed([one for one in (path, *path.parents) if not one.exists()]):
+            one.mkdir(mode=mode, exist_ok=True)
+            made.append(one)
+            sync_path(str(one.parent))
+    except OSError:
+        remove_empty(made)
+        raise
+    return made
+
+
+def remove_empty(directories: list[Path]) -> None:
+    """Take back directories, innermost last in the list, that nobody has put anything into."""
+    for one in reversed(directories):
+        with suppress(OSError):
+            one.rmdir()

@@ -21,7 +21,7 @@ HEARTBEAT_MS = 1000
 async def follow_lines(paths: RunPaths, *, from_seq: int = 0) -> AsyncGenerator[bytes]:
     """Each complete line from `from_seq` on, exactly once and as written, until the run ends."""
     with open_for_reading(paths) as fd:
-        start = Checkpoints(paths.logs / CHECKPOINTS, header_of(fd).run_id).before(from_seq)
+        start = Checkpoints(paths.logs / CHECKPOINTS, header_of(fd).run_id).before(from_seq, fd)
         seq, offset = start.seq, start.offset
         async with aclosing(_growth(paths, fd)) as growth:
             async for end in growth:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
+from functools import partial
 
 from skills_runtime.errors import AccessRefused, KeyMissing, LogCorrupt, LogEnded, NotFound, StorageFailed
 from skills_runtime.events.payloads import Descriptor, LogRepaired, RunAdopted
@@ -22,9 +23,13 @@ CHECKPOINTS = "checkpoints.jsonl"
 
 def create_log(draft: RunPaths, final: RunPaths, run_id: str, ports: LogPorts) -> tuple[EventLog, RunLock]:
     """Start an empty log, already locked, in a directory nobody knows yet and that will become `final`."""
-    lock = RunLock(draft.lock)
-    fd = os.open(draft.events, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
     key = ports.keys.current()
+    fd = os.open(draft.events, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+    try:
+        lock = RunLock(draft.lock)
+    except BaseException:
+        os.close(fd)
+        raise
     return _writer(fd, final, run_id, key, Position(epoch=1, key_id=key.id), ports), lock
 
 
@@ -70,11 +75,14 @@ def secret_finder(keys: KeyRing) -> Callable[[str], bytes | None]:
 
 def start_verifier(fd: int, paths: RunPaths, keys: KeyRing, header: LogHeader, *, whole: bool) -> Verifier:
     """A verifier at the beginning, or at the last checkpoint when not the `whole` log is asked for."""
-    find = secret_finder(keys)
-    start = Position(key_id=header.key_id, version=header.version)
-    if not whole:
-        start = Checkpoints(paths.logs / CHECKPOINTS, header.run_id).latest(fd, find) or start
-    return Verifier(header.run_id, find, start)
+    checkpoints = Checkpoints(paths.logs / CHECKPOINTS, header.run_id)
+    return verifier_at(fd, keys, header, None if whole else checkpoints.latest(fd, secret_finder(keys)))
+
+
+def verifier_at(fd: int, keys: KeyRing, header: LogHeader, start: Position | None) -> Verifier:
+    """A verifier at a place that is known to be good, or at the beginning."""
+    start = start or Position(key_id=header.key_id, version=header.version)
+    return Verifier(header.run_id, secret_finder(keys), start, partial(_digest, fd))
 
 
 def _lock(paths: RunPaths) -> RunLock:
@@ -84,6 +92,8 @@ def _lock(paths: RunPaths) -> RunLock:
         return RunLock(paths.lock)
     except PermissionError as error:
         raise AccessRefused(f"`{paths.root}` may not be written by this user") from error
+    except OSError as error:
+        raise StorageFailed(f"the lock of `{paths.root}` could not be taken: {error.strerror}") from error
 
 
 def _open_events(paths: RunPaths) -> int:
@@ -98,10 +108,11 @@ def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog
     if header.version == 0:
         raise LogCorrupt("this log was written by an older product and can only be read", hint="start a new run")
     verifier = start_verifier(fd, paths, ports.keys, header, whole=False)
-    recovered = recover(fd, verifier)
+    recovered = recover(fd, verifier, adopting=adopt)
     position = recovered.position
+    signer = verifier.position.key_id
     if not verifier.key_present and not adopt:
-        raise KeyMissing(f"the run `{header.run_id}` was signed with the key `{header.key_id}`, which is not here")
+        raise KeyMissing(f"the run `{header.run_id}` was signed with the key `{signer}`, which is not here")
     if position.ended:
         raise LogEnded(f"the run `{header.run_id}` has ended")
     removed = set_aside(fd, recovered.tail, paths.logs) if recovered.tail else None
@@ -111,7 +122,7 @@ def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog
     )
     log = _writer(fd, paths, header.run_id, key, start, ports)
     if not verifier.key_present:
-        log.append(RunAdopted(previous_key_id=header.key_id, key_id=key.id, prefix_sha256=_digest(fd, position.offset)))
+        log.append(RunAdopted(previous_key_id=signer, key_id=key.id, prefix_sha256=_digest(fd, position.offset)))
     if recovered.tail and removed:
         log.append(_repair(recovered.tail, removed))
     return log

@@ -13,10 +13,10 @@ from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing
 from skills_runtime.runs.log.lines import read_lines
-from skills_runtime.runs.log.opening import CHECKPOINTS, header_of, secret_finder, start_verifier
+from skills_runtime.runs.log.opening import CHECKPOINTS, header_of, start_verifier, verifier_at
 from skills_runtime.runs.log.position import Position
-from skills_runtime.runs.log.recovery import corruption, recover
-from skills_runtime.runs.log.verifier import Fault, LogHeader, Verifier
+from skills_runtime.runs.log.recovery import corruption, recover, verified_lines
+from skills_runtime.runs.log.verifier import Fault, LogHeader
 
 
 @contextmanager
@@ -65,7 +65,9 @@ def read_events(paths: RunPaths, *, from_seq: int = 0) -> Iterator[Event]:
     """The events from `from_seq` on, tolerant of what it does not know; a torn end is left out."""
     with open_for_reading(paths) as fd:
         header = header_of(fd)
-        start = Position() if from_seq == 0 else Checkpoints(paths.logs / CHECKPOINTS, header.run_id).before(from_seq)
+        start = (
+            Position() if from_seq == 0 else Checkpoints(paths.logs / CHECKPOINTS, header.run_id).before(from_seq, fd)
+        )
         index = start.seq
         for line in read_lines(fd, start.offset):
             if not line.complete:
@@ -79,11 +81,13 @@ def read_verified(paths: RunPaths, keys: KeyRing, start: Position | None = None)
     """The events of the verified prefix after `start`; stops where trust ends, raises where the middle is damaged."""
     with open_for_reading(paths) as fd:
         header = header_of(fd)
-        beginning = start or Position(key_id=header.key_id, version=header.version)
-        verifier = Verifier(header.run_id, secret_finder(keys), beginning)
-        for line in read_lines(fd, verifier.position.offset):
-            fault = verifier.check(line.data) if line.complete else "shape"
-            if fault is not None:
+        verifier = verifier_at(fd, keys, header, start)
+        end: int | None = None
+        for line in verified_lines(fd, verifier):
+            if verifier.lost_trust_at is not None and end is None:
+                # Only an adoption further down can vouch for this line: find out how far the trust reaches.
+                end = recover(fd, verifier_at(fd, keys, header, start)).position.offset
+            if end is not None and line.offset >= end:
                 return
             yield _decode(line.data, header, verifier.position.seq - 1)
 

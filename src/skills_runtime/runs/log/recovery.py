@@ -5,6 +5,7 @@ A bad end is set aside; damage in the middle is refused, because what follows it
 
 import hashlib
 import os
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -37,25 +38,45 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     tail: Tail | None = None
 
 
-def recover(fd: int, verifier: Verifier) -> Recovered:
-    """Verify from the verifier's position to the end; raises `LogCorrupt` for damage in the middle."""
-    bad: Line | None = None
-    fault: Fault = "shape"
-    before = b""
-    for line in read_lines(fd, verifier.position.offset):
-        if bad is None:
-            found = verifier.check(line.data) if line.complete else "shape"
-            if found is not None:
-                bad, fault, before = line, found, line.data
-        else:
-            if line.complete and verifier.links(before, line.data):
-                raise corruption(verifier.position, bad.offset, fault)
-            before = line.data
-    if bad is None:
-        return Recovered(position=verifier.position)
-    size = os.fstat(fd).st_size - bad.offset
-    reason: Reason = "unverified" if bad.complete else "torn"
-    return Recovered(position=verifier.position, tail=Tail(reason=reason, fault=fault, offset=bad.offset, size=size))
+def verified_lines(fd: int, verifier: Verifier) -> Generator[Line, None, Tail | None]:
+    """Each line that verifies; returns what stands after the last, raises `LogCorrupt` for damage in the middle."""
+    lines = read_lines(fd, verifier.position.offset)
+    for line in lines:
+        fault = verifier.check(line.data) if line.complete else "shape"
+        if fault is not None:
+            _refuse_damage(verifier, line, fault, lines)
+            return _tail(fd, line.offset, fault, reason="unverified" if line.complete else "torn")
+        yield line
+    return None
+
+
+def recover(fd: int, verifier: Verifier, *, adopting: bool = False) -> Recovered:
+    """Verify to the end; lines signed with a key that is not here count only for somebody who adopts the run."""
+    lines = verified_lines(fd, verifier)
+    while True:
+        try:
+            next(lines)
+        except StopIteration as end:
+            tail: Tail | None = end.value
+            break
+    lost = verifier.lost_trust_at
+    if lost is not None and not adopting:
+        return Recovered(position=lost, tail=_tail(fd, lost.offset, "key", reason="unverified"))
+    return Recovered(position=verifier.position, tail=tail)
+
+
+def _refuse_damage(verifier: Verifier, bad: Line, fault: Fault, rest: Iterator[Line]) -> None:
+    broken = fault == "prefix"  # sealed with our key, so the lines before it are the ones that changed
+    before = bad.data
+    for line in rest:
+        broken = broken or (line.complete and verifier.links(before, line.data))
+        before = line.data
+    if broken:
+        raise corruption(verifier.position, bad.offset, fault)
+
+
+def _tail(fd: int, offset: int, fault: Fault, *, reason: Reason) -> Tail:
+    return Tail(reason=reason, fault=fault, offset=offset, size=os.fstat(fd).st_size - offset)
 
 
 def corruption(position: Position, offset: int, fault: Fault) -> LogCorrupt:

@@ -4,12 +4,12 @@ The state itself is opaque here. A snapshot is believed only if its tag is ours 
 """
 
 import hashlib
-import os
 from pathlib import Path
 
 import msgspec
 
-from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.events.envelope import reader
+from skills_runtime.runs.atomic import replace
 from skills_runtime.runs.log.chain import same, tag
 from skills_runtime.runs.log.checkpoints import fits
 from skills_runtime.runs.log.position import Position
@@ -34,6 +34,9 @@ class _Signed(msgspec.Struct, frozen=True):
     tag: str
 
 
+_decode = reader(_Signed)
+
+
 def due(position: Position, last: SnapshotHeader | None) -> bool:
     """Whether enough was appended; the step grows with the state, so the total cost stays linear."""
     since = position.offset - (last.position.offset if last else 0)
@@ -46,12 +49,7 @@ def save(path: Path, run_id: str, kind: str, state: bytes, *, position: Position
         kind=kind, run_id=run_id, position=position, size=len(state), sha256=hashlib.sha256(state).hexdigest()
     )
     signed = _Signed(header, tag(secret, "snapshot", msgspec.json.encode(header)))
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
-    with open(fd, "wb") as file:
-        file.write(msgspec.json.encode(signed) + b"\n")
-        file.write(state)
-    draft.replace(path)
+    replace(path, msgspec.json.encode(signed) + b"\n" + state)
     return header
 
 
@@ -59,7 +57,7 @@ def load(path: Path, kind: str, *, log_fd: int, find_secret: FindSecret) -> tupl
     """The last snapshot of this kind, or None when there is none that can be believed."""
     try:
         first, _, state = path.read_bytes().partition(b"\n")
-        signed = msgspec.json.decode(first, type=_Signed)
+        signed = _decode(first)
     except (OSError, msgspec.MsgspecError):
         return None
     header = signed.header

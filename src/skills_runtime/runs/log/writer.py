@@ -7,10 +7,12 @@ a failed write is cut away and a failed sync is never tried again.
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import msgspec
 
 from skills_runtime.errors import LogEnded, StorageFailed
 from skills_runtime.events import TERMINAL_TYPES, Event, Payload, encode_payload
@@ -23,6 +25,8 @@ from skills_runtime.runs.log.ports import LogPorts
 from skills_runtime.runs.log.position import Position
 
 Listener = Callable[[Event], None]
+
+_quoted = msgspec.json.Encoder().encode
 
 
 class EventLog:
@@ -37,7 +41,8 @@ class EventLog:
         self.key = key
         self._chain = Chain(key.secret, start.head.encode())
         self._seq = start.seq
-        self._offset = self._synced = self._checkpointed = start.offset
+        self._offset = self._checkpointed = start.offset
+        self._synced = 0  # a writer that was killed may have left lines that are not on the disk yet
         self._ended = start.ended
         self._now = ports.clock.now
         self._disk = ports.disk
@@ -47,6 +52,8 @@ class EventLog:
         self._companions: list[Path] = []
         # Protects sequence, chain and file end against tools that report from threads.
         self._mutex = threading.Lock()
+        # Keeps the descriptor open, and so the file the same, for as long as a sync takes.
+        self._syncing = threading.Lock()
 
     @property
     def next_seq(self) -> int:
@@ -70,7 +77,14 @@ class EventLog:
 
     def with_next_commit(self, *paths: Path) -> None:
         """Make these files or directories durable together with the next commit."""
-        self._companions.extend(paths)
+        with self._mutex:
+            self._companions.extend(paths)
+
+    @contextmanager
+    def paused(self) -> Generator[Position]:
+        """Nothing is appended while the block looks at what the listeners made of the log up to this position."""
+        with self._mutex:
+            yield self._position()
 
     def append(self, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
         """Write one event; it survives the process, and after `commit` also the machine."""
@@ -101,6 +115,10 @@ class EventLog:
 
     def flush(self) -> None:
         """Sync now, in this thread; used by the committer."""
+        with self._syncing:
+            self._sync()
+
+    def _sync(self) -> None:
         with self._mutex:
             if self._failure is not None:
                 raise self._failure
@@ -118,9 +136,10 @@ class EventLog:
 
     def close(self) -> None:
         """Let go of the file; never syncs by itself."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        with self._syncing, self._mutex:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
 
     def _refuse_if_closed(self, event_type: str) -> None:
         if self._failure is not None:
@@ -129,12 +148,10 @@ class EventLog:
             raise LogEnded(f"the run `{self.run_id}` has ended; `{event_type}` cannot follow")
 
     def _body(self, event_type: str, timestamp: str, data: bytes, turn_id: str | None, step_id: str | None) -> bytes:
-        turn = f',"turn_id":"{turn_id}"' if turn_id else ""
-        step = f',"step_id":"{step_id}"' if step_id else ""
-        head = (
-            f'{{"seq":{self._seq},"type":"{event_type}","timestamp":"{timestamp}","run_id":"{self.run_id}"{turn}{step}'
-        )
-        return b'%b,"payload":%b,"epoch":%d' % (head.encode(), data, self.epoch)
+        turn = b',"turn_id":' + _quoted(turn_id) if turn_id else b""
+        step = b',"step_id":' + _quoted(step_id) if step_id else b""
+        head = f'{{"seq":{self._seq},"type":"{event_type}","timestamp":"{timestamp}","run_id":"{self.run_id}"'
+        return b'%b%b%b,"payload":%b,"epoch":%d' % (head.encode(), turn, step, data, self.epoch)
 
     def _write(self, line: bytes, chain_head: bytes) -> None:
         try:
@@ -145,10 +162,9 @@ class EventLog:
             raise self._poison("the log could not be written", error) from error
         expected = self._offset + len(line)
         if end != expected:
-            foreign = end - written - self._offset
-            self._take_back(self._offset + max(foreign, 0), chain_head)
+            self._take_back(end - written, chain_head)
             if written == len(line):
-                raise self._poison(f"{foreign} bytes appeared in the log that this process did not write", None)
+                raise self._poison("somebody else changed the length of the log while it was being written", None)
             raise self._poison("the log could not be written whole: the disk is full", None)
         self._offset = expected
 
@@ -177,5 +193,6 @@ class EventLog:
 
     def _checkpoint(self, position: Position) -> None:
         if position.offset - self._checkpointed >= EVERY_BYTES:
-            self._checkpoints.add(position, self.key.secret)
+            with suppress(OSError):  # it only makes opening faster, and the commit it follows has succeeded
+                self._checkpoints.add(position, self.key.secret)
             self._checkpointed = position.offset

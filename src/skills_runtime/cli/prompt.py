@@ -1,0 +1,49 @@
+"""The task of a run, from whichever place it was given."""
+
+import sys
+
+from skills_runtime.cli.machine import checked_path, checked_text
+from skills_runtime.errors import AccessRefused, NotFound, UsageError, ValidationFailed
+
+MAX_BYTES = 4 << 20
+WAYS = ("PROMPT", "--prompt", "--prompt-file")
+
+
+def read_prompt(argument: str | None, option: str | None, file: str | None) -> str:
+    """The text of the one way that was used."""
+    given = {way: value for way, value in zip(WAYS, (argument, option, file), strict=True) if value is not None}
+    if len(given) != 1:
+        what = f"{' and '.join(f'`{way}`' for way in given)} both give a task" if given else "no task was given"
+        raise ValidationFailed(what, hint="give it as PROMPT, with `--prompt TEXT`, or with `--prompt-file FILE`")
+    ((way, value),) = given.items()
+    text = _read(value) if way == "--prompt-file" else checked_text(value, way)
+    if not text.strip():
+        raise ValidationFailed("the task is empty", hint="say what should be done")
+    return text
+
+
+def _read(name: str) -> str:
+    data = sys.stdin.buffer.read(MAX_BYTES + 1) if name == "-" else _read_file(name)
+    if len(data) > MAX_BYTES:
+        raise ValidationFailed(f"`{name}` is larger than {MAX_BYTES} bytes", hint="put the data into a file of its own")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValidationFailed(f"`{name}` is not UTF-8 text (byte {error.start})", hint="save it as UTF-8") from None
+
+
+def _read_file(name: str) -> bytes:
+    path = checked_path(name, option="--prompt-file")
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _explained(name, error) from error
+
+
+def _explained(name: str, error: OSError) -> UsageError:
+    if isinstance(error, FileNotFoundError):
+        return NotFound(f"`{name}` does not exist", hint="check the path")
+    if isinstance(error, PermissionError):
+        return AccessRefused(f"`{name}` may not be read by this user", hint="change its permissions")
+    return ValidationFailed(f"`{name}` cannot be read: {error.strerror}", hint="name an ordinary file")

@@ -1,0 +1,39 @@
+"""Settings of a command: the files and values on its command line, over everything else that is configured."""
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from skills_runtime.agent.context import KGENT_DEFAULTS
+from skills_runtime.cli.machine import checked_path, checked_text
+from skills_runtime.cli.options import ConfigOptions
+from skills_runtime.config import Resolved, resolve
+from skills_runtime.config.files import parse_mapping
+from skills_runtime.config.merge import deep_merge, planted
+from skills_runtime.errors import ValidationFailed
+
+
+def resolve_settings(options: ConfigOptions, *, program: str, given: Mapping[str, Any] | None = None) -> Resolved:
+    """Everything configured for the workspace; `given` are settings with an option of their own."""
+    return resolve(
+        checked_path(options.workspace_root, option="--workspace-root"),
+        config_paths=[checked_path(path, option="--config") for path in options.config],
+        session_settings=deep_merge(given or {}, parse_assignments(options.set)),
+        defaults=KGENT_DEFAULTS if program == "kgent" else None,
+    )
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """The tree that assignments such as `run.max_steps=5` amount to; values are YAML."""
+    return reduce(deep_merge, map(_planted, assignments), dict[str, Any]())
+
+
+def _planted(assignment: str) -> dict[str, Any]:
+    key, separator, text = assignment.partition("=")
+    if not separator or not key.strip():
+        raise ValidationFailed(f"`--set {assignment}` does not assign anything", hint="write `--set KEY=VALUE`")
+    checked_text(assignment, "--set")
+    # On a line of its own the value may be anything YAML knows, a mapping or a list too.
+    block = "value:\n  " + text.replace("\n", "\n  ")
+    return planted(key.strip(), parse_mapping(block, Path(f"--set {key}")).get("value"))

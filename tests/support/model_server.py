@@ -1,0 +1,202 @@
+"""A chat service on this machine that says what it was told to, over real HTTP with server-sent events.
+
+Each request takes the next answer of the script; a request too many is answered with status 500.
+"""
+
+import json
+import socket
+import threading
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Literal, Self, cast
+
+Ending = Literal["done", "cut"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: a stream of chunks when the status is 200, else one body."""
+
+    chunks: Sequence[Any] = ()
+    status: int = 200
+    ending: Ending = "done"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def says(*pieces: str, usage: tuple[int, int] | None = None) -> Answer:
+    """An answer of text, one chunk a piece, with the tokens of request and answer if they are given."""
+    return Answer((*map(_text, pieces), _end("stop"), *_usage(usage)))
+
+
+def calls(*wanted: tuple[str, dict[str, Any]], text: str = "", usage: tuple[int, int] | None = None) -> Answer:
+    """An answer that calls tools; the arguments arrive in two pieces, as they do from real services."""
+    pieces = [piece for index, (name, arguments) in enumerate(wanted) for piece in _call(index, name, arguments)]
+    return Answer((*([_text(text)] if text else []), *pieces, _end("tool_calls"), *_usage(usage)))
+
+
+def breaks_off(*pieces: str, ending: Ending = "cut") -> Answer:
+    """An answer without its end: the connection is cut, or the stream ends without a finish reason."""
+    return Answer(tuple(map(_text, pieces)), ending=ending)
+
+
+def refuses(status: int, message: str = "no", *, code: str | None = None) -> Answer:
+    """An HTTP error with the body services send; the client is told to try again at once."""
+    body = {"error": {"message": message, "type": "test", "code": code}}
+    return Answer((body,), status=status, headers=(("retry-after-ms", "1"),))
+
+
+def fails_inside(message: str, *pieces: str) -> Answer:
+    """A stream that says in the middle that something went wrong."""
+    return Answer((*map(_text, pieces), {"error": {"message": message, "type": "test", "code": None}}))
+
+
+class ModelServer:
+    """The service; `base_url` is where it is, `requests` what it was asked."""
+
+    def __init__(self, answers: Iterable[Answer]) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.authorizations: list[str] = []
+        self.connections = 0
+        self._answers = list(answers)
+        self._lock = threading.Lock()
+        self._server = _Server(self)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    @property
+    def base_url(self) -> str:
+        """What a client is configured with."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def next_answer(self, request: dict[str, Any], authorization: str) -> Answer:
+        """Note a request and take the answer that is its turn."""
+        with self._lock:
+            self.requests.append(request)
+            self.authorizations.append(authorization)
+            return self._answers.pop(0) if self._answers else refuses(500, "the script has no more answers")
+
+    def close(self) -> None:
+        """Stop, and let no connection linger."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.hang_up()
+        self._server.server_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def start(answers: Iterable[Answer]) -> ModelServer:
+    """A running service; close it, or use it as a context."""
+    return ModelServer(answers)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+
+    def __init__(self, model: ModelServer) -> None:
+        self.model = model
+        self._open: list[socket.socket] = []
+        super().__init__(("127.0.0.1", 0), _Conversation)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self._open.append(connection)
+        self.model.connections += 1
+        return connection, address
+
+    def hang_up(self) -> None:
+        for connection in self._open:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # the client was faster
+
+
+class _Conversation(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        model = cast(_Server, self.server).model
+        answer = model.next_answer(body, self.headers.get("Authorization", ""))
+        if answer.status == 200:
+            self._stream(answer)
+        else:
+            self._refuse(answer)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def _refuse(self, answer: Answer) -> None:
+        data = json.dumps(answer.chunks[0]).encode()
+        self.send_response(answer.status)
+        for name, value in (*answer.headers, ("Content-Type", "application/json"), ("Content-Length", str(len(data)))):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, answer: Answer) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for chunk in answer.chunks:
+            self._send(f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}\n\n")
+        if answer.ending == "cut":
+            self.close_connection = True
+            return
+        self._send("data: [DONE]\n\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _send(self, text: str) -> None:
+        data = text.encode()
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self.wfile.flush()
+
+
+def chunk(delta: dict[str, Any] | None, *, finish_reason: str | None = None, **rest: Any) -> dict[str, Any]:
+    """One piece of a stream, as the wire has it."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "m",
+        "choices": [choice],
+    } | rest
+
+
+def _text(piece: str) -> dict[str, Any]:
+    return chunk({"role": "assistant", "content": piece})
+
+
+def _end(reason: str) -> dict[str, Any]:
+    return chunk({}, finish_reason=reason)
+
+
+def _call(index: int, name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    text = json.dumps(arguments)
+    cut = len(text) // 2
+    first = {"index": index, "id": f"call_{index}_{zlib.crc32(text.encode()):08x}", "type": "function"}
+    return [
+        chunk({"tool_calls": [first | {"function": {"name": name, "arguments": text[:cut]}}]}),
+        chunk({"tool_calls": [{"index": index, "function": {"arguments": text[cut:]}}]}),
+    ]
+
+
+def _usage(usage: tuple[int, int] | None) -> list[dict[str, Any]]:
+    if usage is None:
+        return []
+    total = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
+    return [chunk(None, choices=[], usage=total)]
