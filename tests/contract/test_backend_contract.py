@@ -97,7 +97,7 @@ async def test_the_text_of_an_answer_is_the_pieces_joined(making: Making) -> Non
 
 
 async def test_calls_arrive_whole_and_in_order_before_the_end(making: Making) -> None:
-    wanted = (("first", {"path": "a", "n": 1}), ("second", {}))
+    wanted: tuple[tuple[str, dict[str, Any]], ...] = (("first", {"path": "a", "n": 1}), ("second", {}))
     events = await _ask(making([Said("so:", wanted)]))
     (batch,) = [event.tool_calls or [] for event in events if event.type == "tool_calls"]
     assert [(call.name, json.loads(call.arguments)) for call in batch] == list(wanted)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, NoReturn, cast
 
 from tests.support import ROOT
@@ -32,6 +32,7 @@ class Child:
         self._zygote = zygote
         self.hear = hear
         self._say = say
+        self._joined = False
 
     def line(self) -> bytes:
         """The next line the child said, without its end; nothing when it is gone."""
@@ -46,13 +47,15 @@ class Child:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End the child at once and wait until the kernel has let go of all it held."""
-        self.send(signal.SIGKILL)
-        self.join()
+        """End the child at once, if it has not ended yet, and wait until the kernel has let go of all it held."""
+        if not self._joined:
+            self.send(signal.SIGKILL)
+            self.join()
 
     def join(self) -> int:
         """Wait for the end; the exit code, or the negative number of the signal."""
         self._say.close()
+        self._joined = True
         return self._zygote.wait(self.pid)
 
 
@@ -78,8 +81,14 @@ class Zygote:
             try:
                 yield child
             finally:
-                if self._ask(("alive", pid)):
-                    child.kill()
+                child.kill()
+
+    def call(self, target: Target, *arguments: Any) -> None:
+        """Call `target` in a child and wait; fails with the words of the child if it did not end well."""
+        with self.child(target, *arguments) as child:
+            said = child.hear.read().decode(errors="replace")
+            code = child.join()
+        assert code == 0, f"the child ended with {code}:\n{said}"
 
     def wait(self, pid: int) -> int:
         """Wait for a child."""
@@ -91,11 +100,12 @@ class Zygote:
 
 
 @contextmanager
-def zygote(*modules: str) -> Generator[Zygote]:
-    """A process that has imported these modules and forks children on request."""
+def zygote(*modules: str, within: tuple[str, ...] = ()) -> Generator[Zygote]:
+    """A process, started `within` another command, that has imported these modules and forks children on request."""
     ours, theirs = socket.socketpair()
     with ours:
-        command = [sys.executable, "-c", f"from tests.support.zygote import serve; serve({theirs.fileno()})", *modules]
+        code = f"from tests.support.zygote import serve; serve({theirs.fileno()})"
+        command = [*within, sys.executable, "-c", code, *modules]
         with theirs:
             process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
         try:
@@ -110,16 +120,15 @@ def serve(fd: int) -> None:
     for module in sys.argv[1:]:
         importlib.import_module(module)
     link = socket.socket(fileno=fd)
-    ended: dict[int, int] = {}
     while True:
         try:
             request, fds = _received(link, 2)
         except EOFError:
             return
-        link.sendall(_packed(_answer(link, request, fds, ended)))
+        link.sendall(_packed(_answer(link, request, fds)))
 
 
-def _answer(link: socket.socket, request: tuple[Any, ...], fds: list[int], ended: dict[int, int]) -> int:
+def _answer(link: socket.socket, request: tuple[Any, ...], fds: list[int]) -> int:
     match request:
         case ("fork", name, arguments):
             pid = os.fork()
@@ -130,11 +139,7 @@ def _answer(link: socket.socket, request: tuple[Any, ...], fds: list[int], ended
                 os.close(fd)
             return pid
         case ("wait", pid):
-            if pid not in ended:
-                ended[pid] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            return ended[pid]
-        case ("alive", pid):
-            return pid not in ended
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         case _:
             raise AssertionError(request)
 
@@ -142,10 +147,11 @@ def _answer(link: socket.socket, request: tuple[Any, ...], fds: list[int], ended
 def _run(name: tuple[str, str], arguments: tuple[Any, ...], fds: list[int]) -> NoReturn:
     try:
         target = cast("Target", getattr(importlib.import_module(name[0]), name[1]))
-        with open(fds[0], "rb") as hear, open(fds[1], "wb", buffering=0) as say:
+        with open(fds[0], "rb", closefd=False) as hear, open(fds[1], "wb", buffering=0, closefd=False) as say:
             target(say, hear, *arguments)
     except BaseException:  # noqa: BLE001 - a child says what happened to it and never returns
-        traceback.print_exc()
+        with suppress(BrokenPipeError):
+            os.write(fds[1], traceback.format_exc().encode())
         os._exit(1)
     os._exit(0)
 

@@ -44,7 +44,7 @@ def say(message: str, *, kind: str, hint: str) -> None:
 def _failed(error: SkillsRuntimeError, program: Program) -> int:
     if program.debug:
         traceback.print_exc()
-    say(error.message, kind=error.kind, hint=error.hint)
+    say(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` shows what is possible")
     return error.exit_code
 
 

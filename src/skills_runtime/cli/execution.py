@@ -7,20 +7,20 @@ import asyncio
 import os
 import signal
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Protocol
 
 from skills_runtime.agent import Agent, RunRequest, RunResult
+from skills_runtime.config import Resolved
 from skills_runtime.engine import LocalDispatcher
 from skills_runtime.errors import EXIT_CODES, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunIndex
 from skills_runtime.ports import Backend
-from skills_runtime.config import Resolved
 from skills_runtime.projections import RunState
 from skills_runtime.runs import Run
 
@@ -101,7 +101,7 @@ async def _execute(plan: Plan, index: RunIndex, view: View) -> Ending:
         loop.call_soon_threadsafe(happened.put_nowait, event)
 
     agent = Agent.from_resolved(plan.resolved, backend=plan.backend, event_hooks=[listen])
-    with _interrupts(loop, view) as interrupted:
+    with interrupts(view) as interrupted:
         run = agent.create(plan.request)
         shown = asyncio.create_task(_show(run, happened, view))
         try:
@@ -109,9 +109,10 @@ async def _execute(plan: Plan, index: RunIndex, view: View) -> Ending:
         finally:
             loop.call_soon_threadsafe(happened.put_nowait, None)
             await asyncio.wait({shown})
-    shown.result()
     ending = Ending(run.paths.root, run.state, _trouble(result))
-    view.end(ending)
+    with suppress(BrokenPipeError):  # nobody reads any more; the run went on all the same
+        shown.result()
+        view.end(ending)
     return ending
 
 
@@ -145,21 +146,22 @@ def _trouble(result: RunResult | None) -> StorageFailed | None:
 
 
 @contextmanager
-def _interrupts(loop: asyncio.AbstractEventLoop, view: View) -> Generator[asyncio.Event]:
-    """An event that the first Ctrl-C sets; the second leaves the process."""
+def interrupts(view: View) -> Generator[asyncio.Event]:
+    """An event that the first Ctrl-C sets; the second leaves the process, even if the loop is stuck."""
+    loop = asyncio.get_running_loop()
+    heard: list[int] = []
     interrupted = asyncio.Event()
 
-    def interrupt() -> None:
-        if interrupted.is_set():
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        if len(heard) > 1:
             view.close()
             os._exit(LEFT_AT_ONCE)
-        interrupted.set()
+        loop.call_soon_threadsafe(interrupted.set)
 
-    signals = (signal.SIGINT, signal.SIGTERM)
-    for number in signals:
-        loop.add_signal_handler(number, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interrupted
     finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -9,7 +9,7 @@ NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; the varia
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkspaceOptions:
     """Where the user works."""
 
@@ -18,14 +18,14 @@ class WorkspaceOptions:
     ] = "."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunOptions(WorkspaceOptions):
     """Which run is meant."""
 
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, a run id, or how the id begins.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ConfigOptions(WorkspaceOptions):
     """Settings given on the command line."""
 

@@ -6,7 +6,7 @@ Knows typer and nothing of runs.
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_type_hints
 
@@ -35,6 +35,22 @@ class Command(Generic[Options]):
     """Command lines behind the name of the program."""
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Commands under one name."""
+
+    text: str
+    examples: tuple[str, str]
+    commands: Mapping[str, Command[Any]]
+
+
+class Misuse(typer.TyperException):
+    """The command line itself makes no sense."""
+
+    exit_code = 2
+    ctx: typer.Context | None = None
+
+
 class PipeClosed(Exception):
     """Whoever read our output has gone; nothing is wrong and there is nobody to tell."""
 
@@ -53,12 +69,18 @@ def _callback(command: Command[Any]) -> Callable[..., int]:
         try:
             code = command.work(command.options(**values), context.obj)
             sys.stdout.flush()
+        except Misuse as error:
+            error.ctx = context
+            raise
         except BrokenPipeError as error:
             raise PipeClosed from error  # typer would make a failed run of it
         return code
 
     hints = get_type_hints(command.options, include_extras=True)
-    fields = {field.name: field for field in dataclasses.fields(command.options)}
+    own = command.options.__annotations__
+    fields = {
+        field.name: field for field in sorted(dataclasses.fields(command.options), key=lambda one: one.name not in own)
+    }
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     parameters = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[name])

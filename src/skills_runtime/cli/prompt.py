@@ -3,6 +3,7 @@
 import sys
 
 from skills_runtime.cli.machine import checked_path, checked_text
+from skills_runtime.cli.program import Misuse
 from skills_runtime.errors import AccessRefused, NotFound, UsageError, ValidationFailed
 
 MAX_BYTES = 4 << 20
@@ -13,8 +14,8 @@ def read_prompt(argument: str | None, option: str | None, file: str | None) -> s
     """The text of the one way that was used."""
     given = {way: value for way, value in zip(WAYS, (argument, option, file), strict=True) if value is not None}
     if len(given) != 1:
-        what = f"{' and '.join(f'`{way}`' for way in given)} both give a task" if given else "no task was given"
-        raise ValidationFailed(what, hint="give it as PROMPT, with `--prompt TEXT`, or with `--prompt-file FILE`")
+        what = f"the task is given by {' and by '.join(f'`{way}`' for way in given)}" if given else "no task was given"
+        raise Misuse(f"{what}; give it once, as `PROMPT`, `--prompt TEXT` or `--prompt-file FILE`")
     ((way, value),) = given.items()
     text = _read(value) if way == "--prompt-file" else checked_text(value, way)
     if not text.strip():

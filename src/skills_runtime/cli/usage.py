@@ -18,6 +18,13 @@ class ExampleCommand(TyperCommand):
 class ExampleGroup(TyperGroup):
     """A group of commands, with examples in its epilog too."""
 
+    def get_help_option(self, ctx: Any) -> Any:
+        """The help option, with a value also where it is not given: typer needs pydantic to read no value."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page."""
         _write_beginning(self.help, self.epilog, ctx, formatter)

@@ -5,10 +5,18 @@ from typing import Any
 
 import rfc8785
 
+from skills_runtime.errors import ValidationFailed
+
 
 def canonical_json(value: Any) -> bytes:
     """The canonical bytes of plain JSON data."""
-    return rfc8785.dumps(value)
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, RecursionError) as error:
+        raise ValidationFailed(
+            f"a value has no canonical JSON form: {error}",
+            hint="use integers below 2**53, finite numbers and valid text",
+        ) from error
 
 
 def fingerprint(value: Any) -> str:

@@ -26,7 +26,6 @@ class OpenAIChatBackend:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
         """Stream one answer; a stream that ends before its finish reason is an error, not an answer."""
-        import httpx
         import openai
 
         answer = _Answer()
@@ -39,11 +38,8 @@ class OpenAIChatBackend:
                         yield event
         except openai.APIError as error:
             raise _explained(error) from error
-        except (
-            httpx.HTTPError,
-            json.JSONDecodeError,
-        ) as error:  # the package does not explain what breaks a begun stream
-            raise ModelError(f"the model's answer broke off: {error}", retryable=True) from error
+        except json.JSONDecodeError as error:
+            raise ModelError(f"the model sent a chunk that is not JSON: {error}", retryable=True) from error
         for event in answer.end():
             yield event
 
@@ -91,7 +87,8 @@ class _Answer:
                 continue
             if choice.delta.content:
                 yield ChatStreamEvent(type="text_delta", text=choice.delta.content)
-            for piece in choice.delta.tool_calls or []:
+            pieces: list[ChoiceDeltaToolCall] = choice.delta.tool_calls or []
+            for piece in pieces:
                 self._add(piece)
 
     def end(self) -> Iterator[ChatStreamEvent]:

@@ -90,6 +90,8 @@ class Conversation(msgspec.Struct, kw_only=True):
     def _compact(self, payload: ContextCompacted) -> None:
         """Keep the task, the summary and the newest messages, never a result without its call."""
         first = max(1, len(self.messages) - payload.kept_messages)
+        if self.open_calls:  # their results are still to come, so the answer that made them stays
+            first = min(first, max(at for at, one in enumerate(self.messages) if one.role == "assistant"))
         while first < len(self.messages) and self.messages[first].role == "tool":
             first += 1
         summary = Message(role="assistant", text=payload.summary)

@@ -5,6 +5,9 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import FileOperation
 
+ARROW = " -> "
+"""Between the two names in the record of a rename."""
+
 
 class FileRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The last recorded operation on a path."""
@@ -26,16 +29,35 @@ class FileRecords(msgspec.Struct):
         """Take in the next event."""
         match event.payload:
             case FileOperation(ok=True, op="write", sha256=str(digest)) as done:
-                self.produced[done.path] = _record(event, done, digest)
-                self.removed.pop(done.path, None)
-            case FileOperation(ok=True, op="read", sha256=str(digest)) as done if done.path not in self.produced:
-                self.consumed.setdefault(done.path, _record(event, done, digest))
-            case FileOperation(ok=True, op="delete" | "rename", path=path):
-                gone = self.produced.pop(path, None)
-                if gone is not None:
-                    self.removed[path] = gone.sha256
+                self._produce(_name(done.path), _record(event, done, digest))
+            case FileOperation(ok=True, op="read", sha256=str(digest)) as done:
+                if _name(done.path) not in self.produced:
+                    self.consumed.setdefault(_name(done.path), _record(event, done, digest))
+            case FileOperation(ok=True, op="delete", path=path):
+                self._remove(_name(path))
+            case FileOperation(ok=True, op="rename", path=path) as done if path.count(ARROW) == 1:
+                old, _, new = path.partition(ARROW)
+                gone = self._remove(_name(old))
+                digest = done.sha256 or (gone.sha256 if gone else None)
+                if digest is not None:
+                    self._produce(_name(new), _record(event, done, digest))
             case _:
                 pass
+
+    def _produce(self, name: str, record: FileRecord) -> None:
+        self.produced[name] = record
+        self.removed.pop(name, None)
+
+    def _remove(self, name: str) -> FileRecord | None:
+        gone = self.produced.pop(name, None)
+        if gone is not None:
+            self.removed[name] = gone.sha256
+        return gone
+
+
+def _name(path: str) -> str:
+    """One spelling for one place: no empty and no `.` segments."""
+    return path[: path.startswith("/")] + "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def _record(event: Event, done: FileOperation, digest: str) -> FileRecord:

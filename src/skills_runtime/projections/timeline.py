@@ -12,6 +12,9 @@ from skills_runtime.events.payloads import (
     HumanResponse,
     LlmRequestStarted,
     LlmResponseFinished,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
     ToolCallFinished,
     ToolCallStarted,
 )
@@ -20,7 +23,7 @@ SpanKind = Literal["model", "tool", "waiting"]
 
 
 class Span(msgspec.Struct, kw_only=True):
-    """One bar; open while `ended_at` is None."""
+    """One bar; open while `ended_at` is None, and not `ok` when its end never came."""
 
     kind: SpanKind
     label: str
@@ -58,6 +61,8 @@ class Timeline(msgspec.Struct):
                 self._begin(f"human:{call_id}", "waiting", "question", event)
             case HumanResponse(call_id=call_id):
                 self._end(f"human:{call_id}", event)
+            case RunCompleted() | RunFailed() | RunCancelled():
+                self._end_all(event)
             case _:
                 pass
 
@@ -71,3 +76,7 @@ class Timeline(msgspec.Struct):
         if index is not None:
             span = self.spans[index]
             span.last_seq, span.ended_at, span.ok = event.seq, event.timestamp, ok
+
+    def _end_all(self, event: Event) -> None:
+        for key in list(self.open):
+            self._end(key, event, ok=False)

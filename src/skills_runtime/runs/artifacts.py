@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import msgspec
 
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.events.states import RunStatus
-from skills_runtime.projections import FileRecord, FileRecords
+from skills_runtime.projections import FileRecord
 from skills_runtime.runs.files import RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
 from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.log.lines import CHUNK
@@ -35,7 +35,13 @@ def files_of(run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: Del
 def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
     """The manifest of a run that is about to end."""
     state, records = run.state, run.view.files
-    found = scan(run.paths.root, ("deliverables", "workspace", "executions"))
+    bases = [f"{base}/" for base in (run.paths.root, state.workspace_root) if base]
+    produced = {_relative(name, bases): record for name, record in records.produced.items()}
+    consumed = {_relative(name, bases): record for name, record in records.consumed.items()}
+    # In a shared workspace only `deliverables/` of the paths tools use means the run's own directory.
+    inside = {"deliverables"} if state.workspace_mode == "shared" else ROLES.keys()
+    known = {name: record for name, record in produced.items() if name.partition("/")[0] in inside}
+    found = scan(run.paths.root, tuple(ROLES))
     present = {one.path for one in found.files}
     return ArtifactManifest(
         session_id=state.session_id,
@@ -46,22 +52,30 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
         run_status=status.value,
         scan=_scan_summary(found),
         artifacts=[
-            *(_produced(one, records, state.required_deliverables) for one in found.files),
-            *_elsewhere(records, present),
-            *_consumed(records, present),
+            *(_produced(one, known, state.required_deliverables) for one in found.files),
+            *(_recorded(name, produced[name], "workspace", "produced") for name in sorted(produced.keys() - known)),
+            *(_recorded(name, consumed[name], "input", "consumed") for name in sorted(consumed)),
         ],
         required_deliverables=[{"path": name, "present": name in present} for name in state.required_deliverables],
-        removed=[{"name": name, "last_digest": {"sha256": digest}} for name, digest in sorted(records.removed.items())],
+        removed=[
+            {"name": _relative(name, bases), "last_digest": {"sha256": digest}}
+            for name, digest in sorted(records.removed.items())
+        ],
         logs=[_log_prefix(run)],
     )
+
+
+def _relative(name: str, bases: Iterable[str]) -> str:
+    """The path from the first of these directories that it is below; tools may use absolute paths."""
+    return next((name.removeprefix(base) for base in bases if name.startswith(base)), name)
 
 
 def _scan_summary(found: Scan) -> dict[str, object]:
     return {name: value for name, value in msgspec.to_builtins(found).items() if name != "files"}
 
 
-def _produced(one: ScannedFile, records: FileRecords, required: list[str]) -> Artifact:
-    record = records.produced.get(one.path)
+def _produced(one: ScannedFile, records: Mapping[str, FileRecord], required: list[str]) -> Artifact:
+    record = records.get(one.path)
     # A file that is not what a tool last wrote was changed by something that left no record.
     known = record is not None and record.sha256 == one.sha256
     producer = Producer(kind="tool", event_index=record.seq, call_id=record.call_id) if known and record else None
@@ -74,23 +88,11 @@ def _produced(one: ScannedFile, records: FileRecords, required: list[str]) -> Ar
         size=one.size,
         digest={"sha256": one.sha256},
         producer=producer or Producer(kind="out_of_band"),
+        annotations={"escaped": "percent"} if one.escaped else {},
     )
 
 
-def _elsewhere(records: FileRecords, present: set[str]) -> Iterator[Artifact]:
-    """Files written into the user's own tree, which is not scanned."""
-    for name, record in sorted(records.produced.items()):
-        if name not in present and name.partition("/")[0] not in ROLES:
-            yield _recorded(name, record, role="workspace", direction="produced")
-
-
-def _consumed(records: FileRecords, present: set[str]) -> Iterator[Artifact]:
-    for name, record in sorted(records.consumed.items()):
-        if name not in present or name not in records.produced:
-            yield _recorded(name, record, role="input", direction="consumed")
-
-
-def _recorded(name: str, record: FileRecord, *, role: str, direction: str) -> Artifact:
+def _recorded(name: str, record: FileRecord, role: str, direction: str) -> Artifact:
     return Artifact(
         name=name,
         role=role,

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from skills_runtime.errors import StorageFailed
 from skills_runtime.runs.layout import FILE_MODE
 
 
@@ -22,3 +23,11 @@ def replace(path: Path, data: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def rewrite(path: Path, data: bytes) -> None:
+    """Replace a file of the run; raises `StorageFailed` when the disk does not let us."""
+    try:
+        replace(path, data)
+    except OSError as error:
+        raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error

@@ -5,11 +5,14 @@
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from skills_runtime.errors import LogCorrupt, NotFound, StorageFailed, ValidationFailed
 from skills_runtime.runs.atomic import write_new
 from skills_runtime.runs.layout import DIRECTORY_MODE
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class Blobs:
@@ -20,9 +23,13 @@ class Blobs:
 
     def path(self, digest: str) -> Path:
         """Where the bytes with this digest are."""
-        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        if not _DIGEST.fullmatch(digest):
             raise ValidationFailed(f"`{digest[:80]}` is not the name of a blob")
         return self._directory / digest[:2] / digest
+
+    def has(self, digest: str) -> bool:
+        """Whether there are bytes with this digest, or at least a file in their place."""
+        return _DIGEST.fullmatch(digest) is not None and self.path(digest).exists()
 
     def trail(self, digest: str) -> tuple[Path, ...]:
         """What must be synced for the bytes to be durable: the file, then each directory that leads to it."""
@@ -37,7 +44,8 @@ class Blobs:
             return digest
         draft = path.with_name(f".{os.urandom(8).hex()}")
         try:
-            path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+            for directory in (self._directory, path.parent):  # `parents=True` would make the upper one for everybody
+                directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
             write_new(draft, data)
             draft.replace(path)
         except OSError as error:

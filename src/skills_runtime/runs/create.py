@@ -3,6 +3,7 @@
 Whoever looks sees no run or a whole one; two creators of one directory cannot both succeed.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -31,6 +32,7 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
     check_id(spec.run_id, "run")
     check_id(spec.session_id, "session")
     check_id(spec.task_id, "task")
+    _check_prompt(spec.prompt)
     for deliverable in spec.required_deliverables:
         _check_deliverable(deliverable.path)
     _refuse_existing(spec.root)
@@ -100,9 +102,17 @@ def _snapshot(path: Path, data: bytes, role: str) -> Descriptor:
     return Descriptor(name=path.name, sha256=hashlib.sha256(data).hexdigest(), size=len(data), role=role)
 
 
+def _check_prompt(prompt: str) -> None:
+    try:
+        prompt.encode()
+    except UnicodeEncodeError:
+        raise ValidationFailed("the prompt is not valid text", hint="correct its encoding") from None
+
+
 def _check_deliverable(path: str) -> None:
     parts = Path(path).parts
-    if not parts or path.startswith("/") or ".." in parts or "\0" in path or "\\" in path:
+    inside = parts and ".." not in parts and not path.startswith("/") and not path.endswith("/")
+    if not inside or "\\" in path or not path.isprintable():
         raise ValidationFailed(
             f"`{path[:200]}` cannot be a required deliverable", hint="name a file relative to `deliverables/`"
         )
@@ -110,6 +120,8 @@ def _check_deliverable(path: str) -> None:
 
 def _refuse_existing(root: Path) -> None:
     try:
+        if root.is_symlink():
+            raise ValidationFailed(f"`{root}` is a link", hint="name the directory itself")
         names = {entry.name for entry in root.iterdir()}
     except FileNotFoundError:
         return
@@ -164,15 +176,35 @@ def _linked(spec: RunSpec) -> Generator[None]:
     if spec.link is None:
         yield
         return
-    make_directories(spec.link.parent, mode=DIRECTORY_MODE)
-    if spec.link.is_symlink() and not spec.link.exists():
-        spec.link.unlink()  # its run is gone
+    made = make_directories(spec.link.parent, mode=DIRECTORY_MODE)
     try:
-        spec.link.symlink_to(spec.root)
+        # Until the run is in place its link leads nowhere, as one does whose run is gone: nobody else may look now.
+        with _alone_in(spec.link.parent):
+            _claim(spec.link, spec)
+            try:
+                yield
+            except BaseException:
+                spec.link.unlink(missing_ok=True)
+                raise
+    except BaseException:
+        remove_empty(made)
+        raise
+
+
+def _claim(link: Path, spec: RunSpec) -> None:
+    if link.is_symlink() and not link.exists():
+        link.unlink()  # its run is gone
+    try:
+        link.symlink_to(spec.root)
     except FileExistsError:
         raise RunExists(f"the run id `{spec.run_id}` is taken in this workspace") from None
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Generator[None]:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
         yield
-    except BaseException:
-        spec.link.unlink(missing_ok=True)
-        raise
+    finally:
+        os.close(fd)

@@ -4,19 +4,20 @@ Private blobs stay behind unless they are asked for.
 """
 
 import gzip
-import io
 import os
 import tarfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from skills_runtime import __version__
-from skills_runtime.errors import AccessRefused, IllegalTransition, ValidationFailed
+from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs.atomic import replace
-from skills_runtime.runs.layout import RunPaths
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.run import digest_of
@@ -25,6 +26,7 @@ from skills_runtime.runs.snapshot_files import pretty
 BUILD_TYPE = "urn:skills-runtime:run:v1"
 BUILDER = "urn:skills-runtime:runtime"
 _LEFT_OUT = frozenset({"archive", "run.lock", "blobs"})
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 
 
 def export_run(root: Path, *, output: Path | None = None, with_blobs: bool = False) -> list[Path]:
@@ -35,37 +37,59 @@ def export_run(root: Path, *, output: Path | None = None, with_blobs: bool = Fal
         raise IllegalTransition(
             f"the run `{state.run_id}` is still `{state.status}`", hint="export it when it has ended"
         )
-    left_out = _LEFT_OUT - {"blobs"} if with_blobs else _LEFT_OUT
-    names = _exported(paths.root, left_out)
+    if output is not None and (output.exists() or output.is_symlink()):
+        raise ValidationFailed(f"`{output}` already exists", hint="name another file")
+    statement = _statement(paths, state)
+    names = _exported(paths.root, _LEFT_OUT - {"blobs"} if with_blobs else _LEFT_OUT)
     sums = paths.archive / "SHA256SUMS"
     provenance = paths.archive / "provenance.intoto.json"
-    replace(provenance, pretty(_statement(paths, state)))
     listed = [*names, f"archive/{provenance.name}"]
-    replace(sums, "".join(f"{digest_of(paths.root / name)}  {name}\n" for name in listed).encode())
+    with _explained(paths.archive):
+        replace(provenance, pretty(statement))
+        replace(sums, b"".join(_sum(paths.root, name) for name in listed))
     written = [sums, provenance]
     if output is not None:
-        _pack(paths.root, [*listed, "archive/SHA256SUMS"], output, prefix=state.run_id)
+        with _explained(output):
+            _pack(paths.root, [*listed, f"archive/{sums.name}"], output, prefix=state.run_id)
         written.append(output)
     return written
 
 
+@contextmanager
+def _explained(place: Path) -> Generator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise AccessRefused(f"`{place}` cannot be written: {error.strerror}") from error
+    except OSError as error:
+        raise StorageFailed(f"`{place}` cannot be written: {error.strerror}", hint="choose another place") from error
+
+
 def _exported(root: Path, left_out: frozenset[str]) -> list[str]:
+    """Every regular file that is handed on, as a path from the run directory."""
     names: list[str] = []
     for directory, below, files in os.walk(root):
         relative = Path(directory).relative_to(root)
         if not relative.parts:
             below[:] = [name for name in below if name not in left_out]
-        below.sort()
-        names.extend(str(relative / name) for name in files if _is_exportable(Path(directory) / name, left_out))
+            files = [name for name in files if name not in left_out]
+        names.extend(str(relative / name) for name in files if _is_regular(Path(directory) / name))
     return sorted(names)
 
 
-def _is_exportable(path: Path, left_out: frozenset[str]) -> bool:
-    return path.name not in left_out and path.is_file() and not path.is_symlink() and "\n" not in path.name
+def _is_regular(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _sum(root: Path, name: str) -> bytes:
+    """One line as `sha256sum` writes it: a name with odd characters is escaped, and the line says so."""
+    plain = name.translate(_ESCAPES)
+    mark = b"\\" if plain != name else b""
+    return b"%b%b  %b\n" % (mark, digest_of(root / name).encode(), os.fsencode(plain))
 
 
 def _statement(paths: RunPaths, state: RunState) -> dict[str, Any]:
-    manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
+    manifest, byproducts = _read(paths)
     delivered = [{"name": one.name, "digest": one.digest} for one in manifest.artifacts if one.role == "deliverable"]
     consumed = [{"name": one.name, "digest": one.digest} for one in manifest.artifacts if one.direction == "consumed"]
     snapshots = [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(state.snapshots.items())]
@@ -95,28 +119,48 @@ def _statement(paths: RunPaths, state: RunState) -> dict[str, Any]:
                     "startedOn": state.started_at,
                     "finishedOn": state.completed_at,
                 },
-                "byproducts": [
-                    {"name": name, "digest": {"sha256": digest_of(paths.root / name)}}
-                    for name in ("artifact-manifest.json", "events.jsonl", "run.json", "transcript.md")
-                ],
+                "byproducts": [{"name": name, "digest": {"sha256": digest}} for name, digest in byproducts.items()],
             },
         },
     }
 
 
+def _read(paths: RunPaths) -> tuple[ArtifactManifest, dict[str, str]]:
+    """The artifact manifest, and the digests of the files that tell about the run."""
+    told = (paths.artifact_manifest, paths.events, paths.run_json, paths.transcript)
+    try:
+        manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
+        return manifest, {path.name: digest_of(path) for path in told}
+    except (OSError, msgspec.MsgspecError) as error:
+        raise LogCorrupt(
+            f"the run `{paths.root.name}` is not whole: {error}",
+            hint="`skills-runtime runs verify` names what is wrong",
+        ) from error
+
+
 def _pack(root: Path, names: list[str], output: Path, *, prefix: str) -> None:
     """One gzip-ed tar whose bytes depend on the run alone."""
-    if output.exists():
-        raise ValidationFailed(f"`{output}` already exists", hint="name another file")
-    data = io.BytesIO()
-    with gzip.GzipFile(fileobj=data, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as tar:
-        for name in names:
-            member = tarfile.TarInfo(f"{prefix}/{name}")
-            member.size = (root / name).stat().st_size
-            member.mode = 0o600
-            with (root / name).open("rb") as file:
-                tar.addfile(member, file)
+    draft = output.with_name(f".{output.name[:100]}.{os.urandom(4).hex()}")
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
     try:
-        replace(output, data.getvalue())
-    except OSError as error:
-        raise AccessRefused(f"`{output}` cannot be written: {error.strerror}") from error
+        with (
+            open(fd, "wb") as file,
+            gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as zipped,
+            tarfile.open(fileobj=zipped, mode="w") as tar,
+        ):
+            for name in SUBDIRECTORIES:  # an empty one belongs to the run as well
+                tar.addfile(_member(f"{prefix}/{name}", DIRECTORY_MODE, kind=tarfile.DIRTYPE))
+            for name in names:
+                member = _member(f"{prefix}/{name}", FILE_MODE, size=(root / name).stat().st_size)
+                with (root / name).open("rb") as content:
+                    tar.addfile(member, content)
+        draft.rename(output)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _member(name: str, mode: int, *, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.mode, member.type, member.size = mode, kind, size
+    return member

@@ -5,9 +5,9 @@ The order is part of the contract: manifest, its event, the terminal event made 
 
 from skills_runtime.events.payloads import ArtifactManifestWritten, Descriptor, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus, check_transition
-from skills_runtime.projections import render
 from skills_runtime.runs.artifacts import final_manifest
-from skills_runtime.runs.atomic import replace
+from skills_runtime.runs.atomic import rewrite
+from skills_runtime.runs.derived import write_transcript
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.run import Run, digest_of
 from skills_runtime.runs.snapshot_files import pretty
@@ -31,7 +31,8 @@ def finish_run(run: Run, end: End) -> None:
             final_output=end.final_output, artifacts=delivered, wal_locator=end.wal_locator, metadata=end.metadata
         )
     data = pretty(manifest)
-    replace(run.paths.artifact_manifest, data)
+    rewrite(run.paths.artifact_manifest, data)
+    run.log.with_next_commit(run.paths.artifact_manifest, run.paths.root)
     run.append(
         ArtifactManifestWritten(
             manifest=Descriptor(
@@ -44,12 +45,7 @@ def finish_run(run: Run, end: End) -> None:
     run.append(end)
     run.commit()
     run.save()
-    write_transcript(run)
-
-
-def write_transcript(run: Run) -> None:
-    """Write transcript.md anew from the log."""
-    replace(run.paths.transcript, "".join(render(read_events(run.paths))).encode(errors="surrogatepass"))
+    write_transcript(run.paths, read_events(run.paths))
 
 
 def _missing(names: list[str], end: RunCompleted) -> RunFailed:

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound, StorageFailed
+from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound
 from skills_runtime.events.envelope import reader
 from skills_runtime.projections import RunState
-from skills_runtime.runs.atomic import replace
+from skills_runtime.runs.atomic import rewrite
 from skills_runtime.runs.snapshot_files import pretty
 
 
@@ -46,10 +46,7 @@ def record_of(state: RunState) -> RunRecord:
 
 def write_record(path: Path, record: RunRecord) -> None:
     """Replace run.json; readers see the old one or the new one."""
-    try:
-        replace(path, pretty(record))
-    except OSError as error:
-        raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
+    rewrite(path, pretty(record))
 
 
 def read_record(path: Path) -> RunRecord:

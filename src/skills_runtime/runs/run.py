@@ -10,12 +10,13 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.errors import IllegalTransition, LogCorrupt
+from skills_runtime.errors import IllegalTransition, LogCorrupt, LogEnded
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import RunStateChanged
 from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
+from skills_runtime.runs.derived import catch_up
 from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_verified
 from skills_runtime.runs.log.opening import secret_finder
@@ -70,7 +71,7 @@ class Run:
         """Make durable what an earlier writer, which may have been killed, left in the log and beside it."""
         self.log.with_next_commit(*birth_trail(self.paths))
         for digest in blobs:
-            if self.blobs.path(digest).exists():
+            if self.blobs.has(digest):
                 self._make_durable(digest)
         self.log.commit()
 
@@ -130,7 +131,11 @@ def birth_trail(paths: RunPaths) -> tuple[Path, ...]:
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
     """Open a run to go on with it; run.json is brought in step with the log."""
     paths = RunPaths(root.resolve())
-    log, lock = open_log(paths, ports, adopt=adopt)
+    try:
+        log, lock = open_log(paths, ports, adopt=adopt)
+    except LogEnded:
+        catch_up(paths, read_view(paths, ports).state, ports)
+        raise
     try:
         found = _read(paths, ports)
         _refuse_changed_snapshots(paths, found.view.state)

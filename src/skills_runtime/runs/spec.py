@@ -18,8 +18,9 @@ class Deliverable(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Its path from the run directory."""
-        return f"deliverables/{self.path.removeprefix('deliverables/')}"
+        """Its path from the run directory, in one spelling."""
+        parts = Path(self.path).parts
+        return "/".join(("deliverables", *(parts[1:] if len(parts) > 1 and parts[0] == "deliverables" else parts)))
 
 
 class SessionTask(msgspec.Struct, frozen=True):

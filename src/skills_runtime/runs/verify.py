@@ -8,8 +8,10 @@ from typing import Any, Literal
 import msgspec
 
 from skills_runtime.errors import LogError, SkillsRuntimeError
+from skills_runtime.events import Event
 from skills_runtime.projections import RunState, fold, render
 from skills_runtime.runs.artifacts import prefix_digest
+from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.layout import SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import Authenticity, KeyRing, authenticate, read_events, read_verified
 from skills_runtime.runs.log.verifier import MEANING
@@ -60,7 +62,8 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
         seq = error.details.get("seq")
         broken = Finding(code="log", where="events.jsonl", message=error.message, seq=seq)
         return Verdict(run_id="", events=seq or 0, authentic=False, findings=[broken])
-    state = fold(read_verified(paths, keys), RunState())
+    found = fold(read_verified(paths, keys), _Reading())
+    state = found.state
     findings = [
         *_log_findings(log),
         *_head_findings(paths, state, known_head),
@@ -68,10 +71,24 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
         *_snapshot_findings(paths, state),
         *_record_findings(paths, state),
         *_manifest_findings(paths, state),
-        *_transcript_findings(paths, state),
+        *_transcript_findings(paths, state, keys),
         *_blob_findings(paths),
+        *_missing_blobs(paths, found),
     ]
     return Verdict(run_id=state.run_id, events=log.position.seq, authentic=log.unchecked == 0, findings=findings)
+
+
+class _Reading:
+    """The state of the run, and the blobs its log names."""
+
+    def __init__(self) -> None:
+        self.state = RunState()
+        self.blobs: set[str] = set()
+
+    def apply(self, event: Event) -> None:
+        self.state.apply(event)
+        names = [name for name in event.payload.__struct_fields__ if name.endswith("_blob")]
+        self.blobs.update(digest for name in names if (digest := getattr(event.payload, name)))
 
 
 def _log_findings(log: Authenticity) -> Iterator[Finding]:
@@ -140,7 +157,7 @@ def _manifest_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
         for name in ("session_id", "task_id", "run_id"):
             if data is not None and data.get(name) != getattr(state, name):
                 yield Finding(code="ids", where=path.name, message=f"`{name}` belongs to another run")
-    if not state.manifest_sha256:
+    if not state.manifest_sha256 or state.open:  # one that was about to end writes the manifest anew
         return
     manifest = _json(paths.artifact_manifest)
     if manifest is None or digest_of(paths.artifact_manifest) != state.manifest_sha256:
@@ -164,11 +181,11 @@ def _listed_findings(paths: RunPaths, manifest: dict[str, Any]) -> Iterator[Find
             yield Finding(code="tampered", where=name, message=f"the deliverable `{name}` was changed after the run")
 
 
-def _transcript_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
+def _transcript_findings(paths: RunPaths, state: RunState, keys: KeyRing) -> Iterator[Finding]:
     if state.open or not paths.transcript.is_file():
         return
     digest = hashlib.sha256()
-    for piece in render(read_events(paths)):
+    for piece in render(read_verified(paths, keys)):
         digest.update(piece.encode(errors="surrogatepass"))
     if digest.hexdigest() != digest_of(paths.transcript):
         yield Finding(code="transcript", where="transcript.md", message="the transcript is not the one the log gives")
@@ -176,9 +193,20 @@ def _transcript_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
 
 def _blob_findings(paths: RunPaths) -> Iterator[Finding]:
     for path in sorted((paths.blobs / "sha256").glob("*/[0-9a-f]*")):
-        if digest_of(path) != path.name:
-            name = f"blobs/…/{path.name[:12]}"
-            yield Finding(code="blob", where=name, message="a blob does not hold what its name says")
+        if not path.is_file() or digest_of(path) != path.name:
+            yield Finding(code="blob", where=_shown(path.name), message="a blob does not hold what its name says")
+
+
+def _missing_blobs(paths: RunPaths, found: _Reading) -> Iterator[Finding]:
+    """A run that goes on needs its blobs; when an ended one is handed on they stay behind."""
+    blobs = Blobs(paths.blobs)
+    severity: Severity = "error" if found.state.open else "note"
+    for name in sorted(name for name in found.blobs if not blobs.has(name)):
+        yield Finding(code="missing", where=_shown(name), message="a blob the log names is missing", severity=severity)
+
+
+def _shown(blob: str) -> str:
+    return f"blobs/…/{blob[:12]}"
 
 
 def _json(path: Path) -> dict[str, Any] | None:

@@ -58,9 +58,9 @@ def test_faults_count_from_the_call_they_are_set_at(fd: int) -> None:
     disk = FaultyDisk()
     disk.sync(fd)
     disk.fail("sync", errno.ENOSPC)
-    with pytest.raises(OSError) as caught:
+    with pytest.raises(OSError, match="No space left on device"):
         disk.sync(fd)
-    assert caught.value.errno == errno.ENOSPC
+    disk.sync(fd)
 
 
 def test_a_short_write_keeps_the_beginning_and_says_so(fd: int) -> None:

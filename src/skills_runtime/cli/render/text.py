@@ -1,4 +1,7 @@
-"""Text that is safe to show: nothing from a model or a tool can move the cursor or pretend to be us. Pure."""
+"""Text that is safe to show: nothing from a model or a tool can move the cursor or pretend to be us.
+
+Pure: from text to text.
+"""
 
 import unicodedata
 from datetime import datetime

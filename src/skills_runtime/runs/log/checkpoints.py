@@ -12,7 +12,7 @@ import msgspec
 from skills_runtime.events.envelope import decode_wire, reader
 from skills_runtime.runs.layout import FILE_MODE
 from skills_runtime.runs.log.chain import same, split_line, tag
-from skills_runtime.runs.log.lines import first_line, line_before, read_lines
+from skills_runtime.runs.log.lines import line_before, read_lines
 from skills_runtime.runs.log.position import Position
 from skills_runtime.runs.log.verifier import FindSecret
 
@@ -41,11 +41,11 @@ def fits(fd: int, position: Position) -> bool:
 _decode = reader(Checkpoint)
 
 
-def _seq_at(fd: int, offset: int) -> int | None:
-    """The number the line at `offset` gives itself."""
-    line = first_line(fd, offset)
+def _seq_before(fd: int, offset: int) -> int | None:
+    """The number that the line before `offset` gives itself."""
+    line = line_before(fd, offset)
     try:
-        return decode_wire(line.data).seq if line is not None and line.complete else None
+        return decode_wire(line).seq if line is not None else None
     except msgspec.MsgspecError:
         return None
 
@@ -76,12 +76,11 @@ class Checkpoints:
 
     def before(self, seq: int, log_fd: int) -> Position:
         """The best place to start reading for `seq`; for readers without the key, so only the log is believed."""
-        best = Position()
-        for checkpoint in self._read(tail_only=False):
-            at = checkpoint.position
-            if best.seq < at.seq <= seq and fits(log_fd, at) and _seq_at(log_fd, at.offset) == at.seq:
-                best = at
-        return best
+        places = (one.position for one in self._read(tail_only=False) if one.position.seq <= seq)
+        for at in sorted(places, key=lambda place: place.seq, reverse=True):
+            if _seq_before(log_fd, at.offset) == at.seq - 1:
+                return at
+        return Position()
 
     def _read(self, *, tail_only: bool) -> Iterator[Checkpoint]:
         try:

@@ -19,6 +19,8 @@ from skills_runtime.runs.log.verifier import LogHeader, Verifier, read_header
 from skills_runtime.runs.log.writer import EventLog
 
 CHECKPOINTS = "checkpoints.jsonl"
+WHERE_RUNS_ARE = "name a directory below `.skills_runtime_sdk/runs/`; `skills-runtime runs list` shows them"
+WHOSE_RUN = "act as the user who owns the run"
 
 
 def create_log(draft: RunPaths, final: RunPaths, run_id: str, ports: LogPorts) -> tuple[EventLog, RunLock]:
@@ -87,11 +89,11 @@ def verifier_at(fd: int, keys: KeyRing, header: LogHeader, start: Position | Non
 
 def _lock(paths: RunPaths) -> RunLock:
     if not paths.events.is_file():
-        raise NotFound(f"`{paths.root}` is not a run directory: it has no `events.jsonl`")
+        raise NotFound(f"`{paths.root}` is not a run directory: it has no `events.jsonl`", hint=WHERE_RUNS_ARE)
     try:
         return RunLock(paths.lock)
     except PermissionError as error:
-        raise AccessRefused(f"`{paths.root}` may not be written by this user") from error
+        raise AccessRefused(f"`{paths.root}` may not be written by this user", hint=WHOSE_RUN) from error
     except OSError as error:
         raise StorageFailed(f"the lock of `{paths.root}` could not be taken: {error.strerror}") from error
 
@@ -100,7 +102,7 @@ def _open_events(paths: RunPaths) -> int:
     try:
         return os.open(paths.events, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
     except PermissionError as error:
-        raise AccessRefused(f"`{paths.events}` may not be written by this user") from error
+        raise AccessRefused(f"`{paths.events}` may not be written by this user", hint=WHOSE_RUN) from error
 
 
 def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog:

@@ -13,7 +13,14 @@ from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing
 from skills_runtime.runs.log.lines import read_lines
-from skills_runtime.runs.log.opening import CHECKPOINTS, header_of, start_verifier, verifier_at
+from skills_runtime.runs.log.opening import (
+    CHECKPOINTS,
+    WHERE_RUNS_ARE,
+    WHOSE_RUN,
+    header_of,
+    start_verifier,
+    verifier_at,
+)
 from skills_runtime.runs.log.position import Position
 from skills_runtime.runs.log.recovery import corruption, recover, verified_lines
 from skills_runtime.runs.log.verifier import Fault, LogHeader
@@ -25,9 +32,11 @@ def open_for_reading(paths: RunPaths) -> Generator[int]:
     try:
         fd = os.open(paths.events, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise NotFound(f"`{paths.root}` is not a run directory: it has no `events.jsonl`") from None
+        raise NotFound(
+            f"`{paths.root}` is not a run directory: it has no `events.jsonl`", hint=WHERE_RUNS_ARE
+        ) from None
     except OSError as error:
-        raise AccessRefused(f"`{paths.events}` cannot be read: {error.strerror}") from error
+        raise AccessRefused(f"`{paths.events}` cannot be read: {error.strerror}", hint=WHOSE_RUN) from error
     try:
         yield fd
     finally:

@@ -100,6 +100,9 @@ def set_aside(fd: int, tail: Tail, logs: Path) -> Descriptor:
             digest.update(chunk[:written])
             offset += written
         os.fsync(out)
+    except OSError:
+        path.unlink()
+        raise
     finally:
         os.close(out)
     sync_path(str(logs))

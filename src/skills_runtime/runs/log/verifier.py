@@ -81,7 +81,7 @@ class Verifier:
         if parts is None:
             return False
         if not self._seen:
-            return _follows(before, line, self._run_id)
+            return _follows(before, line)
         return any(self._seals(chain, before, *parts) for chain in self._seen)
 
     def _seals(self, chain: Chain, before: bytes, body: bytes, seal: bytes) -> bool:
@@ -134,13 +134,13 @@ class Verifier:
         )
 
 
-def _follows(before: bytes, line: bytes, run_id: str) -> bool:
+def _follows(before: bytes, line: bytes) -> bool:
     """Whether two lines look like neighbours; all that can be said without the key."""
     try:
         first, second = decode_wire(before), decode_wire(line)
     except msgspec.MsgspecError:
         return False
-    return first.run_id == second.run_id == run_id and second.seq == first.seq + 1
+    return first.run_id == second.run_id and second.seq == first.seq + 1
 
 
 class _Adoption(msgspec.Struct):

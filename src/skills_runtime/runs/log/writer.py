@@ -164,7 +164,8 @@ class EventLog:
         if end != expected:
             self._take_back(end - written, chain_head)
             if written == len(line):
-                raise self._poison("somebody else changed the length of the log while it was being written", None)
+                change = end - expected
+                raise self._poison(f"somebody else changed the length of the log by {change:+d} bytes", None)
             raise self._poison("the log could not be written whole: the disk is full", None)
         self._offset = expected
 

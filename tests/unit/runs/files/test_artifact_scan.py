@@ -65,7 +65,9 @@ def test_a_scan_has_the_fields_of_the_manifest(run_root: Path) -> None:
 def test_the_order_is_that_of_the_bytes_of_the_names(run_root: Path) -> None:
     for name in ("b", "a.txt", "a", "é", "Z", "10", "9"):
         (run_root / "workspace" / name).touch()
-    assert paths(scan(run_root, ["workspace"])) == [f"workspace/{name}" for name in ("10", "9", "Z", "a", "a.txt", "b", "é")]
+    assert paths(scan(run_root, ["workspace"])) == [
+        f"workspace/{name}" for name in ("10", "9", "Z", "a", "a.txt", "b", "é")
+    ]
 
 
 def test_links_and_special_files_are_reported_and_never_opened(run_root: Path, outside: Path) -> None:

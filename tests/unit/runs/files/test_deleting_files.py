@@ -65,9 +65,7 @@ def test_renaming_away_is_refused_by_default_and_the_file_stays(
     with pytest.raises(DeleteDisabled):
         files.rename("workspace/x", "workspace/y")
     assert old.read_bytes() == b"old"
-    assert records == [
-        FileOperation(op="rename", path="workspace/x -> workspace/y", ok=False, error="delete_disabled")
-    ]
+    assert records == [FileOperation(op="rename", path="workspace/x -> workspace/y", ok=False, error="delete_disabled")]
 
 
 def test_a_deleted_file_is_in_the_trash_and_recorded(
@@ -77,9 +75,7 @@ def test_a_deleted_file_is_in_the_trash_and_recorded(
     assert not old.exists()
     assert trash(run_root) == {"1-x": b"old"}
     assert (run_root / "logs" / "trash").stat().st_mode & 0o777 == 0o700
-    assert records == [
-        FileOperation(op="delete", path="workspace/x", ok=True, size=3, before_sha256=OLD, call_id="c3")
-    ]
+    assert records == [FileOperation(op="delete", path="workspace/x", ok=True, size=3, before_sha256=OLD, call_id="c3")]
 
 
 def test_files_of_the_same_name_do_not_meet_in_the_trash(deleting: RunFiles, old: Path, run_root: Path) -> None:
@@ -210,9 +206,7 @@ def test_a_file_is_renamed_where_deleting_is_allowed(
     deleting.rename("workspace/x", "deliverables/y")
     assert not old.exists()
     assert (run_root / "deliverables" / "y").read_bytes() == b"old"
-    assert records == [
-        FileOperation(op="rename", path="workspace/x -> deliverables/y", ok=True, size=3, sha256=OLD)
-    ]
+    assert records == [FileOperation(op="rename", path="workspace/x -> deliverables/y", ok=True, size=3, sha256=OLD)]
 
 
 def test_a_rename_never_overwrites(deleting: RunFiles, old: Path, run_root: Path) -> None:
@@ -243,7 +237,9 @@ def test_a_file_is_not_renamed_to_where_it_may_not_be_written(
 
 
 @pytest.mark.usefixtures("other_device")
-def test_a_rename_to_another_device_is_refused_and_leaves_nothing(deleting: RunFiles, old: Path, run_root: Path) -> None:
+def test_a_rename_to_another_device_is_refused_and_leaves_nothing(
+    deleting: RunFiles, old: Path, run_root: Path
+) -> None:
     with pytest.raises(ValidationFailed, match="another device"):
         deleting.rename("workspace/x", "deliverables/y")
     assert old.read_bytes() == b"old"

@@ -106,9 +106,7 @@ def test_a_file_swapped_for_a_link_is_never_written_outside(
     assert untouched(outside)
 
 
-def test_directories_are_never_made_outside(
-    files: RunFiles, workspace: Path, canary: Path, swapping: Swapping
-) -> None:
+def test_directories_are_never_made_outside(files: RunFiles, workspace: Path, canary: Path, swapping: Swapping) -> None:
     numbers = iter(range(MOST_ATTEMPTS))
 
     def attempt() -> int:
@@ -188,9 +186,7 @@ def test_a_file_swapped_for_a_pipe_never_blocks(files: RunFiles, workspace: Path
     assert len(seen) == 2
 
 
-def test_a_scan_never_hashes_what_is_outside(
-    run_root: Path, workspace: Path, canary: Path, swapping: Swapping
-) -> None:
+def test_a_scan_never_hashes_what_is_outside(run_root: Path, workspace: Path, canary: Path, swapping: Swapping) -> None:
     (workspace / "d" / "y").symlink_to(canary / "x")
     (workspace / "d" / "z").write_text("inside")
 
@@ -203,7 +199,9 @@ def test_a_scan_never_hashes_what_is_outside(
                 assert error.errno == errno.ENOENT, error
 
     def digests() -> bool:
-        return hashlib.sha256(b"outside secret").hexdigest() in {file.sha256 for file in scan(run_root, ["workspace"]).files}
+        return hashlib.sha256(b"outside secret").hexdigest() in {
+            file.sha256 for file in scan(run_root, ["workspace"]).files
+        }
 
     with swapping(swap):
         assert set(outcomes(digests, False)) == {False}

@@ -211,7 +211,9 @@ def test_templates_of_secrets_and_configuration_are_read(name: str, shared: Path
     check_read(shared, parse_path(shared, name))
 
 
-@pytest.mark.parametrize("name", [".skills_runtime_sdk", ".skills_runtime_sdk/runs/r/run.json", "sub/.skills_runtime_sdk/x"])
+@pytest.mark.parametrize(
+    "name", [".skills_runtime_sdk", ".skills_runtime_sdk/runs/r/run.json", "sub/.skills_runtime_sdk/x"]
+)
 def test_the_runtime_s_own_directory_is_not_read_in_the_user_s_tree(name: str, shared: PathPolicy) -> None:
     with pytest.raises(PolicyDenied, match="private"):
         check_read(shared, parse_path(shared, name))

@@ -199,9 +199,7 @@ def test_a_file_is_not_a_directory_to_list(files: RunFiles, records: list[FileOp
     assert [record.error for record in records] == ["validation"]
 
 
-def test_a_listing_is_bounded_and_says_so(
-    files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listing_is_bounded_and_says_so(files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "MAX_LISTED", 3)
     for number in range(5):
         (run_root / "workspace" / str(number)).touch()

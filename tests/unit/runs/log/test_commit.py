@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -137,7 +136,7 @@ def test_an_unexpected_error_reaches_its_waiter_and_the_committer_goes_on() -> N
 
 def test_a_full_disk_for_the_side_files_does_not_fail_a_commit(tmp_path: Path) -> None:
     run = new_run(tmp_path)
-    os.rename(run.paths.logs, tmp_path / "gone")
+    run.paths.logs.rename(tmp_path / "gone")
     run.append(HumanResponse(call_id="large", answer="x" * (5 << 20)))
     run.commit()
     run.append(HumanResponse(call_id="small"))

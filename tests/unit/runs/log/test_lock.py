@@ -8,6 +8,7 @@ import pytest
 
 from skills_runtime.errors import LogLocked
 from skills_runtime.runs.log import RunLock
+from tests.support.runs import count_descriptors
 
 
 def descriptor_of(path: Path) -> int:
@@ -39,11 +40,11 @@ def test_releasing_twice_does_no_harm(tmp_path: Path) -> None:
 
 def test_a_refused_taker_leaves_no_descriptor_behind(tmp_path: Path) -> None:
     lock = RunLock(tmp_path / "run.lock")
-    before = len(os.listdir("/proc/self/fd"))
+    before = count_descriptors()
     for _ in range(5):
         with pytest.raises(LogLocked):
             RunLock(tmp_path / "run.lock")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert count_descriptors() == before
     lock.release()
 
 

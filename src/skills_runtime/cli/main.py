@@ -1,0 +1,119 @@
+"""The program behind `skills-runtime`, `skills-runtime-sdk` and `kgent`: its commands and its entry point."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.main import get_command
+
+from skills_runtime import __version__
+from skills_runtime.cli.commands import (
+    config_show,
+    demo,
+    export,
+    ledger_rebuild,
+    metrics,
+    run,
+    show,
+    tail,
+    transcript,
+    verify,
+)
+from skills_runtime.cli.commands import list as listing
+from skills_runtime.cli.edge import guarded
+from skills_runtime.cli.program import Command, Group, Program, attach
+from skills_runtime.cli.usage import ExampleGroup
+
+NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
+
+_COMMANDS: dict[str, Command[Any]] = {
+    "demo": demo.COMMAND,
+    "run": run.COMMAND,
+    "ls": listing.COMMAND,
+    "verify": verify.COMMAND,
+    "transcript": transcript.COMMAND,
+}
+_GROUPS = {
+    "runs": Group(
+        "Look at runs: list, show, follow, verify, export, measure.",
+        ("runs list --status failed", "runs show demo-001"),
+        {
+            "list": listing.COMMAND,
+            "show": show.COMMAND,
+            "tail": tail.COMMAND,
+            "verify": verify.COMMAND,
+            "export": export.COMMAND,
+            "metrics": metrics.COMMAND,
+        },
+    ),
+    "config": Group(
+        "Look at settings and where they come from.",
+        ("config show", "config show --origin --config kgent.yaml"),
+        {"show": config_show.COMMAND},
+    ),
+    "ledger": Group(
+        "Look after the index of runs.",
+        ("ledger rebuild", "ledger rebuild ./runs"),
+        {"rebuild": ledger_rebuild.COMMAND},
+    ),
+}
+
+
+def main() -> NoReturn:
+    """Run the program and leave the process."""
+    called = Path(sys.argv[0]).name
+    sys.exit(run_program(sys.argv[1:], name=called if called in NAMES else NAMES[0]))
+
+
+def run_program(arguments: Sequence[str], *, name: str = NAMES[0]) -> int:
+    """The exit code of one command line."""
+    program = Program(name)
+    command = get_command(build())
+    return guarded(
+        lambda: command.main(list(arguments), prog_name=name, standalone_mode=False, obj=program) or 0, program
+    )
+
+
+def build() -> typer.Typer:
+    """The program with all its commands."""
+    app = _offered(Group("Skills in, an auditable run out.", ("demo", run.COMMAND.examples[0]), _COMMANDS))
+    app.callback()(_global_options)
+    for name, group in _GROUPS.items():
+        app.add_typer(_offered(group), name=name)
+    return app
+
+
+def _offered(group: Group) -> typer.Typer:
+    app = typer.Typer(
+        cls=ExampleGroup,
+        help=group.text,
+        epilog="\n".join(group.examples),
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    for name, command in group.commands.items():
+        attach(app, name, command)
+    return app
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+def _global_options(
+    context: typer.Context,
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Say the version and leave.", callback=_show_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    del version
+    context.obj.debug = debug

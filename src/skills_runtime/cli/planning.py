@@ -1,0 +1,61 @@
+"""From what was asked to a run that can start: which id it gets, what its session did before, who answers."""
+
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.agent import RunRequest
+from skills_runtime.agent.assemble import backend_for
+from skills_runtime.cli.execution import Plan
+from skills_runtime.config import Resolved
+from skills_runtime.errors import NotFound, RunExists
+from skills_runtime.ledger import RunIndex, RunRow
+from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
+from skills_runtime.runs import is_legal_id, runs_root
+from skills_runtime.runs.spec import SessionTask
+
+
+def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[Plan, list[str]]:
+    """The plan, and what its user should know; a plan that cannot work is refused before anything is created."""
+    backend = backend_for(resolved)
+    run_id, notices = _free_id(request, index, resolved.workspace_root)
+    earlier = _earlier_tasks(index, request.session_id) if request.session_id else ()
+    request = msgspec.structs.replace(request, run_id=run_id, earlier_tasks=earlier)
+    return Plan(resolved, backend, request), [*resolved.notices, *notices]
+
+
+def _free_id(request: RunRequest, index: RunIndex, workspace_root: Path) -> tuple[str | None, list[str]]:
+    """The id the run may have; one that was only taken from a directory's name gives way to a run elsewhere."""
+    path = request.sandbox_path
+    implied = path.name if path is not None and is_legal_id(path.name) else None
+    wanted = request.run_id or implied
+    known = _known(index, wanted) if wanted else None
+    if wanted is None or known is None:
+        return request.run_id, []
+    root = path.absolute() if path is not None else runs_root(workspace_root) / wanted
+    if Path(known.path) == root or is_gone(Path(known.path)):
+        return request.run_id, []
+    if request.run_id:
+        raise RunExists(f"the run id `{wanted}` names a run at `{known.path}`", hint="choose another `--run-id`")
+    fresh = request.ids.new("run")
+    return fresh, [f"the id `{wanted}` names a run at `{known.path}`, so this run is `{fresh}`"]
+
+
+def _known(index: RunIndex, run_id: str) -> RunRow | None:
+    try:
+        return index.get(run_id)
+    except NotFound:
+        return None
+
+
+def _earlier_tasks(index: RunIndex, session_id: str) -> tuple[SessionTask, ...]:
+    tasks: dict[str, list[str]] = {}
+    for row in reversed(index.list(session_id=session_id, limit=PAGE_LIMIT)):
+        tasks.setdefault(row.task_id, []).append(row.run_id)
+    return tuple(SessionTask(task_id, runs) for task_id, runs in tasks.items())
+
+
+def model_name(resolved: Resolved) -> str:
+    """Who answers, as people call it."""
+    backend = resolved.settings.llm.backend
+    return resolved.settings.models.executor if backend == "openai" else f"{backend} model"

@@ -1,0 +1,102 @@
+"""One run on a page: head, steps, files, what it waits for, and what to do next."""
+
+import shlex
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+import msgspec
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from skills_runtime.cli.machine import shown_path
+from skills_runtime.cli.reading import Page
+from skills_runtime.cli.render.console import answers, labelled, spread, talk
+from skills_runtime.cli.render.human import step_lines
+from skills_runtime.cli.render.text import between, count, duration, local_time, one_line, plural
+from skills_runtime.cli.render.words import signed
+from skills_runtime.ledger import title_of
+from skills_runtime.runs.record import record_of
+
+SHOWN_STEPS = 40
+_LABEL = 10
+
+
+def write_page(page: Page, output: TextIO) -> None:
+    """The run as one JSON object: run.json, where it is, and its metrics."""
+    data = msgspec.to_builtins(record_of(page.view.state))
+    data |= {"path": str(page.root), "metrics": page.metrics.summary()}
+    output.write(msgspec.json.format(msgspec.json.encode(data)).decode() + "\n")
+
+
+def show_page(page: Page, reference: str, *, program: str, no_color: bool) -> None:
+    """The run for people; `reference` is how they named it."""
+    console = answers(no_color=no_color)
+    for line in _page(page, console, lambda verb: f"{program} {verb} {shlex.quote(reference)}"):
+        console.print(line)
+    if page.unbelieved:
+        warning = f"notice: not every line of this log can be believed; `{program} verify` says why"
+        talk(no_color=no_color).print(Text(warning, style="red"))
+
+
+def _page(page: Page, console: Console, command: Callable[[str], str]) -> Iterator[RenderableType]:
+    state = page.view.state
+    yield Text.assemble(("run ", "bold"), (state.run_id, "bold cyan"), "  ").append_text(signed(state.status))
+    yield labelled(_facts(page), indent=2, width=_LABEL)
+    yield from _section("steps", _steps(page, console))
+    yield from _section("files", _files(page, console))
+    yield from _section("waiting for you", _pending(page))
+    yield Text("next", style="bold")
+    yield labelled(_next(page, command), indent=2, width=_LABEL)
+
+
+def _facts(page: Page) -> dict[str, str]:
+    state = page.view.state
+    took = duration(between(state.started_at, state.completed_at or state.updated_at))
+    facts = {
+        "task": title_of(page.prompt),
+        "reason": state.failure_reason or "",
+        "directory": shown_path(page.root),
+        "session": f"{state.session_id} · task {state.task_id}" if state.session_id else "",
+        "model": f"{state.model} · profile {state.profile_id}" if state.model else "",
+        "sandbox": state.workspace_mode,
+        "started": f"{local_time(state.started_at)} · took {took}" if state.started_at else "not yet",
+        "used": f"{plural(state.turns, 'turn')} · {count(state.input_tokens)} tokens in"
+        f" · {count(state.output_tokens)} out",
+    }
+    return {label: one_line(text) for label, text in facts.items() if text}
+
+
+def _section(title: str, lines: list[Text]) -> list[Text]:
+    return [Text(title, style="bold"), *lines] if lines else []
+
+
+def _steps(page: Page, console: Console) -> list[Text]:
+    steps = page.steps.all
+    left_out = len(steps) - SHOWN_STEPS
+    before = [Text(f"     {plural(left_out, 'earlier step')}", style="dim")] if left_out > 0 else []
+    return [*before, *(line for step in steps[-SHOWN_STEPS:] for line in step_lines(console, step))]
+
+
+def _files(page: Page, console: Console) -> list[Text]:
+    produced = page.view.files.produced
+    names = sorted({*produced, *page.view.state.artifacts}, key=lambda name: (not name.startswith("deliver"), name))
+    sizes = {name: _size(record.size) for name, record in produced.items()}
+    return [spread(console, Text(f"  {one_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in names]
+
+
+def _size(size: int) -> str:
+    return f"{count(size)}B" if size >= 1000 else f"{size} B"
+
+
+def _pending(page: Page) -> list[Text]:
+    pending = page.view.pending
+    asked = [one.summary or one.tool for one in pending.approvals.values()]
+    asked += [one.question for one in pending.questions.values()]
+    return [Text(f"  {one_line(text)}") for text in asked]
+
+
+def _next(page: Page, command: Callable[[str], str]) -> dict[str, str]:
+    if page.view.state.open:
+        return {"watch it": f"{command('runs tail')} --follow"}
+    verbs = {"read it": "transcript", "check it": "verify", "hand it on": "runs export"}
+    return {label: command(verb) for label, verb in verbs.items()}

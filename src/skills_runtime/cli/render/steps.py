@@ -1,0 +1,80 @@
+"""The steps of a run as people count them: one tool call each.
+
+Pure: a fold of events, and words for it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+
+from skills_runtime.cli.render.text import one_line
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import ApprovalDecided, ApprovalRequested, ToolCallFinished, ToolCallRequested
+
+Progress = Literal["running", "waiting", "done", "failed"]
+_SUBJECT_CHARS = 200
+
+
+class Step(msgspec.Struct, kw_only=True):
+    """One call: what it is about, and what came of it."""
+
+    number: int
+    tool: str
+    subject: str
+    progress: Progress = "running"
+    outcome: str = ""
+    """The exit code or the kind of error of a call that failed."""
+    reason: str = ""
+    milliseconds: float | None = None
+
+
+class Steps(msgspec.Struct):
+    """All steps in order."""
+
+    all: list[Step] = []
+    _by_call: dict[str, Step] = {}
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        match event.payload:
+            case ToolCallRequested(call_id=call_id, name=name, arguments=arguments):
+                step = Step(number=len(self.all) + 1, tool=one_line(name), subject=_subject(arguments))
+                self.all.append(step)
+                self._by_call[call_id] = step
+            case ApprovalRequested(call_id=call_id) if call_id in self._by_call:
+                self._by_call[call_id].progress = "waiting"
+            case ApprovalDecided(call_id=call_id) if call_id in self._by_call:
+                self._by_call[call_id].progress = "running"
+            case ToolCallFinished(call_id=call_id, result=result) if call_id in self._by_call:
+                _settle(self._by_call[call_id], result)
+            case _:
+                pass
+
+    def of_call(self, call_id: str) -> Step | None:
+        """The step of a call."""
+        return self._by_call.get(call_id)
+
+
+def _settle(step: Step, result: Mapping[str, Any]) -> None:
+    ok = bool(result.get("ok"))
+    step.progress = "done" if ok else "failed"
+    step.milliseconds = _number(result.get("duration_ms")) or 0
+    code = result.get("exit_code")
+    if not ok:
+        step.outcome = f"exit {code}" if code else one_line(str(result.get("error_kind") or "failed"))
+        first = str(result.get("stderr") or "").strip().partition("\n")[0]
+        step.reason = one_line(first)[:_SUBJECT_CHARS]
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _subject(arguments: Mapping[str, Any]) -> str:
+    """What a call is about: its first argument that is text or a command line."""
+    for value in arguments.values():
+        words = cast(list[object], value) if isinstance(value, list) else [value]
+        if words and all(isinstance(word, str) for word in words):
+            return one_line(" ".join(map(str, words)))[:_SUBJECT_CHARS]
+    return ""

@@ -1,0 +1,38 @@
+"""One symbol, one word and one colour for each state, so that no state is told by its colour alone."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from rich.text import Text
+
+from skills_runtime.events.states import RunStatus
+
+
+class Sign(NamedTuple):
+    """How a state looks."""
+
+    symbol: str
+    word: str
+    style: str
+
+
+STATUS: Mapping[str, Sign] = MappingProxyType(
+    {
+        RunStatus.PENDING: Sign("○", "pending", "dim"),
+        RunStatus.RUNNING: Sign("▸", "running", "magenta"),
+        RunStatus.WAITING_FOR_TOOL: Sign("◇", "waiting for a tool", "magenta"),
+        RunStatus.WAITING_FOR_USER: Sign("◆", "waiting for you", "cyan"),
+        RunStatus.REVIEW_REQUIRED: Sign("◆", "review required", "cyan"),
+        RunStatus.REVISION_REQUIRED: Sign("◇", "revision required", "cyan"),
+        RunStatus.COMPLETED: Sign("✓", "completed", "green"),
+        RunStatus.FAILED: Sign("✗", "failed", "red"),
+        RunStatus.CANCELLED: Sign("■", "cancelled", "dim"),
+    }
+)
+
+
+def signed(status: str) -> Text:
+    """A state as a symbol and a word."""
+    sign = STATUS[status]
+    return Text(f"{sign.symbol} {sign.word}", style=sign.style)

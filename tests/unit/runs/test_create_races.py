@@ -1,0 +1,93 @@
+"""Creating runs in several processes at once, and on a disk that is full at any point."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.runs import verify_run
+from tests.support.runs import keys_in, new_run
+from tests.support.trees import tree
+from tests.support.zygote import Zygote, zygote
+
+ROUNDS = 8
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Zygote]:
+    """Where the processes come from."""
+    with zygote(__name__) as made:
+        yield made
+
+
+def create(say: IO[bytes], hear: IO[bytes], place: Path, limit: int, changes: dict[str, Any]) -> None:
+    """Say that it is there, wait for the word, and then tell what came of creating a run."""
+    say.write(b"ready\n")
+    hear.readline()
+    if limit >= 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        new_run(place, **changes)
+    except SkillsRuntimeError as error:
+        say.write(f"{error.kind}\n".encode())
+    else:
+        say.write(b"created\n")
+
+
+def _race(nursery: Zygote, place: Path, specs: list[dict[str, Any]]) -> list[str]:
+    """What came of creating these runs at the same moment."""
+    with ExitStack() as stack:
+        children = [stack.enter_context(nursery.child(create, place, -1, changes)) for changes in specs]
+        assert [child.line() for child in children] == [b"ready"] * len(specs)
+        for child in children:
+            child.tell(b"go")
+        return [child.line().decode() for child in children]
+
+
+def test_of_processes_creating_the_same_directory_one_succeeds(tmp_path: Path, nursery: Zygote) -> None:
+    keys_in(tmp_path).current()
+    for attempt in range(ROUNDS):
+        place = tmp_path / str(attempt)
+        said = _race(nursery, tmp_path, [{"root": place / "run_test", "prompt": name} for name in "abc"])
+        assert sorted(said) == ["created", "run_exists", "run_exists"]
+        assert verify_run(place / "run_test", keys_in(tmp_path)).ok
+        assert [path.name for path in place.iterdir()] == ["run_test"]
+
+
+def test_of_processes_claiming_the_same_run_id_one_succeeds(tmp_path: Path, nursery: Zygote) -> None:
+    keys_in(tmp_path).current()
+    for attempt in range(ROUNDS):
+        place = tmp_path / str(attempt)
+        link = place / "ws" / "run_test"
+        said = _race(nursery, tmp_path, [{"root": place / name / "run_test", "link": link} for name in "abc"])
+        assert sorted(said) == ["created", "run_exists", "run_exists"]
+        assert verify_run(link, keys_in(tmp_path)).ok
+        assert len([name for name in "abc" if (place / name).exists()]) == 1
+
+
+def test_processes_that_make_the_same_missing_parents_do_not_disturb_each_other(
+    tmp_path: Path, nursery: Zygote
+) -> None:
+    keys_in(tmp_path).current()
+    for attempt in range(ROUNDS):
+        parent = tmp_path / str(attempt) / "deep" / "runs"
+        wanted = [{"root": parent / f"run_{name}", "run_id": f"run_{name}"} for name in "abc"]
+        assert _race(nursery, tmp_path, wanted) == ["created"] * 3
+        assert sorted(path.name for path in parent.iterdir()) == ["run_a", "run_b", "run_c"]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 100, 300, 700, 1000, 1500])
+def test_a_disk_that_is_full_at_any_point_leaves_nothing_behind(tmp_path: Path, nursery: Zygote, limit: int) -> None:
+    keys_in(tmp_path).current()
+    before = tree(tmp_path)
+    wanted = {"root": tmp_path / "deep" / "down" / "run_test", "link": tmp_path / "ws" / "run_test"}
+    with nursery.child(create, tmp_path, limit, wanted) as child:
+        child.line()
+        child.tell(b"go")
+        said = child.line()
+    assert said == b"storage_error"
+    assert tree(tmp_path) == before
