@@ -11,6 +11,7 @@ import msgspec
 from skills_runtime.events import Payload
 
 Effect = Literal["read", "idempotent", "effectful"]
+FileKind = Literal["file", "directory", "symlink", "special"]
 DecisionKind = Literal["approved", "approved_for_session", "denied", "abort"]
 InboxKind = Literal["steer", "answer", "approve", "cancel"]
 
@@ -103,6 +104,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     effect: Effect = "effectful"
     hidden_arguments: tuple[str, ...] = ()
     """Arguments whose values events hold only as size and digest."""
+    hidden_results: tuple[str, ...] = ()
+    """Fields of the result for which the same holds."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -120,6 +123,51 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_after_ms: int | None = None
 
 
+class FileEntry(Protocol):
+    """One name in a directory, and what it stands for without following it."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        ...
+
+    @property
+    def kind(self) -> FileKind:
+        """What sort of thing it is."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        ...
+
+
+class DirectoryListing(Protocol):
+    """What is in a directory, sorted by name; `complete` is false when there is more."""
+
+    @property
+    def entries(self) -> Sequence[FileEntry]:
+        """What was found."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether that is all."""
+        ...
+
+
+class FileChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One file as it was and as it shall be."""
+
+    path: str
+    before_sha256: str | None
+    """The digest of what is there; nothing means that the name must be free."""
+    data: bytes | None
+    """The whole new content; nothing means that the file is taken away."""
+    moved_to: str | None = None
+    """The new name of the file, which must be free."""
+
+
 class Files(Protocol):
     """The files a run may touch; every operation is checked and recorded."""
 
@@ -133,6 +181,22 @@ class Files(Protocol):
 
     def delete(self, path: str) -> None:
         """Move a file to the run's trash, where deleting is allowed at all."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name; for the old name this is a delete."""
+        ...
+
+    def apply(self, changes: Sequence[FileChange]) -> None:
+        """Make several changes, all of them or none."""
+        ...
+
+    def list(self, path: str) -> DirectoryListing:
+        """What is in a directory."""
+        ...
+
+    def stat(self, path: str) -> FileEntry:
+        """What a path leads to, without its content."""
         ...
 
     def for_call(self, call_id: str) -> "Files":

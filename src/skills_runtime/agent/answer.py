@@ -1,6 +1,7 @@
 """One answer of the model: streamed into the log, and counted only when it is complete."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from skills_runtime.agent.ports import AgentPorts
 from skills_runtime.agent.prompt import messages_of
 from skills_runtime.errors import ModelError
+from skills_runtime.events.envelope import reader
 from skills_runtime.events.payloads import (
     LlmRequestStarted,
     LlmResponseDelta,
@@ -18,9 +20,13 @@ from skills_runtime.events.payloads import (
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, Clock, ToolCall
 from skills_runtime.runs import Run
 from skills_runtime.safety import sanitize
+from skills_runtime.safety.sanitize import well_formed
 
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096
+
+read_arguments = reader(dict[str, Any])
+"""The arguments of a call as data; fails with `msgspec.MsgspecError` only."""
 
 
 async def answer(run: Run, ports: AgentPorts) -> None:
@@ -69,11 +75,12 @@ class _Recorder:
 
     def finish(self, model: str, ports: AgentPorts) -> None:
         """Record the end; an answer without one is an error."""
-        self._flush()
+        self._flush(whole=True)
         if self._end is None:
             raise ModelError("the model's answer broke off before its end", retryable=True)
         if self._end.usage is not None:
             self._run.append(_usage(model, self._end), turn_id=self._turn_id)
+        self._calls = _distinct(self._calls)
         for call in self._calls:
             self._request(call, ports)
         self._run.append(
@@ -85,24 +92,38 @@ class _Recorder:
             turn_id=self._turn_id,
         )
 
-    def _flush(self) -> None:
-        if self._held:
-            text = "".join(self._held)
+    def _flush(self, *, whole: bool = False) -> None:
+        text = "".join(self._held)
+        # A service may cut a character in two: its first half waits for the second.
+        half = text[-1:] if not whole and "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = well_formed(text.removesuffix(half))
+        if text:
             self._run.append(LlmResponseDelta(delta_type="text", text=text), turn_id=self._turn_id)
             self._text_chars += len(text)
-        self._held, self._held_chars, self._written = [], 0, self._clock.monotonic()
+        self._held, self._held_chars, self._written = [half], len(half), self._clock.monotonic()
 
     def _request(self, call: ToolCall, ports: AgentPorts) -> None:
         step_id = f"step_{self._run.state.steps + 1}"
         self._run.append(_requested(self._run, call, ports), turn_id=self._turn_id, step_id=step_id)
 
 
+def _distinct(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls as text that can be written, each with an id of its own in this answer."""
+    distinct: dict[str, ToolCall] = {}
+    for number, call in enumerate(calls, start=1):
+        call_id = well_formed(call.id) or f"call_{number}"
+        while call_id in distinct:
+            call_id = f"{call_id}_{number}"
+        distinct[call_id] = ToolCall(id=call_id, name=well_formed(call.name), arguments=well_formed(call.arguments))
+    return list(distinct.values())
+
+
 def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested:
     """The call as events may show it; the exact arguments are a blob unless the event already has them."""
     tool = ports.tools.find(call.name)
-    raw = call.arguments.encode(errors="surrogatepass")
+    raw = call.arguments.encode()
     try:
-        arguments: dict[str, Any] = msgspec.json.decode(raw, type=dict[str, Any])
+        arguments = read_arguments(raw)
     except msgspec.MsgspecError as error:
         return ToolCallRequested(
             call_id=call.id,
@@ -114,7 +135,7 @@ def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested
             raw_arguments_sha256=hashlib.sha256(raw).hexdigest(),
             raw_arguments_error=str(error),
         )
-    shown = sanitize(tool.spec, arguments) if tool is not None else arguments
+    shown = sanitize(tool.spec if tool is not None else None, arguments)
     exact = msgspec.json.encode(shown) == raw
     return ToolCallRequested(
         call_id=call.id,
@@ -126,7 +147,7 @@ def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested
 
 
 def _usage(model: str, end: ChatStreamEvent) -> LlmUsage:
-    usage = end.usage or {}
+    usage = {name: count for name, count in (end.usage or {}).items() if count}
     used_in, used_out = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
     return LlmUsage(
         model=model,

@@ -3,6 +3,7 @@
 Configuration is imported where it is used: reading settings needs pydantic, importing an agent does not.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +18,14 @@ from skills_runtime.errors import ConfigError
 from skills_runtime.llm import OpenAIChatBackend, ReplayBackend, load_script
 from skills_runtime.ports import Approver, Backend, Ids
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
-from skills_runtime.runs.spec import SessionTask
+from skills_runtime.runs.spec import SessionTask, WorkspaceMode
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
+
+_KEY = re.compile("[!-~]+")
+"""What can be sent as a key: printable ASCII without spaces."""
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +47,7 @@ def spec_for(resolved: "Resolved", request: RunRequest) -> RunSpec:
     settings, ids = resolved.settings, request.ids
     run_id = request.run_id or _id_from(request.sandbox_path) or ids.new("run")
     home = runs_root(resolved.workspace_root) / run_id
-    root = request.sandbox_path.absolute() if request.sandbox_path else home
+    root = request.sandbox_path.resolve() if request.sandbox_path else home
     required = tuple(
         Deliverable(path=one.path, media_type=one.media_type or "", description=one.description or "")
         for one in settings.deliverables.required
@@ -53,7 +57,7 @@ def spec_for(resolved: "Resolved", request: RunRequest) -> RunSpec:
         session_id=request.session_id or ids.new("sess"),
         task_id=request.task_id or ids.new("task"),
         root=root,
-        link=home if root != home else None,
+        link=home if root != home.parent.resolve() / home.name else None,
         workspace_root=resolved.workspace_root,
         prompt=request.prompt,
         config_text=snapshot(settings),
@@ -81,18 +85,27 @@ def agent_ports(
 ) -> AgentPorts:
     """What the loop works with."""
     settings = resolved.settings
+    mode = _mode(run, settings.sandbox.workspace)
     return AgentPorts(
         backend=backend,
         tools=tools,
-        files=files_of(run, resolved.workspace_root, mode=settings.sandbox.workspace, delete=settings.sandbox.delete),
+        files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
         system_prompt=(run.paths.root / "effective-system-prompt.md").read_text(encoding="utf-8"),
         executor_model=settings.models.executor,
         safety_mode=settings.safety.mode,
+        tool_allowlist=settings.safety.tool_allowlist,
+        tool_denylist=settings.safety.tool_denylist,
         approver=approver,
         approval_timeout_ms=settings.safety.approval_timeout_ms,
         max_steps=settings.run.max_steps,
         max_wall_time_sec=settings.run.max_wall_time_sec,
     )
+
+
+def _mode(run: Run, now: WorkspaceMode) -> WorkspaceMode:
+    """Where the run was told to work when it was made, whatever the settings say now."""
+    recorded: dict[str, WorkspaceMode] = {"shared": "shared", "isolated": "isolated"}
+    return recorded.get(run.state.workspace_mode, now)
 
 
 def backend_for(resolved: "Resolved") -> Backend:
@@ -106,11 +119,15 @@ def backend_for(resolved: "Resolved") -> Backend:
         if llm.replay.run is None:
             raise ConfigError("`llm.backend: replay` needs a run", hint="set `llm.replay.run` to a run directory")
         return ReplayBackend(recorded_answers(Path(llm.replay.run)))
-    api_key = resolved.environment.get(llm.api_key_env)
+    api_key = (resolved.environment.get(llm.api_key_env) or "").strip()
     if not api_key:
         raise ConfigError(
             f"the environment variable `{llm.api_key_env}` is not set",
             hint="set it, or work offline with `llm.backend: fake`",
+        )
+    if not _KEY.fullmatch(api_key):
+        raise ConfigError(
+            f"the environment variable `{llm.api_key_env}` does not hold a key", hint="a key has no spaces or umlauts"
         )
     _refuse_to_leak(resolved)
     return OpenAIChatBackend(

@@ -1,20 +1,25 @@
 """Settling the calls of one answer: gate, effect, result; each step durable before the next."""
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
+from skills_runtime.agent.answer import read_arguments
 from skills_runtime.agent.ports import AgentPorts
 from skills_runtime.agent.prompt import arguments_of
-from skills_runtime.errors import ConfigError, LogError, SkillsRuntimeError
+from skills_runtime.errors import ApprovalDenied, ConfigError, LogError, SkillsRuntimeError, ToolError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import ApprovalDecided, ApprovalRequested, ToolCallFinished, ToolCallStarted
-from skills_runtime.ports import ApprovalRequest, Files, Tool, ToolResult
+from skills_runtime.ports import ApprovalRequest, Approver, DecisionKind, Files, Tool, ToolResult
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 from skills_runtime.safety import Ask, Deny, approval_key, decide, sanitize
+from skills_runtime.safety.sanitize import conceal, well_formed
+
+APPROVALS = frozenset({"approved", "approved_for_session"})
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -44,25 +49,26 @@ async def settle(run: Run, call: Call, ports: AgentPorts) -> None:
 
 async def _execute(run: Run, call: Call, tool: Tool, ports: AgentPorts) -> None:
     text = arguments_of(call, run.blobs.get)
-    arguments: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
+    arguments = read_arguments(text.encode())
     refusal = await _gate(run, call, tool, arguments, ports)
     if refusal is not None:
         _finish(run, call, refusal)
         return
     digest = hashlib.sha256(text.encode()).hexdigest()
+    name = f"{run.state.run_id}\n{call.step_id}\n{call.id}"  # a service may use an id again in a later answer
     run.append(
         ToolCallStarted(
             call_id=call.id,
             tool=call.tool,
             effect=tool.spec.effect,
             arguments_sha256=digest,
-            idempotency_key=hashlib.sha256(f"{run.state.run_id}\n{call.id}".encode()).hexdigest()[:32],
+            idempotency_key=hashlib.sha256(name.encode()).hexdigest()[:32],
         ),
         step_id=call.step_id,
     )
     if tool.spec.effect != "read":
         await run.commit_async()
-    _finish(run, call, await _invoke(run, call, tool, arguments, ports))
+    _finish(run, call, await _invoke(run, call, tool, arguments, ports), hidden=tool.spec.hidden_results)
     if tool.spec.effect != "read":
         await run.commit_async()
 
@@ -71,7 +77,7 @@ async def _invoke(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any]
     context = CallContext(run, call.id, ports.files.for_call(call.id))
     begun = run.ports.clock.monotonic()
     try:
-        result = await tool.invoke(arguments, context)
+        result = _checked(await tool.invoke(arguments, context))
     except LogError:
         raise
     except SkillsRuntimeError as error:
@@ -83,42 +89,70 @@ async def _invoke(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any]
     return msgspec.structs.replace(result, duration_ms=elapsed)
 
 
+def _checked(result: ToolResult) -> ToolResult:
+    """The result as plain data that the log can hold; anything else is the tool's mistake."""
+    if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - tools are other people's
+        raise ToolError("unknown", f"the tool returned `{type(result).__name__}` instead of a `ToolResult`")
+    text = msgspec.structs.replace(result, stdout=well_formed(result.stdout), stderr=well_formed(result.stderr))
+    return msgspec.json.decode(msgspec.json.encode(text), type=ToolResult)
+
+
 async def _gate(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], ports: AgentPorts) -> ToolResult | None:
-    decision = decide(tool.spec.effect, ports.safety_mode)
+    decision = decide(
+        tool.spec.effect,
+        ports.safety_mode,
+        tool=tool.spec.name,
+        allowed=ports.tool_allowlist,
+        denied=ports.tool_denylist,
+    )
     if isinstance(decision, Deny):
         return _refused("permission", f"denied by {decision.rule}")
     if isinstance(decision, Ask):
-        return await _ask(run, call, tool, sanitize(tool.spec, arguments), ports)
+        return await _ask(run, call, tool, arguments, ports)
     return None
 
 
-async def _ask(run: Run, call: Call, tool: Tool, request: Mapping[str, Any], ports: AgentPorts) -> ToolResult | None:
+async def _ask(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], ports: AgentPorts) -> ToolResult | None:
     if ports.approver is None:
         raise ConfigError(
             f"`{tool.spec.name}` needs an approval and nobody can give one",
             hint="set `safety.mode: allow` in your own configuration, or give the agent an approval provider",
         )
+    request = sanitize(tool.spec, arguments)
     key = approval_key(tool.spec.name, request)
     summary = f"{tool.spec.name} {msgspec.json.encode(request).decode()}"[:500]
     run.append(
-        ApprovalRequested(
-            approval_key=key, tool=tool.spec.name, call_id=call.id, summary=summary, request=dict(request)
-        ),
+        ApprovalRequested(approval_key=key, tool=tool.spec.name, call_id=call.id, summary=summary, request=request),
         step_id=call.step_id,
     )
     await run.commit_async()
-    asked = ApprovalRequest(approval_key=key, tool=tool.spec.name, summary=summary, details=request)
-    decision = await ports.approver.request_approval(request=asked, timeout_ms=ports.approval_timeout_ms)
+    # Who decides sees the real arguments; the log keeps what may be shown.
+    asked = ApprovalRequest(approval_key=key, tool=tool.spec.name, summary=summary, details=dict(arguments))
+    decision, reason = await _decision(ports.approver, asked, ports.approval_timeout_ms)
     run.append(
-        ApprovalDecided(approval_key=key, decision=decision, reason="provider", call_id=call.id), step_id=call.step_id
+        ApprovalDecided(approval_key=key, decision=decision, reason=reason, call_id=call.id), step_id=call.step_id
     )
-    return None if decision.startswith("approved") else _refused("permission", f"the approver said: {decision}")
+    if decision == "abort":
+        raise ApprovalDenied("the approver stopped the run")
+    return None if decision in APPROVALS else _refused("permission", f"the approver said: {decision} ({reason})")
 
 
-def _finish(run: Run, call: Call, result: ToolResult) -> None:
-    payload = ToolCallFinished(call_id=call.id, tool=call.tool, result=msgspec.to_builtins(result))
-    run.append(payload, step_id=call.step_id)
+async def _decision(approver: Approver, asked: ApprovalRequest, timeout_ms: int | None) -> tuple[str, str]:
+    """What was decided and by what; only a clear yes in time is a yes."""
+    try:
+        async with asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
+            decision: str = await approver.request_approval(request=asked, timeout_ms=timeout_ms)
+    except TimeoutError:
+        return "denied", "timeout"
+    return (decision, "provider") if decision in get_args(DecisionKind) else ("denied", "invalid_decision")
+
+
+def _finish(run: Run, call: Call, result: ToolResult, *, hidden: tuple[str, ...] = ()) -> None:
+    exact = msgspec.to_builtins(result)
+    shown = conceal(exact, hidden)
+    blob = run.keep(msgspec.json.encode(exact)) if shown != exact else None
+    run.append(ToolCallFinished(call_id=call.id, tool=call.tool, result=shown, result_blob=blob), step_id=call.step_id)
 
 
 def _refused(kind: str, message: str) -> ToolResult:
-    return ToolResult(ok=False, error_kind=kind, stderr=message)
+    return ToolResult(ok=False, error_kind=kind, stderr=well_formed(message))

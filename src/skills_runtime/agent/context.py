@@ -8,12 +8,13 @@ import msgspec
 
 from skills_runtime.agent.assemble import RunRequest, log_ports, spec_for
 from skills_runtime.config import Defaults, Resolved, resolve
-from skills_runtime.errors import LogEnded, LogLocked, PolicyDenied, UsageError
+from skills_runtime.errors import LogEnded, LogError, PolicyDenied, UsageError
 from skills_runtime.events.payloads import FileOperation, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.runs import (
     RunPaths,
     RunRecord,
     RunStatus,
+    check_transition,
     create_run,
     finish_run,
     open_run,
@@ -60,8 +61,10 @@ def create_run_context(
         prompt=prompt, sandbox_path=Path(sandbox_path), session_id=session_id, task_id=task_id, run_id=run_id
     )
     run = create_run(spec_for(_resolved(config), request), log_ports())
-    run.commit()
-    run.close()
+    try:
+        run.commit()
+    finally:
+        run.close()
     return load_run_context(run.paths.root)
 
 
@@ -80,7 +83,11 @@ def load_run_context(root: Path | str) -> RunContext:
 def update_run_state(context: RunContext, status: RunStatus | str, *, failure_reason: str | None = None) -> None:
     """Move a run to another state: legal moves only, recorded in the log first."""
     wanted = parse_status(status)
-    run = open_run(context.root, log_ports())
+    try:
+        run = open_run(context.root, log_ports())
+    except LogEnded:
+        check_transition(context.status, wanted)
+        raise
     locator = str(run.paths.events)
     try:
         if wanted is RunStatus.COMPLETED:
@@ -108,8 +115,8 @@ def resolve_sandbox_path(context: RunContext, user_path: str) -> Path:
 def _record_refusal(context: RunContext, user_path: str, kind: str) -> None:
     try:
         run = open_run(context.root, log_ports())
-    except (LogLocked, LogEnded):
-        return  # whoever holds the run records its own operations; an ended run records nothing
+    except LogError:
+        return  # held by another process, ended, or not ours to write: the refusal itself stands
     try:
         run.append(FileOperation(op="resolve", path=printable(str(user_path)), ok=False, error=kind))
     finally:

@@ -1,15 +1,14 @@
 """The Agent: the door for Python callers. Assembles settings, run and ports, then hands over to the loop."""
 
 import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skills_runtime.agent.assemble import RunRequest, agent_ports, backend_for, config_summary, log_ports, spec_for
 from skills_runtime.agent.loop import run_segment
-from skills_runtime.agent.outcome import RunResult, result_status
+from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import RunStarted
@@ -72,13 +71,22 @@ class Agent:
 
     def run(self, task: str, *, run_id: str | None = None) -> RunResult:
         """Work on a task until it ends; the id of a run that has not ended continues it."""
-        return _wait(self.run_async(task, run_id=run_id))
+        return _wait(self._run_once(task, run_id))
 
     async def run_async(self, task: str, *, run_id: str | None = None) -> RunResult:
         """Like `run`, on the caller's event loop."""
         self._model()  # a configuration that cannot work leaves no run behind
         run = self._existing(run_id) or self.create(RunRequest(prompt=task, run_id=run_id))
         return await self.execute(run)
+
+    async def _run_once(self, task: str, run_id: str | None) -> RunResult:
+        """A run on an event loop of its own, which takes the model's connections with it."""
+        try:
+            return await self.run_async(task, run_id=run_id)
+        finally:
+            close: Callable[[], Awaitable[None]] | None = getattr(self._backend, "aclose", None)
+            if close is not None:
+                await close()
 
     def create(self, request: RunRequest) -> Run:
         """Make the directory of a new run, in state `pending`."""
@@ -94,10 +102,10 @@ class Agent:
             await run_segment(run, ports)
         except StorageFailed as error:
             # The disk is the one thing the log cannot tell of: the run stays open and can be resumed.
-            return _result(run, error)
+            return result_of(run, error)
         finally:
             run.close()
-        return _result(run)
+        return result_of(run)
 
     def _model(self) -> Backend:
         if self._backend is None:
@@ -125,35 +133,11 @@ class Agent:
         return open_run(root, log_ports()) if root.exists() else None
 
 
-def _result(run: Run, storage: StorageFailed | None = None) -> RunResult:
-    state = run.state
-    failed = storage is not None
-    return RunResult(
-        status="failed" if failed else result_status(state.status),
-        final_output=storage.message if storage else state.final_output or state.failure_reason or "",
-        artifacts=tuple(str(run.paths.root / name) for name in state.artifacts),
-        wal_locator=str(run.paths.events),
-        run_id=state.run_id,
-        error_kind=storage.kind if storage else state.error_kind,
-        hint=storage.hint if storage else "",
-        input_tokens=state.input_tokens,
-        output_tokens=state.output_tokens,
-    )
-
-
 def _wait(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, also from inside a running event loop (a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    done: Future[T] = Future()
-
-    def work_aside() -> None:
-        try:
-            done.set_result(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001 - handed over to the caller's thread
-            done.set_exception(error)
-
-    threading.Thread(target=work_aside, name="agent-run").start()
-    return done.result()
+    with ThreadPoolExecutor(1, thread_name_prefix="agent-run") as aside:
+        return aside.submit(asyncio.run, work).result()

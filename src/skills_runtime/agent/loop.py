@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from skills_runtime.agent.answer import answer
 from skills_runtime.agent.calls import settle
 from skills_runtime.agent.ports import AgentPorts
-from skills_runtime.errors import ConfigError, ModelError
+from skills_runtime.errors import ApprovalDenied, LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Call, RunView
 from skills_runtime.runs import End, Run, finish_run
+from skills_runtime.safety.sanitize import well_formed
 
 __all__ = ["run_segment"]
 
@@ -22,11 +23,15 @@ async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
     """Work on a run until it ends; the log says how far it is and what came of it."""
     locator = str(run.paths.events)
     try:
-        end = await _work(run, ports, locator)
+        end = await _in_time(run, ports, locator)
     except asyncio.CancelledError:
         finish_run(run, RunCancelled(message="cancelled", wal_locator=locator))
         raise
-    except (ConfigError, ModelError) as error:
+    except LogError:
+        raise  # what the log cannot hold it cannot tell either: the run stays open
+    except ApprovalDenied as error:
+        end = RunCancelled(message=error.message, wal_locator=locator)
+    except SkillsRuntimeError as error:
         end = RunFailed(
             error_kind=error.kind,
             message=error.message,
@@ -34,20 +39,31 @@ async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
             details={"hint": error.hint} if error.hint else {},
             wal_locator=locator,
         )
+    except Exception as error:  # noqa: BLE001 - the top of the loop: whatever a backend or an approver raises ends the run
+        message = well_formed(f"{type(error).__name__}: {error}")
+        end = RunFailed(error_kind="unknown", message=message, wal_locator=locator)
     finish_run(run, end)
     return run.state.status
 
 
+async def _in_time(run: Run, ports: AgentPorts, locator: str) -> End:
+    limit = asyncio.timeout(ports.max_wall_time_sec)
+    try:
+        async with limit:
+            return await _work(run, ports, locator)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        return _over_budget("the run has used up its time", "run.max_wall_time_sec", locator)
+
+
 async def _work(run: Run, ports: AgentPorts, locator: str) -> End:
-    clock = run.ports.clock
-    deadline = clock.monotonic() + ports.max_wall_time_sec if ports.max_wall_time_sec else None
     while not _answered(run.view):
         for call in _open_calls(run.view):
+            settled = run.view.conversation.settled
+            if settled >= ports.max_steps:
+                return _over_budget(f"the run has made {settled} tool calls", "run.max_steps", locator)
             await settle(run, call, ports)
-        if run.state.tool_calls >= ports.max_steps:
-            return _over_budget(f"the run has made {run.state.tool_calls} tool calls", "run.max_steps", locator)
-        if deadline is not None and clock.monotonic() > deadline:
-            return _over_budget("the run has used up its time", "run.max_wall_time_sec", locator)
         await answer(run, ports)
     return RunCompleted(final_output=run.view.conversation.last_text, wal_locator=locator)
 

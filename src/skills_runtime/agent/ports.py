@@ -16,6 +16,8 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     system_prompt: str
     executor_model: str
     safety_mode: SafetyMode = "ask"
+    tool_allowlist: tuple[str, ...] = ()
+    tool_denylist: tuple[str, ...] = ()
     approver: Approver | None = None
     approval_timeout_ms: int | None = None
     max_steps: int = 40

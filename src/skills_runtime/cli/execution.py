@@ -6,7 +6,7 @@ A view that fails, because nobody reads it any more, never disturbs the run.
 import asyncio
 import os
 import signal
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +109,7 @@ async def _execute(plan: Plan, index: RunIndex, view: View) -> Ending:
         finally:
             loop.call_soon_threadsafe(happened.put_nowait, None)
             await asyncio.wait({shown})
+            await _close(plan.backend)
     ending = Ending(run.paths.root, run.state, _trouble(result))
     with suppress(BrokenPipeError):  # nobody reads any more; the run went on all the same
         shown.result()
@@ -116,21 +117,20 @@ async def _execute(plan: Plan, index: RunIndex, view: View) -> Ending:
     return ending
 
 
-async def _result(run: Run, dispatcher: LocalDispatcher, interrupted: asyncio.Event, view: View) -> RunResult | None:
-    """The result, or nothing when the run was stopped."""
+async def _result(run: Run, dispatcher: LocalDispatcher, interrupted: asyncio.Event, view: View) -> RunResult:
+    """The result of the run, which ends by itself or is stopped."""
     run_id = run.state.run_id
     await dispatcher.submit(run)
-    await asyncio.sleep(0)  # from here on the run has begun, so that stopping it is recorded
     result = asyncio.create_task(dispatcher.result(run_id))
     stop = asyncio.create_task(interrupted.wait())
     await asyncio.wait({result, stop}, return_when=asyncio.FIRST_COMPLETED)
     if result.done():
         stop.cancel()
         return result.result()
-    view.stopping()
+    with suppress(BrokenPipeError):
+        view.stopping()
     await dispatcher.cancel(run_id)
-    await asyncio.wait({result})
-    return None if result.cancelled() else result.result()
+    return await result
 
 
 async def _show(run: Run, happened: asyncio.Queue[Event | None], view: View) -> None:
@@ -139,8 +139,15 @@ async def _show(run: Run, happened: asyncio.Queue[Event | None], view: View) -> 
         view.take(event)
 
 
-def _trouble(result: RunResult | None) -> StorageFailed | None:
-    if result is None or result.error_kind != StorageFailed.kind:
+async def _close(backend: Backend) -> None:
+    """Take the model's connections down with the event loop they live on."""
+    close: Callable[[], Awaitable[None]] | None = getattr(backend, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _trouble(result: RunResult) -> StorageFailed | None:
+    if result.error_kind != StorageFailed.kind:
         return None
     return StorageFailed(result.final_output, hint=result.hint)
 

@@ -1,6 +1,7 @@
 """The lines of a log, those that are there or all until the run ends."""
 
 import asyncio
+import signal
 from collections.abc import Callable
 
 from skills_runtime.runs import RunPaths, follow_lines, read_events
@@ -21,7 +22,12 @@ def copy_lines(paths: RunPaths, start: int, write: WriteLine) -> None:
 def follow(paths: RunPaths, start: int, write: WriteLine) -> None:
     """The same, and then every line that comes, until the run ends."""
     _refuse_unreadable(paths)
-    asyncio.run(_follow(paths, start, write))
+    # Whoever only looks may be stopped anywhere: Ctrl-C ends the process at once instead of waiting for the watcher.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        asyncio.run(_follow(paths, start, write))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def _follow(paths: RunPaths, start: int, write: WriteLine) -> None:

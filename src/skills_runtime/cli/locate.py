@@ -28,7 +28,7 @@ def find_run(text: str, workspace_root: str) -> RunPaths:
         path = path.parent
     if (path / LOG).is_file():
         return RunPaths(path.resolve())
-    if len(path.parts) > 1 or not path.name.strip("."):
+    if "/" in text or not path.name.strip("."):
         raise NotFound(f"`{path}` is not a run directory: it has no `{LOG}`", hint="name a run directory or a run id")
     return RunPaths(_by_id(check_id(text, "run"), runs_root(Path(workspace_root))))
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -63,6 +64,9 @@ _GROUPS = {
 
 def main() -> NoReturn:
     """Run the program and leave the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that cannot show a character gets its number
+            stream.reconfigure(errors="backslashreplace")
     called = Path(sys.argv[0]).name
     sys.exit(run_program(sys.argv[1:], name=called if called in NAMES else NAMES[0]))
 

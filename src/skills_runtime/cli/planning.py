@@ -32,7 +32,7 @@ def _free_id(request: RunRequest, index: RunIndex, workspace_root: Path) -> tupl
     known = _known(index, wanted) if wanted else None
     if wanted is None or known is None:
         return request.run_id, []
-    root = path.absolute() if path is not None else runs_root(workspace_root) / wanted
+    root = (path or runs_root(workspace_root) / wanted).resolve()
     if Path(known.path) == root or is_gone(Path(known.path)):
         return request.run_id, []
     if request.run_id:

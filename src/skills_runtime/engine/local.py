@@ -1,14 +1,15 @@
 """Runs in this process, a bounded number at a time, with the ledger kept in step."""
 
 import asyncio
-from contextlib import suppress
 
 from skills_runtime.agent import Agent, RunResult
+from skills_runtime.agent.outcome import result_of
 from skills_runtime.engine.indexing import row_of
 from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.ledger import RunIndex
 from skills_runtime.projections import RunState
-from skills_runtime.runs import Run
+from skills_runtime.runs import Run, finish_run
 
 DEFAULT_SLOTS = 8
 
@@ -30,20 +31,24 @@ class LocalDispatcher:
         if self._draining:
             run.close()
             raise ValidationFailed("no more runs are taken: this process is about to stop")
-        self._follow(run)
+        try:
+            await self._follow(run)
+        except BaseException:
+            run.close()
+            raise
         self._nudges[run_id] = asyncio.Event()
         self._work[run_id] = asyncio.create_task(self._execute(run), name=f"run {run_id}")
+        await asyncio.sleep(0)  # from here on whoever stops the run stops it inside `_execute`, which records that
 
     async def result(self, run_id: str) -> RunResult:
         """Wait for a submitted run to end or park."""
-        return await self._task(run_id)
+        return await asyncio.shield(self._task(run_id))  # who gives up waiting does not stop the run
 
     async def cancel(self, run_id: str) -> None:
         """Stop a run; returns when it has stopped."""
         task = self._task(run_id)
         task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await asyncio.wait([task])
 
     async def nudge(self, run_id: str) -> None:
         """Tell whoever executes a run to look into its inbox now."""
@@ -65,14 +70,20 @@ class LocalDispatcher:
         try:
             async with self._slots:
                 return await self._agent.execute(run)
+        except asyncio.CancelledError:
+            if run.state.open:  # it was still waiting for a slot
+                finish_run(run, RunCancelled(message="cancelled", wal_locator=str(run.paths.events)))
+            return result_of(run)
         finally:
             run.close()
 
-    def _follow(self, run: Run) -> None:
+    async def _follow(self, run: Run) -> None:
         prompt = (run.paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
 
         def record(state: RunState) -> None:
             self._index.record(row_of(run.paths, state, prompt), text=f"{prompt}\n{state.final_output}")
 
+        await run.commit_async()
         self._index.remember_root(run.paths.root.parent)
+        record(run.state)
         run.watch(record)

@@ -49,13 +49,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Conversation(msgspec.Struct, kw_only=True):
-    """The messages so far, the answer still coming in, and the calls not settled yet."""
+    """The messages so far, the answer still coming in, and the calls settled and not settled yet."""
 
     messages: list[Message] = []
     open_calls: dict[str, Call] = {}
     coming_text: list[str] = []
     coming_calls: list[Call] = []
     answers: int = 0
+    settled: int = 0
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -77,6 +78,7 @@ class Conversation(msgspec.Struct, kw_only=True):
                 self._compact(payload)
             case ToolCallFinished() as payload if payload.call_id in self.open_calls:
                 del self.open_calls[payload.call_id]
+                self.settled += 1
                 result = Content(payload.result, payload.result_blob)
                 self.messages.append(Message(role="tool", call_id=payload.call_id, result=result))
             case _:

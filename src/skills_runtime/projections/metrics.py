@@ -95,11 +95,13 @@ class Metrics(msgspec.Struct):
     def _finished(self, tool: ToolTotals, result: dict[str, Any]) -> None:
         tool.ok += bool(result.get("ok"))
         tool.failed += not result.get("ok")
-        tool.duration_ms_total += int(result.get("duration_ms") or 0)
+        duration = result.get("duration_ms")
+        tool.duration_ms_total += duration if isinstance(duration, int) else 0
 
 
 def _between(start: str | None, end: str | None) -> int | None:
-    if not start or not end:
-        return None
-    delta = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    try:
+        delta = datetime.fromisoformat(end or "") - datetime.fromisoformat(start or "")
+    except (ValueError, TypeError):
+        return None  # not begun, or a log of somebody who writes time in another way
     return round(delta.total_seconds() * 1000)

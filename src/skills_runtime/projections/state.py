@@ -155,7 +155,7 @@ def _listed(state: RunState, event: Event, payload: ArtifactManifestWritten) -> 
 def number_of(name: str | None) -> int:
     """The number in an id such as `turn_12`, or 0."""
     digits = (name or "").rpartition("_")[2]
-    return int(digits) if digits.isdecimal() else 0
+    return int(digits) if digits.isdecimal() and len(digits) < 10 else 0
 
 
 _STATUSES = frozenset(RunStatus)

@@ -1,15 +1,27 @@
-"""What events may show of a call: everything but the contents a tool declares hidden."""
+"""What events may show of a call: everything but the contents a tool declares hidden, and those it never declared."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from skills_runtime.ports import ToolSpec
 
 
-def sanitize(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with hidden ones replaced by their size and digest."""
-    return {name: _fingerprint(value) if name in spec.hidden_arguments else value for name, value in arguments.items()}
+def sanitize(spec: ToolSpec | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with hidden and unknown ones replaced by their size and digest; of an unknown tool, all of them."""
+    declared: Any = spec.parameters.get("properties", arguments) if spec is not None else ()
+    hidden = spec.hidden_arguments if spec is not None else ()
+    return conceal(arguments, {name for name in arguments if name in hidden or name not in declared})
+
+
+def conceal(values: Mapping[str, Any], hidden: Collection[str]) -> dict[str, Any]:
+    """The values with the hidden ones replaced by their size and digest."""
+    return {name: _fingerprint(value) if name in hidden else value for name, value in values.items()}
+
+
+def well_formed(text: str) -> str:
+    """The text with what is not Unicode replaced, so that it can be written; halves of a character are joined."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _fingerprint(value: Any) -> dict[str, Any]:

@@ -1,9 +1,19 @@
 """The tools an agent starts with."""
 
-from skills_runtime.tools.builtin import FileRead, FileWrite
+from skills_runtime.tools import builtin
 from skills_runtime.tools.registry import Registry
 
 
 def builtin_tools() -> Registry:
     """A new registry with every built-in tool."""
-    return Registry(FileRead(), FileWrite())
+    return Registry(
+        builtin.FileRead(),
+        builtin.FileWrite(),
+        builtin.ReadFile(),
+        builtin.ListDir(),
+        builtin.GrepFiles(),
+        builtin.ApplyPatch(),
+        builtin.FileDelete(),
+        builtin.ViewImage(),
+        builtin.UpdatePlan(),
+    )

@@ -53,6 +53,7 @@ def start(
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
+        bufsize=0,  # what `communicate` collects must not stand in a buffer it does not know
     )
 
 

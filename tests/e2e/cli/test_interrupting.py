@@ -12,11 +12,10 @@ from typing import IO, Any
 
 import yaml
 
+from kgent import create_run_context
 from tests.e2e.cli.programs import TIMEOUT_SECONDS, call, environment, start
 from tests.support import model_server
 from tests.support.model_server import Answer
-
-PATIENCE_SECONDS = 30
 
 
 class Held(list[Any]):
@@ -26,7 +25,7 @@ class Held(list[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         yield from super().__iter__()
-        self.let_go.wait(PATIENCE_SECONDS)
+        self.let_go.wait()
 
 
 @contextmanager
@@ -79,13 +78,17 @@ def test_a_task_is_done_with_a_model_behind_http(tmp_path: Path) -> None:
     assert server.authorizations == ["Bearer secret"] * 2
 
 
-def test_ctrl_c_stops_the_run_cleanly_records_it_and_exits_27(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_run_cleanly_records_it_and_exits_27_before_the_eyes_of_a_follower(tmp_path: Path) -> None:
     arguments = ("run", "Take your time", "--config", "kgent.yaml", "--sandbox", "r", "--json")
     with slow_model(tmp_path), start("kgent", *arguments, cwd=tmp_path, env=model_environment()) as process:
         seen = read_until(process.stdout, b'"type":"llm_request_started"')
-        process.send_signal(signal.SIGINT)
-        rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        with start("kgent", "runs", "tail", "./r", "--follow", "--json", cwd=tmp_path) as follower:
+            followed = read_until(follower.stdout, b'"type":"llm_request_started"')
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
+            followed += follower.communicate(timeout=TIMEOUT_SECONDS)[:1]
     assert (process.returncode, err) == (27, b"")
+    assert (follower.returncode, b"".join(followed)) == (0, (tmp_path / "r/events.jsonl").read_bytes())
     assert b"".join(seen) + rest == (tmp_path / "r/events.jsonl").read_bytes()
     assert json.loads(rest.splitlines()[-1])["type"] == "run_cancelled"
     assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "cancelled"
@@ -127,3 +130,13 @@ def test_a_second_ctrl_c_leaves_at_once_even_when_the_run_is_stuck() -> None:
         assert process.wait(TIMEOUT_SECONDS) == 130
         assert process.stderr is not None
         assert process.stderr.read() == b""
+
+
+def test_ctrl_c_ends_a_follower_at_once_and_without_a_word(workspace: Path) -> None:
+    create_run_context({}, "wait", workspace / "r")
+    with start("kgent", "runs", "tail", "./r", "--follow", "--json", cwd=workspace) as process:
+        seen = read_until(process.stdout, b'"type":"sandbox_created"')
+        process.send_signal(signal.SIGINT)
+        rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert (process.returncode, rest, err) == (-signal.SIGINT, b"", b"")
+    assert b"".join(seen) == (workspace / "r/events.jsonl").read_bytes()

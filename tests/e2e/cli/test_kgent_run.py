@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.cli.programs import DIRECTORIES, FILES, Answer, call, environment, say, start, tree, write, write_config
+from tests.e2e.cli.programs import (
+    DIRECTORIES,
+    FILES,
+    Answer,
+    call,
+    environment,
+    invoke,
+    say,
+    start,
+    tree,
+    write,
+    write_config,
+)
 from tests.support.unprivileged import home_variables
 
 ANSWER = "The report is ready.\n报告已完成。"
@@ -118,20 +130,47 @@ def test_a_run_goes_on_when_nobody_reads_its_output_any_more(tmp_path: Path) -> 
     assert read(tmp_path / "r/run.json")["status"] == "completed"
 
 
-def test_two_runs_of_one_session_know_of_each_other(tmp_path: Path) -> None:
-    write_config(tmp_path, *SCRIPT)
+def invoke_into(directory: str, *more: str) -> Answer:
+    return invoke("run", "--config", "kgent.yaml", "--prompt", "x", "--sandbox", directory, *more)
+
+
+def test_two_runs_of_one_session_know_of_each_other(workspace: Path) -> None:
+    write_config(workspace, *SCRIPT)
     ids = ("--session-id", "thread", "--task-id", "report", "-q")
-    assert run_into(tmp_path, "first", *ids) == (0, f"{ANSWER}\n", "")
-    assert run_into(tmp_path, "second", *ids) == (0, f"{ANSWER}\n", "")
-    session = read(tmp_path / "second/session.json")
+    assert invoke_into("first", *ids) == (0, f"{ANSWER}\n", "")
+    assert invoke_into("second", *ids) == (0, f"{ANSWER}\n", "")
+    session = read(workspace / "second/session.json")
     assert session["session_id"] == "thread"
     assert session["tasks"] == [{"task_id": "report", "runs": ["first", "second"]}]
 
 
-def test_the_configuration_snapshot_says_what_kgent_presets_and_what_was_set(tmp_path: Path) -> None:
-    write_config(tmp_path, *SCRIPT)
-    assert run_into(tmp_path, "r", "--set", "run.max_steps=7", "--isolation", "none", "-q").code == 0
-    snapshot = yaml.safe_load((tmp_path / "r/config.yaml").read_text())
+def test_the_configuration_snapshot_says_what_kgent_presets_and_what_was_set(workspace: Path) -> None:
+    write_config(workspace, *SCRIPT)
+    assert invoke_into("r", "--set", "run.max_steps=7", "--isolation", "none", "-q").code == 0
+    snapshot = yaml.safe_load((workspace / "r/config.yaml").read_text())
     assert snapshot["run"]["max_steps"] == 7
     assert snapshot["sandbox"]["workspace"] == "isolated"
     assert snapshot["sandbox"]["default_policy"] == "none"
+
+
+def test_a_sandbox_of_ones_own_is_isolated_whatever_the_program_is_called(workspace: Path) -> None:
+    write_config(workspace, *SCRIPT)
+    answer = invoke("run", "x", "--config", "kgent.yaml", "--sandbox", "r", name="skills-runtime")
+    assert answer.err.startswith("run r  x · fake model · sandbox isolated\n")
+    answer = invoke("run", "x", "--config", "kgent.yaml", name="skills-runtime")
+    assert answer.err.partition("\n")[0].endswith("· sandbox shared")
+
+
+def test_a_task_can_come_from_stdin(workspace: Path) -> None:
+    write_config(workspace, *SCRIPT)
+    given = ("run", "--config", "kgent.yaml", "--sandbox", "r", "-q", "--prompt-file", "-")
+    assert invoke(*given, stdin="写报告\n".encode()).code == 0
+    assert (workspace / "r/prompt.md").read_text() == "写报告\n"
+
+
+def test_a_call_nobody_may_approve_fails_the_run_and_says_what_to_set(workspace: Path) -> None:
+    write_config(workspace, *SCRIPT, safety={"mode": "ask"})
+    answer = invoke_into("r")
+    assert (answer.code, answer.out) == (1, "")
+    assert " failed  `file_write` needs an approval and nobody can give one" in answer.err
+    assert "hint   set `safety.mode: allow` in your own configuration" in answer.err

@@ -19,6 +19,7 @@ from skills_runtime.cli.render.words import STATUS, Sign
 from skills_runtime.clock import SystemClock
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
+    ApprovalRequested,
     LlmRequestStarted,
     RunFailed,
     ToolCallFinished,
@@ -31,6 +32,8 @@ from skills_runtime.projections import RunState
 
 TITLE_CELLS = 60
 _REFRESH_PER_SECOND = 8
+_ECHO_CELLS = 3
+"""Room at the end of a line that is rewritten: terminals echo `^C` there, and a wrapped line cannot be taken back."""
 _STOPPED = Sign("✗", "stopped", "red")
 
 
@@ -97,6 +100,8 @@ class HumanView:
             case ToolCallRequested(call_id=call_id) | ToolCallStarted(call_id=call_id):
                 step = self._steps.of_call(call_id)
                 self._now(f"{step.tool} {step.subject}" if step else "working")
+            case ApprovalRequested(tool=tool):
+                self._now(f"{one_line(tool)} waits for you")
             case ToolCallFinished(call_id=call_id):
                 self._finish(self._steps.of_call(call_id))
             case RunFailed(details=details):
@@ -126,7 +131,9 @@ class HumanView:
     def _doing(self) -> Text:
         elapsed = (self._clock.monotonic() - self._since) * 1000
         left = Text(f"  …  {self._activity}", style="dim")
-        return spread(self._console, left, Text(duration(elapsed), style="dim"))
+        line = spread(self._console, left, Text(duration(elapsed) + " " * _ECHO_CELLS, style="dim"))
+        line.right_crop(_ECHO_CELLS)
+        return line
 
     def _finish(self, step: Step | None) -> None:
         if step is not None:
@@ -175,6 +182,5 @@ def _result(ending: Ending) -> str:
         return one_line(ending.trouble.message)
     if state.status == "completed":
         return plural(len(state.artifacts), "deliverable")
-    if state.status == "cancelled":
-        return f"stopped, exit code {ending.exit_code}"
-    return one_line(state.failure_reason or "")
+    reason = one_line(state.failure_reason or "")
+    return f"stopped, exit code {ending.exit_code}" if reason == state.status == "cancelled" else reason

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from skills_runtime.errors import PathEscape, ValidationFailed
+from skills_runtime.runs.files.entries import LISTED
 from skills_runtime.runs.files.locate import Place
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.runs.files.policy import HardLinkRule
@@ -14,10 +15,9 @@ from skills_runtime.runs.files.policy import HardLinkRule
 MAX_DIGEST_BYTES = 1_073_741_824
 """A file larger than this is not hashed only to note what it was."""
 
-_READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 1 << 20
 _MAX_TRIES = 8
-_ROUNDS = 4
+_LOOKS = 8
 
 
 class _Limited:
@@ -100,7 +100,7 @@ def lstat(place: Place) -> os.stat_result:
 
 
 @contextmanager
-def opened(place: Place, flags: int = _READ_ONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
+def opened(place: Place, flags: int = os.O_RDONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
     """Open the regular file of that name, never through a link and never waiting for a peer."""
     fd = _open_settled(place, flags) if hard_links == "refuse" else _open_regular(place, flags)
     try:
@@ -126,21 +126,39 @@ def _open_settled(place: Place, flags: int) -> int:
     for _ in range(_MAX_TRIES):
         fd = _open_regular(place, flags)
         try:
-            if all(_only_name(place, fd) for _ in range(_ROUNDS)):
+            links = os.fstat(fd).st_nlink
+            if links == 1 and _is_settled(place, fd):
                 return fd
         except BaseException:
             os.close(fd)
             raise
         os.close(fd)
+        if links > 1:
+            break
     raise other_name(place)
 
 
-def _only_name(place: Place, fd: int) -> bool:
-    """Whether the open file is still the one of that name, and that is its only name.
+def _is_settled(place: Place, fd: int) -> bool:
+    """Whether the open file is the one of that name, and has been all the while without another.
 
-    A link made and removed around the looks would go unseen, but for the time of change that both leave behind;
-    kernels before 6.13 note it coarsely, so the caller asks several times.
+    A link that is made and removed around the looks shows in the time of change, which kernels before 6.13 keep only
+    coarsely; hence many looks. While a link is being removed its name can still be found although it no longer counts,
+    so the last look is taken when every removal under way has ended.
     """
-    looks = os.fstat(fd), lstat(place), os.fstat(fd)
+    looks = [os.fstat(fd)]
+    for _ in range(_LOOKS):
+        looks += lstat(place), os.fstat(fd)
+    _wait_for_removals(place.parent)
+    looks += lstat(place), os.fstat(fd)
     facts = {(look.st_dev, look.st_ino, look.st_nlink, look.st_ctime_ns) for look in looks}
     return len(facts) == 1 and looks[0].st_nlink == 1
+
+
+def _wait_for_removals(directory: int) -> None:
+    """Begin to list the directory, which has to wait for whoever is changing it."""
+    fd = os.open(".", LISTED, dir_fd=directory)
+    try:
+        with os.scandir(fd) as names:
+            next(names, None)
+    finally:
+        os.close(fd)

@@ -2,13 +2,15 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 
 from skills_runtime.errors import DeleteDisabled, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.payloads import FileOperation
+from skills_runtime.ports import FileChange
+from skills_runtime.runs.files.changes import apply_changes
 from skills_runtime.runs.files.content import digest_of, lstat, opened, read_bytes
 from skills_runtime.runs.files.entries import Entry, Listing, entry_of, kind_of, list_directory
 from skills_runtime.runs.files.failures import refusal
@@ -84,6 +86,10 @@ class RunFiles:
                 move(here, there)
                 facts.size, facts.sha256 = content
 
+    def apply(self, changes: Sequence[FileChange]) -> None:
+        """Make several changes, all of them or none."""
+        apply_changes(self.policy, self.opener, changes, self._attempt)
+
     def list(self, path: str) -> Listing:
         """What is in a directory, sorted by name and bounded."""
         with self._attempt("list", path), self._readable(path) as place:
@@ -110,8 +116,6 @@ class RunFiles:
             error = problem.kind
             raise
         finally:
-            if error is not None:
-                facts = _Facts()
             self.record(
                 FileOperation(
                     op=op,

@@ -1,6 +1,7 @@
-"""What a path that somebody wrote means, and what the rules say about it. Pure: no file is touched here.
+"""What a path that somebody wrote means, and what the rules say about it.
 
-The rules are asked twice: about the path as written, and about where it really leads once links are followed.
+Pure: no file is touched here. The rules are asked twice: about the path as written, and about where it really leads
+once links are followed.
 """
 
 import os

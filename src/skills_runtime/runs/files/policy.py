@@ -1,4 +1,4 @@
-"""What a run's file tools may touch, as one frozen value. Nothing here looks inside a file."""
+"""What a run's file tools may touch, as one frozen value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,7 @@
-"""A checked path for code that wants a path. What it names can change before it is used; tools use `RunFiles`."""
+"""A checked path for code that wants a path.
+
+What it names can change before it is used, so tools use `RunFiles` instead.
+"""
 
 from pathlib import Path
 

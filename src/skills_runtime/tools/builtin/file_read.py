@@ -26,6 +26,7 @@ class FileRead:
         description="Read a text file.",
         parameters=schema_of(FileReadArguments),
         effect="read",
+        hidden_results=("stdout",),
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

@@ -94,6 +94,12 @@ def shared_files(shared: PathPolicy, records: list[FileOperation], opener: Opene
 
 
 @pytest.fixture
+def descriptors() -> Callable[[], int]:
+    """Counts the open files of this process."""
+    return lambda: len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.fixture
 def swapping() -> Swapping:
     """Calls a function over and over in another thread while the body runs."""
 

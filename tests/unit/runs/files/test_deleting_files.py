@@ -246,8 +246,8 @@ def test_a_rename_to_another_device_is_refused_and_leaves_nothing(
     assert not (run_root / "deliverables" / "y").exists()
 
 
-def test_no_descriptor_is_left_open_by_deleting(deleting: RunFiles, old: Path) -> None:
-    before = os.listdir("/proc/self/fd")
+def test_no_descriptor_is_left_open_by_deleting(deleting: RunFiles, old: Path, descriptors: Callable[[], int]) -> None:
+    before = descriptors()
     attempts: list[Callable[[], Any]] = [
         lambda: deleting.rename("workspace/x", "run.json"),
         lambda: deleting.rename("workspace/x", "workspace/y"),
@@ -260,5 +260,5 @@ def test_no_descriptor_is_left_open_by_deleting(deleting: RunFiles, old: Path) -
             attempt()
         except SkillsRuntimeError:
             continue
-    assert os.listdir("/proc/self/fd") == before
+    assert descriptors() == before
     assert not old.exists()

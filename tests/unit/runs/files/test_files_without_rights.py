@@ -10,7 +10,7 @@ import pytest
 from skills_runtime.errors import AccessRefused
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import isolated_policy
+from skills_runtime.runs.files.policy import HardLinkRule, isolated_policy
 from skills_runtime.runs.files.walk import Opener
 from tests.support.unprivileged import NOBODY, Unprivileged
 
@@ -71,7 +71,7 @@ def test_a_read_only_directory_is_not_written(refused: Attempt, workspace: Path)
     assert refused(lambda files: files.write("workspace/x", b"", create_dirs=True)) == permission("write")
     assert refused(lambda files: files.write("workspace/a/b/x", b"", create_dirs=True)) == permission("write")
     workspace.chmod(0o755)
-    assert os.listdir(workspace) == []
+    assert list(workspace.iterdir()) == []
 
 
 def test_a_read_only_file_is_not_replaced_although_its_directory_may_be_written(
@@ -81,7 +81,7 @@ def test_a_read_only_file_is_not_replaced_although_its_directory_may_be_written(
     (workspace / "x").chmod(0o444)
     assert refused(lambda files: files.write("workspace/x", b"new", create_dirs=False)) == permission("write")
     assert (workspace / "x").read_text() == "keep"
-    assert os.listdir(workspace) == ["x"]
+    assert [path.name for path in workspace.iterdir()] == ["x"]
 
 
 def test_a_file_in_a_read_only_directory_is_not_deleted_and_leaves_no_trash(
@@ -92,7 +92,7 @@ def test_a_file_in_a_read_only_directory_is_not_deleted_and_leaves_no_trash(
     assert refused(lambda files: files.delete("workspace/x")) == permission("delete")
     workspace.chmod(0o755)
     assert (workspace / "x").read_text() == "keep"
-    assert os.listdir(unprivileged.path / "logs" / "trash") == []
+    assert list((unprivileged.path / "logs" / "trash").iterdir()) == []
 
 
 def test_an_unreadable_file_is_deleted_without_a_digest(
@@ -110,30 +110,34 @@ def test_an_unreadable_file_is_deleted_without_a_digest(
     if os.geteuid() == 0:
         os.chown(workspace / "x", NOBODY, NOBODY)
     assert unprivileged(child) == [(True, 6, None)]
-    assert os.listdir(workspace) == []
+    assert list(workspace.iterdir()) == []
 
 
-def test_a_file_is_read_in_a_directory_that_may_be_entered_but_not_listed(
-    unprivileged: Unprivileged, opener: Opener, workspace: Path
+@pytest.mark.parametrize(("hard_links", "expected"), [("allow", "inside"), ("refuse", "permission")])
+def test_a_file_in_a_directory_that_may_not_be_listed_is_read_only_where_links_do_not_matter(
+    hard_links: HardLinkRule, expected: str, unprivileged: Unprivileged, opener: Opener, workspace: Path
 ) -> None:
     (workspace / "d").mkdir()
     (workspace / "d" / "x").write_text("inside")
     (workspace / "d" / "x").chmod(0o644)
     (workspace / "d").chmod(0o111)
 
-    def child() -> bytes:
-        files = RunFiles(isolated_policy(unprivileged.path), lambda _: None, opener=opener)
-        return files.read("workspace/d/x", limit=100)
+    def child() -> str:
+        policy = replace(isolated_policy(unprivileged.path), hard_links=hard_links)
+        try:
+            return RunFiles(policy, lambda _: None, opener=opener).read("workspace/d/x", limit=100).decode()
+        except AccessRefused as error:
+            return error.kind
 
-    assert unprivileged(child) == b"inside"
+    assert unprivileged(child) == expected
     (workspace / "d").chmod(0o700)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can own a file of somebody else")
 def test_the_owner_of_a_replaced_file_is_kept(unprivileged: Unprivileged, opener: Opener, workspace: Path) -> None:
     (workspace / "x").touch()
-    os.chown(workspace / "x", NOBODY, NOBODY)
-    RunFiles(isolated_policy(unprivileged.path), lambda _: None, opener=opener).write(
-        "workspace/x", b"new", create_dirs=False
-    )
-    assert (workspace / "x").stat().st_uid == NOBODY
+    if os.geteuid() == 0:
+        os.chown(workspace / "x", NOBODY, NOBODY)
+    owner = (workspace / "x").stat().st_uid
+    files = RunFiles(isolated_policy(unprivileged.path), lambda _: None, opener=opener)
+    files.write("workspace/x", b"new", create_dirs=False)
+    assert (workspace / "x").stat().st_uid == owner

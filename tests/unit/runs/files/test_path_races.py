@@ -1,12 +1,11 @@
-"""Somebody else renames things while files are used: the answer is the right file or a refusal, never what is outside."""
+"""Somebody renames things while files are used: the answer is the right file or a refusal, never what is outside."""
 
 import ctypes
-import errno
 import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import pytest
@@ -155,7 +154,7 @@ def test_a_hard_link_made_and_removed_again_is_never_read(
 ) -> None:
     def swap() -> None:
         os.link(outside / "x", workspace / "x")
-        os.unlink(workspace / "x")
+        (workspace / "x").unlink()
 
     with swapping(swap):
         seen = outcomes(lambda: files.read("workspace/x", limit=100), PathEscape, NotFound)
@@ -171,7 +170,7 @@ def test_a_hard_link_swapped_for_an_own_file_is_never_read(
         os.link(outside / "x", workspace / "hard")
         exchange(workspace / "hard", workspace / "x")
         exchange(workspace / "hard", workspace / "x")
-        os.unlink(workspace / "hard")
+        (workspace / "hard").unlink()
 
     with swapping(swap):
         seen = outcomes(lambda: files.read("workspace/x", limit=100), b"inside", PathEscape)
@@ -193,10 +192,8 @@ def test_a_scan_never_hashes_what_is_outside(run_root: Path, workspace: Path, ca
     def swap() -> None:
         exchange(workspace / "d", workspace / "link")
         for directory in ("d", "link"):
-            try:
+            with suppress(FileNotFoundError):  # the one that leads outside has no such files
                 exchange(workspace / directory / "y", workspace / directory / "z")
-            except OSError as error:
-                assert error.errno == errno.ENOENT, error
 
     def digests() -> bool:
         return hashlib.sha256(b"outside secret").hexdigest() in {

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -243,14 +244,15 @@ def test_a_base_replaced_by_a_link_is_refused(files: RunFiles, run_root: Path, o
         files.read("x", limit=100)
 
 
-def test_no_descriptor_is_left_open(files: RunFiles, run_root: Path) -> None:
+def test_no_descriptor_is_left_open(files: RunFiles, run_root: Path, descriptors: Callable[[], int]) -> None:
     (run_root / "workspace" / "out").symlink_to("../../outside")
     (run_root / "workspace" / "x").touch()
-    before = os.listdir("/proc/self/fd")
+    before = descriptors()
+    operations: list[Callable[[str], object]] = [files.list, files.stat, lambda path: files.read(path, limit=1)]
     for path in ("workspace/x", "workspace", "blobs/b", "workspace/out/x", "workspace/missing/y"):
-        for operation in (files.list, files.stat, lambda path: files.read(path, limit=1)):
+        for operation in operations:
             try:
                 operation(path)
             except SkillsRuntimeError:
                 continue
-    assert os.listdir("/proc/self/fd") == before
+    assert descriptors() == before

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from skills_runtime.runs.files.walk import (
 
 
 @contextmanager
-def opened(path: Path, opener: Callable[[Path], int] = open_root) -> Iterator[int]:
+def opened(path: Path, opener: Callable[[Path], int] = open_root) -> Generator[int]:
     fd = opener(path)
     try:
         yield fd
@@ -139,6 +139,17 @@ def test_a_last_link_is_not_followed_when_that_is_asked_for(opener: Opener, root
     assert refusal(opener, root, "l", os.O_RDONLY | os.O_NOFOLLOW) == errno.ELOOP
 
 
+def test_a_last_link_is_followed_even_when_the_target_is_only_to_be_named(opener: Opener, root: Path) -> None:
+    (root / "l").symlink_to("top")
+    with opened(root) as root_fd:
+        found = opener(root_fd, ("l",), os.O_PATH, 0)
+        try:
+            assert os.path.samestat(os.fstat(found.fd), (root / "top").stat())
+            assert found.parts == ("top",)
+        finally:
+            os.close(found.fd)
+
+
 def test_a_file_is_created_only_once_with_exclusive_flags(opener: Opener, root: Path) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with opened(root) as root_fd:
@@ -152,17 +163,19 @@ def test_what_is_not_there_is_said_plainly(opener: Opener, root: Path, path: str
     assert refusal(opener, root, path) == code
 
 
-def test_descriptors_are_closed_on_exec_and_never_leaked(opener: Opener, root: Path) -> None:
+def test_descriptors_are_closed_on_exec_and_never_leaked(
+    opener: Opener, root: Path, descriptors: Callable[[], int]
+) -> None:
     (root / "l").symlink_to("a/b/../../../outside")
     (root / "m").symlink_to("a/b")
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     for path in ("l/x", "m/x/y", "m/missing", "l"):
         refusal(opener, root, path)
     with opened(root) as root_fd:
         found = opener(root_fd, ("m", "x"), os.O_RDONLY, 0)
         assert not os.get_inheritable(found.fd)
         os.close(found.fd)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
 
 
 @pytest.mark.parametrize("open_it", [open_root, open_root_by_walking])

@@ -167,11 +167,19 @@ def test_a_place_that_may_not_be_written_is_refused_recorded_once_and_untouched(
     assert refused.value.hint
 
 
-def test_directories_are_not_made_where_writing_is_refused_after_links(files: RunFiles, run_root: Path) -> None:
+def test_directories_are_not_made_even_for_a_moment_where_links_lead_to_a_refusal(
+    files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (run_root / "workspace" / "to-root").symlink_to("..")
+    made: list[object] = []
+
+    def note(*arguments: object, **_: object) -> None:
+        made.append(arguments)
+
+    monkeypatch.setattr(os, "mkdir", note)
     with pytest.raises(WriteRefused):
         files.write("workspace/to-root/new/x", b"evil", create_dirs=True)
-    assert not (run_root / "new").exists()
+    assert made == []
 
 
 def test_directories_are_not_made_through_a_link_to_nowhere(files: RunFiles, run_root: Path) -> None:
@@ -230,7 +238,7 @@ def test_a_limit_of_the_system_on_file_sizes_is_a_storage_error(unprivileged: Un
         files = RunFiles(isolated_policy(unprivileged.path), lambda _: None, opener=opener)
         with pytest.raises(StorageFailed):
             files.write("workspace/x", b"x" * 2000, create_dirs=False)
-        return os.listdir(unprivileged.path / "workspace")
+        return [path.name for path in (unprivileged.path / "workspace").iterdir()]
 
     assert unprivileged(write) == []
 
@@ -259,12 +267,12 @@ def test_deliverables_replaced_by_a_link_are_refused(shared_files: RunFiles, sha
     assert tree(outside) == {"x": b"outside secret"}
 
 
-def test_no_descriptor_is_left_open_by_writing(files: RunFiles) -> None:
-    before = os.listdir("/proc/self/fd")
+def test_no_descriptor_is_left_open_by_writing(files: RunFiles, descriptors: Callable[[], int]) -> None:
+    before = descriptors()
     for path in ("workspace/a/x", "workspace/a", "run.json", "workspace/a/x/y", "workspace/b/c/d"):
         for create_dirs in (False, True):
             try:
                 files.write(path, b"", create_dirs=create_dirs)
             except SkillsRuntimeError:
                 continue
-    assert os.listdir("/proc/self/fd") == before
+    assert descriptors() == before

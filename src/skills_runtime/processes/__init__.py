@@ -1,0 +1,26 @@
+"""Programs outside this process: one-shot execution and sessions on a terminal, each with everything it started.
+
+Knows nothing of policies: it takes a ready argument vector, a directory and an environment.
+"""
+
+from skills_runtime.processes.capture import Captured
+from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream, shell_command
+from skills_runtime.processes.execute import OnOutput, execute
+from skills_runtime.processes.pty import PtySession, Reading, SessionStatus
+from skills_runtime.processes.sessions import Sessions
+
+__all__ = [
+    "Captured",
+    "Command",
+    "EndedBy",
+    "Finished",
+    "Limits",
+    "OnOutput",
+    "PtySession",
+    "Reading",
+    "SessionStatus",
+    "Sessions",
+    "Stream",
+    "execute",
+    "shell_command",
+]

@@ -1,0 +1,132 @@
+"""What is to be run, within which limits, and how it ended: plain values, with the rules that make them sound.
+
+Knows nothing of policies or sandboxes: the argument vector is ready to be executed.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, ValidationFailed
+from skills_runtime.processes.capture import Captured
+from skills_runtime.processes.failures import no_directory, too_long
+
+EndedBy = Literal["exit", "timeout", "cancelled", "output_limit"]
+Stream = Literal["stdout", "stderr"]
+
+MEBIBYTE = 1 << 20
+MAX_REQUEST = 6 * MEBIBYTE
+"""The most bytes of arguments and environment that any Linux accepts."""
+
+_SHELLS = ("/bin/bash", "/bin/sh")
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A program with its arguments, and everything it is given to start with."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+    """The whole environment: nothing is inherited from the runtime."""
+    stdin: bytes = b""
+
+    def __repr__(self) -> str:
+        # Environment and input may hold secrets, and representations end up in logs.
+        return f"Command(argv={self.argv!r}, cwd={str(self.cwd)!r})"
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long a command may run and how much of its output is kept."""
+
+    wall_seconds: float | None
+    output_bytes: int = MEBIBYTE
+    """Kept of each stream: half of it from the beginning, half from the end."""
+    grace_seconds: float = 2.0
+    """Between asking processes to end and killing them."""
+    total_bytes: int | None = None
+    """Written to both streams together, after which the command is ended; unlimited by default."""
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command ended, when nothing of it is left."""
+
+    exit_code: int | None
+    signal: int | None
+    stdout: Captured
+    stderr: Captured
+    duration_ms: int
+    ended_by: EndedBy
+    survivors: tuple[int, ...] = ()
+    """Processes that the operating system did not let this user end, such as those of `sudo`."""
+
+
+def shell_command(text: str) -> tuple[str, ...]:
+    """The argument vector that runs a line of shell, never in a login shell, which would change `PATH`."""
+    shell = next((path for path in _SHELLS if Path(path).exists()), _SHELLS[-1])
+    # A shell takes a first word that begins like an option for one, even after `-c`.
+    return (shell, "-c", f" {text}" if text.startswith(("-", "+")) else text)
+
+
+def check(command: Command) -> None:
+    """Refuse what no operating system could start."""
+    if not command.argv or not command.argv[0]:
+        raise ValidationFailed("a command needs a program to run", hint="name it as the first element of `argv`")
+    for name in command.environment:
+        if not name or "=" in name:
+            raise ValidationFailed(f"`{name!a}` is not the name of an environment variable", hint="leave out the `=`")
+    if sum(map(_size, _texts(command))) > MAX_REQUEST:
+        raise too_long(command.argv[0])
+
+
+def find_program(command: Command) -> str:
+    """Where the program of a command is, searched as the command itself would do it."""
+    if not command.cwd.is_dir():
+        raise no_directory(command.cwd)
+    name = command.argv[0]
+    refused: SkillsRuntimeError | None = None
+    for candidate in _candidates(command):
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return str(candidate)
+        if refused is None and candidate.exists():
+            refused = AccessRefused(
+                f"`{candidate}` is not executable", hint="name a program, or give the file to its interpreter"
+            )
+    if refused is not None:
+        raise refused
+    if "/" in name:
+        raise NotFound(f"the program `{name}` does not exist", hint="check the path; it is relative to `cwd`")
+    raise NotFound(f"`{name}` is not a program on PATH", hint="install it, or give its whole path")
+
+
+def _candidates(command: Command) -> Iterator[Path]:
+    name = command.argv[0]
+    if "/" in name:
+        yield command.cwd.absolute() / name
+        return
+    for directory in command.environment.get("PATH", os.defpath).split(os.pathsep):
+        if directory:  # an empty element means `cwd`, where anybody may have put a program of any name
+            yield command.cwd.absolute() / directory / name
+
+
+def _texts(command: Command) -> Iterator[tuple[str, str]]:
+    """Every text the system is given, with what to call it; the values of variables may be secret."""
+    yield "the working directory", str(command.cwd)
+    for position, word in enumerate(command.argv):
+        yield f"the argument {position}", word
+    for name, value in command.environment.items():
+        yield "the name of an environment variable", name
+        yield f"the environment variable `{name!a}`", value
+
+
+def _size(named: tuple[str, str]) -> int:
+    what, text = named
+    try:
+        data = os.fsencode(text)
+    except UnicodeEncodeError:
+        raise ValidationFailed(f"{what} holds characters that the system cannot represent") from None
+    if b"\0" in data:
+        raise ValidationFailed(f"{what} holds a NUL byte, which the system cannot represent", hint="take it out")
+    return len(data) + 1

@@ -1,0 +1,127 @@
+"""Reading and writing descriptors that never block: each by itself, so that a slow one holds nobody else up.
+
+Whoever opened a descriptor closes it, after the reader and the writer have let go of it.
+"""
+
+import asyncio
+import fcntl
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+
+PIECE = 1 << 16
+PIECES_A_TURN = 16
+"""How much is written before others have their turn."""
+
+LEAST_CAPACITY = 1 << 20
+"""More than a terminal holds."""
+
+
+class Reader:
+    """Hands on each piece of a pipe, socket or terminal as it arrives."""
+
+    def __init__(
+        self, descriptor: int, receive: Callable[[bytes], None], *, ended: Callable[[], None] = lambda: None
+    ) -> None:
+        self._descriptor = descriptor
+        self._receive = receive
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        os.set_blocking(descriptor, False)
+        self._loop.add_reader(descriptor, self._ready)
+
+    def _ready(self) -> None:
+        piece = self._read(PIECE)
+        if piece:
+            self._receive(piece)
+        elif piece is not None:
+            self.stop()
+            self._ended()
+
+    def _read(self, size: int) -> bytes | None:
+        """The next piece; empty at the end, nothing when there is none yet."""
+        try:
+            return os.read(self._descriptor, size)
+        except BlockingIOError:
+            return None
+        except OSError:  # a terminal with nobody on the other side
+            return b""
+
+    def drain(self) -> Iterator[bytes]:
+        """The pieces that are there already, without waiting for more."""
+        # Somebody else may hold the other end and write on and on: what fits into it is all that can be ours.
+        left = _capacity(self._descriptor)
+        while left > 0 and (piece := self._read(min(left, PIECE))):
+            left -= len(piece)
+            yield piece
+
+    def stop(self) -> None:
+        """Wait for no more; to be called before the descriptor is closed and its number becomes somebody else's."""
+        self._loop.remove_reader(self._descriptor)
+
+
+def _capacity(descriptor: int) -> int:
+    try:
+        return max(LEAST_CAPACITY, fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ))
+    except OSError:  # not a pipe
+        return LEAST_CAPACITY
+
+
+class Writer:
+    """Writes what it is given in order, as fast as the other side takes it."""
+
+    def __init__(self, descriptor: int, *, done: Callable[[], None] = lambda: None) -> None:
+        self._descriptor = descriptor
+        self._done = done
+        self._queue: deque[memoryview] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._waiting = False
+        self.broken = False
+        os.set_blocking(descriptor, False)
+
+    @property
+    def pending(self) -> int:
+        """How many bytes have not been taken yet."""
+        return sum(map(len, self._queue))
+
+    def send(self, data: bytes) -> None:
+        """Write this after everything sent before; what nobody will read any more is dropped."""
+        if data and not self.broken:
+            self._queue.append(memoryview(data))
+        if not self._waiting:
+            self._ready()
+
+    def discard(self) -> int:
+        """Give up what has not been taken yet, and let go of the descriptor; returns how many bytes that were."""
+        dropped = self.pending
+        self._queue.clear()
+        self._wait(wanted=False)
+        return dropped
+
+    def _ready(self) -> None:
+        try:
+            for _ in range(PIECES_A_TURN):
+                if self._queue:
+                    self._write_piece()
+        except BlockingIOError:
+            self._wait(wanted=True)
+            return
+        except OSError:  # the reader has closed its end, which is its right
+            self.broken = True
+            self._queue.clear()
+        self._wait(wanted=bool(self._queue))
+        if not self._queue:
+            self._done()
+
+    def _write_piece(self) -> None:
+        written = os.write(self._descriptor, self._queue[0][:PIECE])
+        self._queue[0] = self._queue[0][written:]
+        if not self._queue[0]:
+            self._queue.popleft()
+
+    def _wait(self, *, wanted: bool) -> None:
+        if wanted and not self._waiting:
+            self._loop.add_writer(self._descriptor, self._ready)
+        elif self._waiting and not wanted:
+            self._loop.remove_writer(self._descriptor)
+        self._waiting = wanted

@@ -1,0 +1,148 @@
+"""Runs one command to its end: every byte in order, and nothing of it left when the call returns."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+from skills_runtime.processes.capture import Capture
+from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream
+from skills_runtime.processes.descriptors import Reader, Writer
+from skills_runtime.processes.failures import unavailable
+from skills_runtime.processes.supervised import Start, Supervised, prepare, supervise
+
+OnOutput = Callable[[Stream, bytes], None]
+
+
+async def execute(
+    command: Command, limits: Limits, *, on_output: OnOutput | None = None, stop: asyncio.Event | None = None
+) -> Finished:
+    """Run a command until it and everything it started are gone; `on_output` receives every byte as it comes.
+
+    A cancelled call raises `CancelledError` when all is gone. Setting `stop` ends the command as well, but returns
+    what it has written. Processes still there when the program itself exits are part of the call and are ended.
+    """
+    start = prepare(command, grace=limits.grace_seconds)
+    with ExitStack() as resources:
+        execution = _Execution(limits, on_output, resources)
+        await execution.begin(start)
+        await execution.follow(stop)
+        return execution.finished()
+
+
+class _Execution:
+    """A command under way."""
+
+    def __init__(self, limits: Limits, on_output: OnOutput | None, resources: ExitStack) -> None:
+        self._limits = limits
+        self._on_output = on_output
+        self._resources = resources
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._changed = asyncio.Event()
+        self._pieces: list[tuple[Stream, bytes]] = []
+        self._captures: dict[Stream, Capture] = {
+            "stdout": Capture(limits.output_bytes),
+            "stderr": Capture(limits.output_bytes),
+        }
+        self._readers: dict[Stream, Reader] = {}
+        self._ended_by: EndedBy = "exit"
+        self._failing = False
+        self._supervised: Supervised
+
+    async def begin(self, start: Start) -> None:
+        """Hand the command to a supervisor, together with one end of each pipe."""
+        with ExitStack() as theirs:
+            streams = self._open(start.command.stdin, theirs)
+            self._supervised = await supervise(start, streams, self._changed)
+        self._resources.callback(self._supervised.close)
+
+    async def follow(self, stop: asyncio.Event | None) -> None:
+        """Pass the output on until everything is gone."""
+        if self._limits.wall_seconds is not None:
+            timer = self._loop.call_later(self._limits.wall_seconds, self._end, "timeout")
+            self._resources.callback(timer.cancel)
+        if stop is not None:
+            waiting = asyncio.ensure_future(stop.wait())
+            waiting.add_done_callback(lambda done: None if done.cancelled() else self._end("cancelled"))
+            self._resources.callback(waiting.cancel)
+        try:
+            while not self._supervised.gone:
+                self._changed.clear()
+                await self._changed.wait()
+                self._pass_on()
+            for stream, reader in self._readers.items():
+                for piece in reader.drain():
+                    self._take(stream, piece)
+        except BaseException:
+            self._failing = True
+            self._supervised.end(grace=self._limits.grace_seconds)
+            await self._supervised.outlast()
+            raise
+        await self._supervised.outlast()
+
+    def finished(self) -> Finished:
+        """How it ended."""
+        if self._supervised.failure is not None:
+            raise self._supervised.failure
+        code = self._supervised.exit
+        return Finished(
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=-code if code is not None and code < 0 else None,
+            stdout=self._captures["stdout"].captured(),
+            stderr=self._captures["stderr"].captured(),
+            duration_ms=round((self._loop.time() - self._began) * 1000),
+            ended_by=self._ended_by,
+            survivors=self._supervised.survivors,
+        )
+
+    def _open(self, data: bytes, theirs: ExitStack) -> tuple[int, int, int]:
+        try:
+            return (self._input(data, theirs), self._output("stdout", theirs), self._output("stderr", theirs))
+        except OSError as error:
+            raise unavailable(error) from error
+
+    def _input(self, data: bytes, theirs: ExitStack) -> int:
+        if not data:
+            return theirs.enter_context(open(os.devnull, "rb", buffering=0)).fileno()
+        read_end, write_end = os.pipe()
+        theirs.callback(os.close, read_end)
+        file = self._resources.enter_context(open(write_end, "wb", buffering=0))  # noqa: SIM115
+        writer = Writer(write_end, done=file.close)
+        self._resources.callback(writer.discard)
+        writer.send(data)
+        return read_end
+
+    def _output(self, stream: Stream, theirs: ExitStack) -> int:
+        read_end, write_end = os.pipe()
+        theirs.callback(os.close, write_end)
+        self._resources.enter_context(open(read_end, "rb", buffering=0))  # noqa: SIM115
+        self._readers[stream] = reader = Reader(read_end, partial(self._receive, stream))
+        self._resources.callback(reader.stop)
+        return write_end
+
+    def _receive(self, stream: Stream, piece: bytes) -> None:
+        # Passed on by the task that executes, not from here, so that an error in `on_output` reaches its caller.
+        if not self._failing:
+            self._pieces.append((stream, piece))
+            self._changed.set()
+
+    def _pass_on(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        for stream, piece in pieces:
+            self._take(stream, piece)
+        allowed = self._limits.total_bytes
+        if allowed is not None and sum(capture.total for capture in self._captures.values()) > allowed:
+            self._end("output_limit")
+
+    def _take(self, stream: Stream, piece: bytes) -> None:
+        self._captures[stream].feed(piece)
+        if self._on_output is not None:
+            self._on_output(stream, piece)
+
+    def _end(self, reason: EndedBy) -> None:
+        """End the command for a reason, unless it has ended or is being ended already."""
+        if self._ended_by == "exit" and self._supervised.exit is None:
+            self._ended_by = reason
+            self._supervised.end(grace=self._limits.grace_seconds)

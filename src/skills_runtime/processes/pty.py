@@ -1,0 +1,200 @@
+"""A command on a terminal of its own, to talk with: job control, resizing, signals and an exact end."""
+
+import asyncio
+import fcntl
+import os
+import signal
+import struct
+import termios
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
+
+import msgspec
+
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.processes.capture import Capture, Captured
+from skills_runtime.processes.command import MEBIBYTE, Command
+from skills_runtime.processes.descriptors import Reader, Writer
+from skills_runtime.processes.failures import unavailable
+from skills_runtime.processes.supervised import Supervised, prepare, supervise
+
+Size = tuple[int, int]
+"""Rows and columns."""
+
+DEFAULT_SIZE: Size = (24, 80)
+DEFAULT_GRACE = 2.0
+MAX_SIDE = 65535
+
+
+class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a session runs, and how it ended if not."""
+
+    running: bool
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What came since the last reading; when `status` says ended, nothing follows."""
+
+    output: Captured
+    status: SessionStatus
+
+
+class PtySession:
+    """A program with a controlling terminal, until it has ended or is closed."""
+
+    def __init__(self, *, output_bytes: int, grace_seconds: float) -> None:
+        self._output_bytes = output_bytes
+        self._grace = grace_seconds
+        self._changed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._turn = asyncio.Lock()
+        self._unread = Capture(output_bytes)
+        self._last_output = self._loop.time()
+        try:
+            master, slave = os.openpty()
+        except OSError as error:
+            raise unavailable(error) from error
+        # File objects close themselves even when the loop dies before anybody can.
+        self._master = open(master, "r+b", buffering=0)  # noqa: SIM115
+        # Held open, so that reading never fails while a program has closed the terminal for a moment.
+        self._slave = open(slave, "r+b", buffering=0)  # noqa: SIM115
+        self._reader = Reader(master, self._receive)
+        self._writer = Writer(master, done=self._changed.set)
+        self._supervised: Supervised | None = None
+        self._over = False
+
+    @classmethod
+    async def start(
+        cls,
+        command: Command,
+        *,
+        size: Size = DEFAULT_SIZE,
+        output_bytes: int = MEBIBYTE,
+        grace_seconds: float = DEFAULT_GRACE,
+    ) -> Self:
+        """Start a command on a new terminal; its `stdin` is typed first."""
+        _check(size)
+        start = prepare(command, grace=grace_seconds, terminal=True)
+        session = cls(output_bytes=output_bytes, grace_seconds=grace_seconds)
+        try:
+            session.resize(*size)
+            slave = session._slave.fileno()
+            session._supervised = running = await supervise(start, (slave, slave, slave), session._changed)
+            await session._until(lambda: running.pid is not None or running.gone)
+            session._writer.send(_typed(running, command))
+        except BaseException:
+            await session.close()
+            raise
+        return session
+
+    @property
+    def status(self) -> SessionStatus:
+        """How it is now; ended only when its last output can be read and nothing of it is left."""
+        self._settle()
+        if not self._over:
+            return SessionStatus(running=True)
+        code = self._supervised.exit if self._supervised else None
+        return SessionStatus(
+            running=False,
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=-code if code is not None and code < 0 else None,
+        )
+
+    @property
+    def unread(self) -> int:
+        """How many bytes have come since the last reading."""
+        self._settle()
+        return self._unread.total
+
+    async def write(self, data: bytes, *, timeout_ms: int | None = None) -> int:
+        """Type something; returns how much of it the terminal took before the time was over or the session ended."""
+        async with self._turn:
+            if not self.status.running:
+                return 0
+            self._writer.send(data)
+            try:
+                await self._until(lambda: not self._writer.pending or not self.status.running, timeout_ms)
+            finally:
+                left = self._writer.discard()
+            return len(data) - left
+
+    async def read(self, *, timeout_ms: int, until_idle_ms: int | None = None) -> Reading:
+        """Wait for the end, or until output has come and paused for a while, or until the time is over."""
+        deadline = self._loop.time() + timeout_ms / 1000
+        while self.status.running:
+            wake_at = deadline
+            if until_idle_ms is not None and self._unread.total:
+                wake_at = min(deadline, self._last_output + until_idle_ms / 1000)
+            if wake_at <= self._loop.time():
+                break
+            await self._until_changed(wake_at)
+        status = self.status
+        taken, self._unread = self._unread, Capture(self._output_bytes)
+        return Reading(output=taken.captured(), status=status)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Change the size of the terminal; programs in the foreground are told by `SIGWINCH`."""
+        _check((rows, columns))
+        if not self._over:
+            fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal the programs in the foreground, as a key would do; those that have ended hear nothing."""
+        if self._supervised is not None and self.status.running:
+            self._supervised.signal_group(os.tcgetpgrp(self._master.fileno()), signal.Signals(number))
+
+    async def close(self) -> SessionStatus:
+        """Hang up, and return when nothing is left."""
+        try:
+            if self._supervised is not None and not self._supervised.gone:
+                self._supervised.end(grace=self._grace, first=signal.SIGHUP)
+            if self._supervised is not None:
+                await self._supervised.outlast()
+        finally:
+            self._settle(closing=True)
+        return self.status
+
+    def _receive(self, piece: bytes) -> None:
+        self._unread.feed(piece)
+        self._last_output = self._loop.time()
+        self._changed.set()
+
+    def _settle(self, *, closing: bool = False) -> None:
+        """Take the last output and let go of the terminal, once everything that could write to it is gone."""
+        if self._over or not (closing or (self._supervised is not None and self._supervised.gone)):
+            return
+        self._over = True
+        self._writer.discard()
+        for piece in self._reader.drain():
+            self._unread.feed(piece)
+        self._reader.stop()
+        self._master.close()
+        self._slave.close()
+        if self._supervised is not None:
+            self._supervised.close()
+
+    async def _until(self, condition: Callable[[], bool], timeout_ms: int | None = None) -> None:
+        deadline = None if timeout_ms is None else self._loop.time() + timeout_ms / 1000
+        while not condition() and (deadline is None or self._loop.time() < deadline):
+            await self._until_changed(deadline)
+
+    async def _until_changed(self, deadline: float | None) -> None:
+        self._changed.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(deadline):
+                await self._changed.wait()
+
+
+def _typed(running: Supervised, command: Command) -> bytes:
+    """What the command is given to read, if it has started."""
+    if running.failure is not None and running.pid is None:
+        raise running.failure
+    return command.stdin
+
+
+def _check(size: Size) -> None:
+    if not all(1 <= side <= MAX_SIDE for side in size):
+        raise ValidationFailed(f"a terminal cannot have {size[0]} rows and {size[1]} columns", hint="try 24 and 80")

@@ -1,0 +1,164 @@
+"""A command seen through the socket of its supervisor: whether it started, how it ended, whether it is all gone."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from skills_runtime.clock import RandomIds
+from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.processes.command import Command, check, find_program
+from skills_runtime.processes.descriptors import Reader, Writer
+from skills_runtime.processes.failures import lost, not_started
+from skills_runtime.processes.launcher import Launcher, engage
+from skills_runtime.processes.supervision import tree
+
+MARKER = "SKILLS_RUNTIME_PROCESS"
+"""The environment variable by which the processes of a command can be recognised."""
+
+_STRAY_SECONDS = 0.01
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """What a supervisor is to start."""
+
+    command: Command
+    program: str
+    marker: str
+    grace: float
+    terminal: bool = False
+
+    def request(self) -> bytes:
+        """The message that asks for it."""
+        environment = {**self.command.environment, MARKER: self.marker}
+        message = {
+            "program": _characters(self.program),
+            "argv": [_characters(word) for word in self.command.argv],
+            "cwd": _characters(str(self.command.cwd.absolute())),
+            "environment": {_characters(name): _characters(value) for name, value in environment.items()},
+            "terminal": self.terminal,
+            "grace": self.grace,
+        }
+        return json.dumps(message).encode() + b"\n"
+
+
+def _characters(text: str) -> str:
+    """The bytes of the text as characters of the same number: JSON has no bytes, and not every path is UTF-8."""
+    return os.fsencode(text).decode("latin-1")
+
+
+def prepare(command: Command, *, grace: float, terminal: bool = False) -> Start:
+    """Check a command and find its program."""
+    check(command)
+    program = find_program(command)
+    return Start(command=command, program=program, marker=RandomIds().new("process"), grace=grace, terminal=terminal)
+
+
+class Supervised:
+    """One command, from the moment it was asked for until nothing of it is left."""
+
+    def __init__(self, launcher: Launcher, control: socket.socket, *, start: Start, changed: asyncio.Event) -> None:
+        self._launcher = launcher
+        self._start = start
+        self._changed = changed
+        self._rest = b""
+        self._told_more = False
+        self._lost = False
+        self.pid: int | None = None
+        self.exit: int | None = None
+        """How the program itself ended: its exit code, or the negative number of a signal."""
+        self.failure: SkillsRuntimeError | None = None
+        self.survivors: tuple[int, ...] = ()
+        self.gone = False
+        self._control = control
+        self._writer = Writer(control.fileno())
+        self._reader = Reader(control.fileno(), self._hear, ended=self._over)
+        self._writer.send(start.request())
+
+    def end(self, *, grace: float, first: signal.Signals = signal.SIGTERM) -> None:
+        """Ask every process to end, and have killed what is left after the grace."""
+        self._tell({"end": grace, "first": int(first)})
+
+    def signal_group(self, group: int, number: signal.Signals) -> None:
+        """Signal those processes of the command that are in a process group."""
+        self._tell({"signal": int(number), "group": group})
+
+    async def outlast(self) -> None:
+        """Wait until nothing is left, even when cancelled: that only takes away the grace and is raised at the end."""
+        interruption: asyncio.CancelledError | None = None
+        while not self.gone:
+            self._changed.clear()
+            try:
+                await self._changed.wait()
+            except asyncio.CancelledError as error:
+                interruption = error
+                self.end(grace=0)
+        await self._end_strays()
+        if interruption is not None:
+            raise interruption
+
+    async def _end_strays(self) -> None:
+        """Kill what a supervisor that was itself killed could not end any more; most end properly and leave none."""
+        assignment = f"{MARKER}={self._start.marker}".encode()
+        refused: set[int] = set()
+        while self._lost and (strays := _others(tree.marked(tree.table(), assignment), refused)):
+            refused |= tree.send(strays, signal.SIGKILL)
+            await asyncio.sleep(_STRAY_SECONDS)
+
+    def close(self) -> None:
+        """Let go of the supervisor: one that has finished may serve the next command, another ends what is left."""
+        self._reader.stop()
+        unsent = self._writer.discard()
+        # What was told may not have been heard before the end, and must not be taken for a word on the next command.
+        if self.gone and not (self._lost or self._told_more or unsent or self.survivors):
+            self._launcher.release(self._control)
+        else:
+            self._control.close()
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        if not self.gone:
+            self._told_more = True
+            self._writer.send(json.dumps(message).encode() + b"\n")
+
+    def _hear(self, piece: bytes) -> None:
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            self._note(json.loads(line))
+        self._changed.set()
+
+    def _note(self, message: dict[str, Any]) -> None:
+        match message:
+            case {"started": pid}:
+                self.pid = pid
+            case {"exited": code}:
+                self.exit = code
+            case {"gone": survivors}:
+                self.survivors = tuple(survivors)
+                self.gone = True
+            case {"failed": step, "errno": number}:
+                command = self._start.command
+                self.failure = not_started(command.argv[0], command.cwd, step=step, number=number)
+                self.gone = True
+            case _:
+                raise AssertionError(message)
+
+    def _over(self) -> None:
+        if not self.gone:
+            self._lost = self.gone = True
+            self.failure = lost(self._start.command.argv[0])
+        self._changed.set()
+
+
+def _others(processes: list[tree.Process], known: set[int]) -> list[tree.Process]:
+    return [process for process in processes if process.pid not in known]
+
+
+async def supervise(start: Start, streams: Sequence[int], changed: asyncio.Event) -> Supervised:
+    """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
+    launcher, control = await engage(streams)
+    return Supervised(launcher, control, start=start, changed=changed)

@@ -1,0 +1,89 @@
+"""The launcher: a small process that forks supervisors, since the runtime must not fork itself.
+
+It has one thread and little memory, so a fork is quick and safe, whatever the runtime has loaded or started.
+"""
+
+import gc
+import os
+import select
+import signal
+import socket
+from typing import NoReturn
+
+from . import tree
+from .kernel import adopt_orphans
+from .supervisor import supervise, tell, wake_on_child_exit
+
+
+def main() -> None:
+    """Serve the runtime at the other end of standard input until it closes it or dies."""
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.setsid()
+    # Below a supervisor that was killed there may be orphans: they come here, and are ended here.
+    adopt_orphans()
+    gc.disable()
+    channel = socket.socket(fileno=os.dup(0))
+    os.dup2(1, 0)  # the first three numbers stay taken, or a stream handed over later would get one and be overwritten
+    _Launcher(channel).run()
+
+
+class _Launcher:
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._supervisors: set[int] = set()
+        self._woken = wake_on_child_exit()
+
+    def run(self) -> None:
+        """Fork until the runtime is gone, then wait for what is still being ended."""
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        serving = True
+        while serving or self._supervisors:
+            for descriptor, _ in poll.poll():
+                if descriptor == self._woken:
+                    os.read(self._woken, 512)
+                    self._reap()
+                elif not self._serve():
+                    poll.unregister(self._channel)
+                    serving = False
+
+    def _serve(self) -> bool:
+        try:
+            request, controls, _, _ = socket.recv_fds(self._channel, 1, 1)
+        except ConnectionResetError:
+            return False
+        for control in controls:
+            os.set_inheritable(control, False)  # noqa: FBT003 - it has no name
+            with socket.socket(fileno=control) as connection:
+                self._fork(connection)
+        return bool(request)
+
+    def _fork(self, control: socket.socket) -> None:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            tell(control, {"failed": "fork", "errno": error.errno})
+            return
+        if pid == 0:
+            self._supervise(control)
+        self._supervisors.add(pid)
+
+    def _supervise(self, control: socket.socket) -> NoReturn:
+        try:
+            self._channel.close()
+            supervise(control)
+        finally:
+            # A copy of the launcher must never go on as one, not even after an error.
+            os._exit(0)
+
+    def _reap(self) -> None:
+        orphaned = False
+        try:
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                orphaned = orphaned or found[0] not in self._supervisors or found[1] != 0
+                self._supervisors.discard(found[0])
+        except ChildProcessError:
+            return
+        if orphaned:
+            tree.send(tree.below(tree.table(), os.getpid(), without=self._supervisors), signal.SIGKILL)

@@ -1,0 +1,204 @@
+"""Keeps one command at a time: starts it, tells how it ended, and lets nothing it started live on.
+
+Every orphan below a supervisor becomes its child. So when it has no child left there is no descendant left either,
+whatever they did to detach themselves: that is the only proof of the end that is needed.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from . import tree
+from .kernel import adopt_orphans
+from .spawn import SpawnFailed, spawn
+
+STREAMS = 3
+"""Standard input, output and error."""
+
+FIRST_PAUSE, LAST_PAUSE = 0.005, 0.5
+PATIENCE = 1.0
+"""Seconds after which processes that may not be signalled are left alone and reported."""
+
+
+def supervise(control: socket.socket) -> None:
+    """Serve the runtime at the other end of `control`, one command after the other, until it hangs up."""
+    adopt_orphans()
+    woken = wake_on_child_exit()
+    while _serve(control, woken):
+        pass
+
+
+def _serve(control: socket.socket, woken: int) -> bool:
+    """Start a command and keep it until nothing of it is left; true when another one may follow."""
+    streams = _streams(control)
+    hearing = Hearing(control)
+    request = hearing.first()
+    if request is None:
+        return False
+    try:
+        main = spawn(request, streams)
+    except SpawnFailed as error:
+        tell(control, {"failed": error.step, "errno": error.number})
+        return True
+    finally:
+        for stream in streams:
+            os.close(stream)
+    tell(control, {"started": main})
+    survivors = _Supervision(control, hearing, main=main, grace=request["grace"]).run(woken)
+    tell(control, {"gone": sorted(survivors)})
+    return not survivors
+
+
+def _streams(control: socket.socket) -> "list[int]":
+    """Wait for the descriptors that go before each request; none when the runtime has gone."""
+    try:
+        _, streams, _, _ = socket.recv_fds(control, 1, STREAMS)
+    except ConnectionResetError:
+        return []
+    for stream in streams:
+        os.set_inheritable(stream, False)  # noqa: FBT003 - it has no name
+    return streams
+
+
+def wake_on_child_exit() -> int:
+    """A descriptor that becomes readable when a child has ended."""
+    read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return read_end
+
+
+def tell(control: socket.socket, message: Mapping[str, Any]) -> None:
+    """Send one message; a runtime that is gone needs none."""
+    try:
+        control.sendall(json.dumps(message).encode() + b"\n")
+    except (BrokenPipeError, ConnectionResetError):
+        return
+
+
+class Hearing:
+    """Messages from the runtime, one JSON object a line."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._rest = b""
+        self.over = False
+
+    def first(self) -> "dict[str, Any] | None":
+        """Wait for a whole message; nothing when the runtime has gone before it was complete."""
+        pieces: list[bytes] = []
+        while not pieces or b"\n" not in pieces[-1]:
+            try:
+                pieces.append(self._control.recv(1 << 16))
+            except ConnectionResetError:
+                return None
+            if not pieces[-1]:
+                return None
+        line, _, self._rest = b"".join(pieces).partition(b"\n")
+        return json.loads(line)
+
+    def more(self) -> "list[dict[str, Any]]":
+        """The messages that have arrived since."""
+        try:
+            piece = self._control.recv(1 << 16, socket.MSG_DONTWAIT)
+            self.over = not piece
+        except BlockingIOError:
+            piece = b""
+        except ConnectionResetError:
+            piece, self.over = b"", True
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+class _Supervision:
+    """One command under way."""
+
+    def __init__(self, control: socket.socket, hearing: Hearing, *, main: int, grace: float) -> None:
+        self._control = control
+        self._hearing = hearing
+        self._main = main
+        self._grace = grace
+        self._kill_at: float | None = None
+        self._asked: set[int] = set()
+        self._pause = FIRST_PAUSE
+        self._alone = False
+
+    def run(self, woken: int) -> "set[int]":
+        """Return when no process is left but those, if any, that this user may not signal."""
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(woken, select.POLLIN)
+        self._obey(poll)  # what came together with the request makes nothing readable any more
+        while True:
+            self._reap()
+            if self._alone:
+                return set()
+            survivors = self._press()
+            if survivors:
+                return survivors
+            for descriptor, _ in poll.poll(self._wait_ms()):
+                if descriptor == woken:
+                    os.read(woken, 512)
+                else:
+                    self._obey(poll)
+
+    def _reap(self) -> None:
+        ended = False
+        try:
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                if found[0] == self._main:
+                    ended = True
+                    tell(self._control, {"exited": os.waitstatus_to_exitcode(found[1])})
+        except ChildProcessError:
+            self._alone = True
+            return
+        if ended:
+            self._end(signal.SIGTERM, self._grace)
+
+    def _obey(self, poll: select.poll) -> None:
+        for message in self._hearing.more():
+            if "end" in message:
+                self._end(message["first"], message["end"])
+            else:
+                group = [one for one in self._tree() if one.group == message["group"]]
+                tree.send(group, message["signal"])
+        if self._hearing.over:
+            poll.unregister(self._control)
+            self._end(signal.SIGTERM, self._grace)
+
+    def _end(self, first: int, grace: float) -> None:
+        """Ask everybody to end, in each way once; the time they have only ever becomes less."""
+        kill_at = time.monotonic() + grace
+        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
+        if first not in self._asked:
+            self._asked.add(first)
+            everybody = self._tree()
+            tree.send(everybody, first)
+            tree.send(everybody, signal.SIGCONT)  # a stopped process hears nothing else
+
+    def _press(self) -> "set[int]":
+        """Kill what is left when its time is over; returns the survivors when there is nothing more to hope for."""
+        if self._kill_at is None or time.monotonic() < self._kill_at:
+            return set()
+        everybody = self._tree()
+        refused = tree.send(everybody, signal.SIGKILL)
+        only_refused = bool(refused) and len(refused) == len(everybody)
+        return refused if only_refused and time.monotonic() > self._kill_at + PATIENCE else set()
+
+    def _wait_ms(self) -> "float | None":
+        """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
+        if self._kill_at is None:
+            return None
+        left = self._kill_at - time.monotonic()
+        if left > 0:
+            return left * 1000 + 1
+        self._pause = min(self._pause * 2, LAST_PAUSE)
+        return self._pause * 1000
+
+    def _tree(self) -> "list[tree.Process]":
+        return tree.below(tree.table(), os.getpid())

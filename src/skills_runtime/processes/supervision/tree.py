@@ -1,0 +1,97 @@
+"""Finds processes in `/proc` and signals them, never one that merely got the number of another."""
+
+import os
+import signal
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
+
+Table = Mapping[int, "Process"]
+
+
+class Process:
+    """One line of the process table; number and start time together never name another process."""
+
+    __slots__ = ("group", "parent", "pid", "started", "state")
+
+    def __init__(self, pid: int, state: str, parent: int, group: int, started: int) -> None:
+        self.pid = pid
+        self.state = state
+        self.parent = parent
+        self.group = group
+        self.started = started
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still do something; a zombie cannot."""
+        return self.state not in "ZX"
+
+
+def parse(line: str) -> Process:
+    """The process that a line of `/proc/<pid>/stat` tells of."""
+    # The name stands in parentheses and may hold spaces and parentheses itself.
+    before, _, after = line.rpartition(")")
+    fields = after.split()
+    return Process(int(before.split("(", 1)[0]), fields[0], int(fields[1]), int(fields[2]), int(fields[19]))
+
+
+def look(pid: int) -> "Process | None":
+    """The process with this number, if there is one."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return parse(file.read())
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def table() -> dict[int, Process]:
+    """Every process that this user can see."""
+    try:
+        numbers = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+    except FileNotFoundError:
+        return {}
+    return {pid: process for pid in numbers if (process := look(pid)) is not None}
+
+
+def below(processes: Table, root: int, *, without: Container[int] = ()) -> list[Process]:
+    """The living descendants of a process, parents first, leaving out the named branches."""
+    children: dict[int, list[Process]] = {}
+    for process in processes.values():
+        if process.pid not in without:
+            children.setdefault(process.parent, []).append(process)
+    found = list(children.get(root, ()))
+    for process in found:
+        found += children.get(process.pid, ())
+    return [process for process in found if process.alive]
+
+
+def marked(processes: Table, assignment: bytes) -> list[Process]:
+    """The living processes that were started with this assignment in their environment."""
+    return [process for process in processes.values() if process.alive and _carries(process.pid, assignment)]
+
+
+def _carries(pid: int, assignment: bytes) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return assignment in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def send(processes: Iterable[Process], number: int) -> set[int]:
+    """Signal these processes; the numbers of those this user may not signal come back."""
+    return {process.pid for process in processes if not _delivered(process, number)}
+
+
+def _delivered(process: Process, number: int) -> bool:
+    with suppress(ProcessLookupError):
+        # What the descriptor names cannot change any more, so the look after it is opened decides.
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            now = look(process.pid)
+            if now is not None and now.started == process.started:
+                signal.pidfd_send_signal(descriptor, number)
+        except PermissionError:
+            return False
+        finally:
+            os.close(descriptor)
+    return True

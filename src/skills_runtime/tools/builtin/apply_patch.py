@@ -1,0 +1,84 @@
+"""apply_patch: changes to several files, all of them or none."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from skills_runtime.errors import ToolError
+from skills_runtime.ports import Files, ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.patch import Change, Plan, Section, make_plan, parse_patch, paths_to_read
+
+MAX_FILE_BYTES = 16 << 20
+MAX_TOTAL_BYTES = 64 << 20
+
+DESCRIPTION = """\
+Change files with one patch; either everything in it happens or nothing. Its form:
+*** Begin Patch
+*** Update File: src/a.py
+@@ def greet():
+ a line that stays
+-a line that goes
++a line that comes
+*** Add File: src/b.py
++every line of a new file
+*** Delete File: src/c.py
+*** End Patch
+Copy about three lines of context around each change exactly as they are in the file, without line numbers. `@@` begins
+a hunk; a line of the file behind it says below which line the hunk is. `*** Move to: new/path` below
+`*** Update File:` renames the file. `*** End of File` ends a hunk at the end of the file."""
+
+
+class ApplyPatchArguments(Arguments, frozen=True):
+    """What apply_patch takes."""
+
+    input: Annotated[str, Meta(description="The patch, from `*** Begin Patch` to `*** End Patch`.")]
+
+
+class ApplyPatch:
+    """Changes files of the run."""
+
+    spec = ToolSpec(
+        name="apply_patch",
+        description=DESCRIPTION,
+        parameters=schema_of(ApplyPatchArguments),
+        effect="effectful",
+        hidden_arguments=("input",),
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Apply it."""
+        wanted = parse(arguments, ApplyPatchArguments)
+        sections = parse_patch(wanted.input)
+        contents = _read(context.files, sections)
+        # Only the pure part leaves this thread: a cancelled call must not go on changing files.
+        plan = await asyncio.to_thread(make_plan, sections, contents)
+        context.files.apply(plan.files)
+        return _result(plan)
+
+
+def _read(files: Files, sections: Sequence[Section]) -> dict[str, bytes]:
+    contents: dict[str, bytes] = {}
+    total = 0
+    for path in paths_to_read(sections):
+        data = files.read(path, limit=MAX_FILE_BYTES + 1)
+        total += len(data)
+        if len(data) > MAX_FILE_BYTES:
+            raise ToolError("validation", f"`{path}` is too large for a patch", hint="use another tool for it")
+        if total > MAX_TOTAL_BYTES:
+            raise ToolError("validation", "the files of the patch are too large together", hint="send several patches")
+        contents[path] = data
+    return contents
+
+
+def _result(plan: Plan) -> ToolResult:
+    lines = [*map(_sentence, plan.changes), *(f"[{note}]" for note in plan.notes)]
+    return ToolResult(ok=True, stdout="\n".join(lines), data={"changes": msgspec.to_builtins(plan.changes)})
+
+
+def _sentence(change: Change) -> str:
+    target = f" -> {change.moved_to}" if change.moved_to else ""
+    return f"{change.kind} {change.path}{target} (+{change.added} -{change.removed})"

@@ -1,0 +1,32 @@
+"""file_delete: one file, moved to the run's trash where deleting is allowed."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+
+
+class FileDeleteArguments(Arguments, frozen=True):
+    """What file_delete takes."""
+
+    path: Annotated[str, Meta(description="The file, relative to the working directory.")]
+
+
+class FileDelete:
+    """Takes one file of the run away."""
+
+    spec = ToolSpec(
+        name="file_delete",
+        description="Delete a file, where the user has allowed it; directories are never deleted.",
+        parameters=schema_of(FileDeleteArguments),
+        effect="effectful",
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Delete it."""
+        wanted = parse(arguments, FileDeleteArguments)
+        context.files.delete(wanted.path)
+        return ToolResult(ok=True, stdout=f"deleted {wanted.path}", data={"path": wanted.path})

@@ -1,0 +1,188 @@
+"""grep_files: which files match a regular expression, and on which lines."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
+from skills_runtime.ports import Files, ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.ignore import IgnoreRules, NamePattern
+from skills_runtime.tools.search import Hit, Pattern
+from skills_runtime.tools.trees import Walk, plain
+
+MAX_FILES = 5000
+MAX_FILE_BYTES = 4 << 20
+MAX_TOTAL_BYTES = 256 << 20
+MAX_LINES_PER_FILE = 20
+MAX_LINES = 500
+MAX_LINE_CHARS = 300
+MAX_SECONDS = 10.0
+
+
+class GrepFilesArguments(Arguments, frozen=True):
+    """What grep_files takes."""
+
+    pattern: Annotated[
+        str, Meta(min_length=1, max_length=10_000, description="A regular expression (RE2), for one line at a time.")
+    ]
+    path: Annotated[str, Meta(description="A directory or file; the working directory if left out.")] | None = None
+    include: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1, max_length=500, description="Only files like this, such as `*.py` or `src/**/*.{js,ts}`."
+            ),
+        ]
+        | None
+    ) = None
+    limit: Annotated[int, Meta(ge=1, le=1000, description="How many files to name at most.")] = 100
+
+
+class GrepFiles:
+    """Searches files of the run."""
+
+    spec = ToolSpec(
+        name="grep_files",
+        description="Search files for a regular expression. Binary files, names that begin with a dot, and what"
+        " `.gitignore` files leave out are not searched.",
+        parameters=schema_of(GrepFilesArguments),
+        effect="read",
+        hidden_results=("stdout",),
+    )
+
+    def __init__(self, *, max_seconds: float = MAX_SECONDS) -> None:
+        self._max_seconds = max_seconds
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Search them."""
+        wanted = parse(arguments, GrepFilesArguments)
+        search = _Search(context.files, wanted)
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._max_seconds
+        for _ in search.steps():
+            if now() >= deadline:
+                search.stop(f"the search was ended after {self._max_seconds:g} seconds")
+                break
+            await asyncio.sleep(0)
+        return search.result()
+
+
+class _Search:
+    """One search: what was found so far, and everything that was left out."""
+
+    def __init__(self, files: Files, wanted: GrepFilesArguments) -> None:
+        self._files = files
+        self._wanted = wanted
+        self._pattern = Pattern(wanted.pattern)
+        self._include = _name_pattern(wanted.include)
+        self._walk = Walk(files, ignore=IgnoreRules(files))
+        self._found: dict[str, list[Hit]] = {}
+        self._stopped = ""
+        self._bytes = self._lines = self._searched = 0
+        self._partly = Counter[str]()
+        self._skipped = Counter[str]()
+
+    def stop(self, reason: str) -> None:
+        """Note why the search does not go on."""
+        self._stopped = reason
+
+    def steps(self) -> Iterator[None]:
+        """Search on, pausing often enough for others to do something and for the caller to stop."""
+        for path in self._paths():
+            if len(self._found) >= self._wanted.limit:
+                self.stop(f"{self._wanted.limit} files match, and more may: raise `limit` or search a directory below")
+            elif self._searched >= MAX_FILES or self._bytes >= MAX_TOTAL_BYTES or self._lines >= MAX_LINES:
+                self.stop(f"the search was ended after {self._searched} files: search a directory below")
+            if self._stopped:
+                return
+            yield from self._search(path)
+
+    def result(self) -> ToolResult:
+        """What was found, and what was not looked at."""
+        skipped = self._skipped + Counter(
+            hidden=self._walk.hidden, ignored=self._walk.ignored, refused=self._walk.refused
+        )
+        notes = [f"{count} {what}" for what, count in self._partly.items()]
+        notes += [self._stopped] * bool(self._stopped)
+        notes += ["there are too many directories to enter them all"] * (not self._walk.complete)
+        complete = not notes
+        if skipped:
+            notes.append(f"not searched: {', '.join(f'{count} {why}' for why, count in sorted(skipped.items()))}")
+        hits = [(path, hit) for path, hits in self._found.items() for hit in hits]
+        lines = [f"{path}:{hit.line}: {_text(hit)}" for path, hit in hits] or ["nothing matches"]
+        data = {
+            "files": list(self._found),
+            "matches": [{"path": path, "line": hit.line} for path, hit in hits],
+            "searched": self._searched,
+            "skipped": dict(skipped),
+            "complete": complete,
+        }
+        stdout = "\n".join([*lines, *(f"[{note}]" for note in notes)])
+        return ToolResult(ok=True, stdout=stdout, truncated=not complete, data=data)
+
+    def _paths(self) -> Iterator[str]:
+        top = plain("." if self._wanted.path is None else self._wanted.path)
+        if self._files.stat(top).kind == "file":
+            yield top
+            return
+        self._walk.prepare(top)
+        for found in self._walk.below(top):
+            if found.kind == "file" and (self._include is None or self._include.matches(found.relative)):
+                yield found.path
+
+    def _search(self, path: str) -> Iterator[None]:
+        data = self._read(path)
+        yield
+        for piece in self._pattern.pieces(data.replace(b"\r\n", b"\n")):
+            if piece.is_cut:
+                self._partly["lines are so long that only their beginning was searched"] += 1
+            for hit in self._pattern.hits(piece):
+                if not self._keep(path, hit):
+                    self._partly["files have more matching lines than are shown"] += 1
+                    return
+            yield
+
+    def _read(self, path: str) -> bytes:
+        """The beginning of a file, or nothing if it is not to be searched."""
+        try:
+            data = self._files.read(path, limit=MAX_FILE_BYTES + 1)
+        except LogError:
+            raise
+        except SkillsRuntimeError:
+            self._skipped["refused"] += 1
+            return b""
+        self._bytes += len(data)
+        if b"\0" in data:
+            self._skipped["binary"] += 1
+            return b""
+        self._searched += 1
+        if len(data) > MAX_FILE_BYTES:
+            self._partly[f"files are larger than {MAX_FILE_BYTES} bytes and were searched only so far"] += 1
+        return data[:MAX_FILE_BYTES]
+
+    def _keep(self, path: str, hit: Hit) -> bool:
+        """Keep a hit if there is room; whether there was."""
+        hits = self._found.setdefault(path, [])
+        if len(hits) >= MAX_LINES_PER_FILE or self._lines >= MAX_LINES:
+            return False
+        hits.append(hit)
+        self._lines += 1
+        return True
+
+
+def _name_pattern(include: str | None) -> NamePattern | None:
+    if include is None:
+        return None
+    pattern = NamePattern(include)
+    if pattern.is_empty:
+        raise ToolError("validation", f"`{include}` is not a pattern for paths", hint="use one such as `*.py`")
+    return pattern
+
+
+def _text(hit: Hit) -> str:
+    text = hit.text.decode(errors="replace")
+    return text if len(text) <= MAX_LINE_CHARS else f"{text[:MAX_LINE_CHARS]}… [{len(text) - MAX_LINE_CHARS} more]"

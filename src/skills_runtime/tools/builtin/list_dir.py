@@ -1,0 +1,62 @@
+"""list_dir: what is in a directory and below, page by page."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.trees import Found, Walk, plain
+
+_MARKS = {"directory": "/", "symlink": "@", "special": "?", "file": ""}
+
+
+class ListDirArguments(Arguments, frozen=True):
+    """What list_dir takes."""
+
+    dir_path: Annotated[str, Meta(description="The directory; `.` is the working directory.")]
+    depth: Annotated[int, Meta(ge=1, le=100, description="How many levels to show.")] = 2
+    offset: Annotated[int, Meta(ge=1, description="The first entry to show, counted from 1.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=1000, description="How many entries to show at most.")] = 25
+
+
+class ListDir:
+    """Lists one directory of the run."""
+
+    spec = ToolSpec(
+        name="list_dir",
+        description="List a directory and what is below it. Names that begin with a dot are left out and counted.",
+        parameters=schema_of(ListDirArguments),
+        effect="read",
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """List it."""
+        wanted = parse(arguments, ListDirArguments)
+        walk = Walk(context.files, depth=wanted.depth)
+        found = list(walk.below(plain(wanted.dir_path)))
+        shown = found[wanted.offset - 1 : wanted.offset - 1 + wanted.limit]
+        return _result(wanted, walk, shown, total=len(found))
+
+
+def _result(wanted: ListDirArguments, walk: Walk, shown: list[Found], *, total: int) -> ToolResult:
+    last = wanted.offset + len(shown) - 1
+    more = last < total and bool(shown)
+    notes = [
+        (not shown, f"no entry {wanted.offset} of {total}" if total else "nothing to show"),
+        (more, f"entries {wanted.offset} to {last} of {total}; go on with offset={last + 1}"),
+        (not walk.complete, "there is more than could be counted: list a directory further down"),
+        (walk.hidden, f"{walk.hidden} names that begin with a dot are left out"),
+        (walk.refused, f"{walk.refused} directories may not be listed"),
+    ]
+    lines = [entry.relative + _MARKS[entry.kind] for entry in shown]
+    data = {
+        "entries": [{"rel_path": entry.relative, "path": entry.path, "type": entry.kind} for entry in shown],
+        "total": total,
+        "complete": walk.complete,
+        "hidden": walk.hidden,
+        "refused": walk.refused,
+    }
+    lines += [f"[{note}]" for applies, note in notes if applies]
+    return ToolResult(ok=True, stdout="\n".join(lines), truncated=more or not walk.complete, data=data)

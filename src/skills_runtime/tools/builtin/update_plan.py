@@ -1,0 +1,55 @@
+"""update_plan: the model's own list of steps, recorded for everybody who watches."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from skills_runtime.errors import ToolError
+from skills_runtime.events.payloads import PlanUpdated
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+
+
+class Step(Arguments, frozen=True):
+    """One step of a plan."""
+
+    step: Annotated[str, Meta(min_length=1, max_length=2000, description="What is to be done.")]
+    status: Annotated[Literal["pending", "in_progress", "completed"], Meta(description="How far it is.")]
+
+
+class UpdatePlanArguments(Arguments, frozen=True):
+    """What update_plan takes."""
+
+    plan: Annotated[list[Step], Meta(max_length=200, description="All steps in order; at most one is in progress.")]
+    explanation: Annotated[str, Meta(max_length=10_000, description="Why the plan changed.")] | None = None
+
+
+class UpdatePlan:
+    """Replaces the plan of the run."""
+
+    spec = ToolSpec(
+        name="update_plan",
+        description="Record your plan as a list of steps, and call this again whenever a step begins or ends.",
+        parameters=schema_of(UpdatePlanArguments),
+        effect="idempotent",
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Record it."""
+        wanted = parse(arguments, UpdatePlanArguments)
+        under_way = [step.step for step in wanted.plan if step.status == "in_progress"]
+        if len(under_way) > 1:
+            raise ToolError(
+                "validation",
+                f"{len(under_way)} steps are `in_progress`, and one at most can be",
+                hint="leave the others `pending`",
+            )
+        plan: list[dict[str, Any]] = msgspec.to_builtins(wanted.plan)
+        explanation = wanted.explanation or ""
+        context.emit(PlanUpdated(call_id=context.call_id, plan=plan, explanation=explanation))
+        done = sum(step.status == "completed" for step in wanted.plan)
+        return ToolResult(
+            ok=True, stdout=f"{done} of {len(plan)} steps are done", data={"plan": plan, "explanation": explanation}
+        )

@@ -1,0 +1,58 @@
+"""view_image: one picture, for the model to look at."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.errors import ToolError
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.images import recognise
+
+MAX_BYTES = 5 << 20
+
+
+class ViewImageArguments(Arguments, frozen=True):
+    """What view_image takes."""
+
+    path: Annotated[str, Meta(description="A PNG, JPEG, GIF or WebP file, relative to the working directory.")]
+
+
+class ViewImage:
+    """Shows one picture of the run."""
+
+    spec = ToolSpec(
+        name="view_image",
+        description="Look at a picture (PNG, JPEG, GIF or WebP, at most 5 MiB).",
+        parameters=schema_of(ViewImageArguments),
+        effect="read",
+        hidden_results=("data",),
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Show it."""
+        wanted = parse(arguments, ViewImageArguments)
+        content = context.files.read(wanted.path, limit=MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ToolError("validation", f"`{wanted.path}` is larger than {MAX_BYTES} bytes", hint="make it smaller")
+        picture = recognise(content)
+        if picture is None or not picture.is_plausible:
+            raise ToolError(
+                "validation",
+                f"`{wanted.path}` is not a whole PNG, JPEG, GIF or WebP picture of a usual size",
+                hint="convert it, or read it as a file",
+            )
+        data = {
+            "path": wanted.path,
+            "mime": picture.mime,
+            "bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "width": picture.width,
+            "height": picture.height,
+            "image_base64": base64.b64encode(content).decode(),
+        }
+        shown = f"{wanted.path}: {picture.mime}, {picture.width} x {picture.height} pixels, {len(content)} bytes"
+        return ToolResult(ok=True, stdout=shown, data=data)

@@ -1,0 +1,79 @@
+"""The help pages: two examples first, and examples that can be typed."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from skills_runtime import __version__
+from skills_runtime.cli.main import NAMES, build
+from tests.e2e.cli.programs import invoke
+
+HEAVY = {"pydantic", "openai", "rich", "asyncio", "msgspec", "yaml", "skills_runtime.agent", "skills_runtime.config"}
+
+
+def _pages(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _pages(inner, *path, name)
+
+
+PAGES = list(_pages(get_command(build())))
+
+
+def test_every_command_of_the_reference_is_there() -> None:
+    assert {" ".join(page) for page in PAGES} == {
+        "", "demo", "run", "ls", "verify", "transcript", "runs", "runs list", "runs show", "runs tail", "runs verify",
+        "runs export", "runs metrics", "config", "config show", "ledger", "ledger rebuild",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES, ids=" ".join)
+def test_a_page_begins_with_a_sentence_and_two_examples(page: tuple[str, ...]) -> None:
+    answer = invoke(*page, "--help")
+    assert (answer.code, answer.err) == (0, "")
+    sentence, _, heading, *examples = answer.out.splitlines()[:5]
+    assert sentence.endswith(".")
+    assert heading == "Examples:"
+    assert all(example.startswith("  kgent ") for example in examples)
+    blank, usage = answer.out.splitlines()[5:7]
+    assert blank == ""
+    assert usage.startswith(f"Usage: {' '.join(('kgent', *page))} [OPTIONS]")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=" ".join)
+def test_the_examples_of_a_page_are_command_lines_of_the_program(page: tuple[str, ...]) -> None:
+    for example in invoke(*page, "--help").out.splitlines()[3:5]:
+        command, words = get_command(build()), shlex.split(example)[1:]
+        while hasattr(command, "commands"):
+            command = getattr(command, "commands")[words.pop(0)]  # noqa: B009 - not every command has them
+        command.make_context("example", words, resilient_parsing=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_use_the_name_the_program_was_called_by(name: str) -> None:
+    assert f"  {name} demo\n" in invoke("--help", name=name).out
+
+
+def test_a_program_called_without_anything_shows_its_page_and_exits_2() -> None:
+    answer = invoke()
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == invoke("--help").out
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert invoke("--version") == (0, f"{__version__}\n", "")
+
+
+def test_help_imports_nothing_that_only_a_run_needs() -> None:
+    code = (
+        "import sys; from skills_runtime.cli.main import run_program\n"
+        "codes = [run_program(line.split()) for line in ('--version', '--help', 'run --help', 'runs list --help')]\n"
+        f"sys.exit(repr(codes + sorted({HEAVY!r} & set(sys.modules))))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert answer.stderr == "[0, 0, 0, 0]\n"

@@ -1,0 +1,98 @@
+"""Text that is safe to show, and numbers that are short to read."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skills_runtime.cli.render.text import between, count, duration, local_time, neutral, one_line, plural
+
+any_text = st.text(alphabet=st.characters(codec=None), max_size=200)
+safe_text = st.text(alphabet=st.characters(categories=("L", "M", "N", "P", "S", "Zs")), max_size=200)
+OBEYED = {"Cc", "Cs", "Zl", "Zp"}
+JOINERS = "\u200c\u200d"
+
+
+@given(any_text)
+def test_nothing_a_terminal_obeys_is_left(text: str) -> None:
+    left = {character for character in neutral(text) if unicodedata.category(character) in OBEYED}
+    assert left <= {"\n", "\t"}
+
+
+@given(any_text)
+def test_nothing_invisible_is_left_but_joiners(text: str) -> None:
+    left = {character for character in neutral(text) if unicodedata.category(character) == "Cf"}
+    assert left <= set(JOINERS)
+
+
+@given(safe_text)
+def test_what_can_be_read_is_shown_as_it_is(text: str) -> None:
+    assert neutral(text) == text
+
+
+@given(any_text)
+def test_text_that_is_safe_stays_as_it_is(text: str) -> None:
+    assert neutral(neutral(text)) == neutral(text)
+
+
+@given(any_text)
+def test_one_line_is_one_line_and_can_be_written_anywhere(text: str) -> None:
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    line.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\rb", r"a\rb"),
+        ("a\r\nb", "a\nb"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("\udcff", r"\udcff"),
+        ("全角\u3000空格", "全角\u3000空格"),
+        ("👩\u200d🚀", "👩\u200d🚀"),
+    ],
+)
+def test_characters_are_shown_instead_of_obeyed(text: str, shown: str) -> None:
+    assert neutral(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (None, "-"),
+        (0, "0 ms"),
+        (999, "999 ms"),
+        (1000, "1.0 s"),
+        (59_940, "59.9 s"),
+        (59_960, "1 min 00 s"),
+        (61_000, "1 min 01 s"),
+        (3_660_000, "1 h 01 min"),
+    ],
+)
+def test_durations_are_as_people_say_them(milliseconds: float | None, text: str) -> None:
+    assert duration(milliseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (999, "999"), (1000, "1.0k"), (18_234, "18.2k"), (999_949, "999.9k"), (999_950, "1.0M")],
+)
+def test_numbers_are_short(number: int, text: str) -> None:
+    assert count(number) == text
+
+
+def test_one_is_not_many() -> None:
+    assert [plural(number, "step") for number in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
+
+
+@pytest.mark.parametrize("broken", [None, "", "yesterday", "2026-01-01T00:00:00"])
+def test_a_timestamp_that_is_none_is_a_dash(broken: str | None) -> None:
+    assert local_time(broken) == "-"
+    assert between(broken, "2026-01-01T00:00:01Z") is None
+
+
+def test_the_time_between_two_events_is_in_milliseconds() -> None:
+    assert between("2026-01-01T00:00:00.500000Z", "2026-01-01T00:00:02Z") == 1500

@@ -1,0 +1,161 @@
+"""Every moment of an operation at which somebody could swap something, tried one after the other.
+
+The system calls of `os` are counted, and just before the one whose turn it is the swap is made. Unlike the tests with
+a second thread these always hit the narrow moments, between a look and the use of what was seen.
+"""
+
+import ctypes
+import os
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.runs.files.operations import RunFiles
+from skills_runtime.runs.files.policy import isolated_policy
+from skills_runtime.runs.files.scan import scan
+from skills_runtime.runs.files.walk import Opener
+from skills_runtime.runs.layout import SUBDIRECTORIES
+
+CALLS = (
+    "open", "close", "stat", "fstat", "readlink", "rename", "mkdir", "rmdir", "unlink", "read", "readv", "write",
+    "fsync", "scandir", "listdir",
+)  # fmt: skip
+MOST_CALLS = 400
+
+Attempt = Callable[[RunFiles], object]
+ATTEMPTS: dict[str, Attempt] = {
+    "read": lambda files: files.read("workspace/d/x", limit=100),
+    "write": lambda files: files.write("workspace/d/x", b"written", create_dirs=False),
+    "write below new directories": lambda files: files.write("workspace/d/new/x", b"written", create_dirs=True),
+    "delete": lambda files: files.delete("workspace/d/x"),
+    "rename away": lambda files: files.rename("workspace/d/x", "workspace/y"),
+    "rename to": lambda files: files.rename("workspace/z", "workspace/d/z"),
+    "list": lambda files: [entry.name for entry in files.list("workspace/d").entries],
+    "stat": lambda files: files.stat("workspace/d/x").size,
+    "scan": lambda files: [file.size for file in scan(files.policy.base, ["workspace"]).files],
+}
+
+
+_link, _unlink = os.link, os.unlink
+
+
+@dataclass(frozen=True)
+class World:
+    """A run directory, something outside, and what somebody does meanwhile."""
+
+    run: Path
+    outside: Path
+    swap: Callable[[], None]
+
+    def untouched(self) -> bool:
+        names = {path.name: path.read_text() for path in self.outside.iterdir()}
+        return names == {"x": "outside secret", "secret": "more"}
+
+
+def make_world(place: Path, kind: str) -> World:
+    run, outside = place / "run", place / "outside"
+    for name in SUBDIRECTORIES:
+        (run / name).mkdir(parents=True)
+    (run / "workspace" / "d").mkdir()
+    (run / "workspace" / "d" / "x").write_text("inside")
+    (run / "workspace" / "z").write_text("inside")
+    outside.mkdir()
+    (outside / "x").write_text("outside secret")
+    (outside / "secret").write_text("more")
+    return World(run, outside, _swap(kind, run, outside))
+
+
+def _swap(kind: str, run: Path, outside: Path) -> Callable[[], None]:
+    inner, other = run / "workspace" / "d" / "x", run / "archive" / "other"
+    if kind == "hard link removed and made":
+        inner.unlink()
+        inner.hardlink_to(outside / "x")
+        return lambda: _unlink(inner) if inner.exists() else _link(outside / "x", inner)
+    if kind == "file for a pipe":
+        os.mkfifo(other)
+    elif kind == "directory for a link":
+        inner = inner.parent
+        other.symlink_to(outside)
+    else:
+        other.symlink_to(outside / "x")
+    return lambda: _exchange(inner, other)
+
+
+def _exchange(first: Path, second: Path) -> None:
+    """Swap two names in one step, if both are still there."""
+    ctypes.CDLL(None).renameat2(-100, os.fsencode(first), -100, os.fsencode(second), 2)
+
+
+@contextmanager
+def at_calls(turns: set[int], action: Callable[[], None]) -> Generator[list[str]]:
+    """Make the swap before the calls whose turn it is; gives the names of all calls that were made."""
+    made: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in CALLS:
+            patch.setattr(os, name, _counted(name, getattr(os, name), made, turns, action))
+        yield made
+
+
+def _counted(
+    name: str, real: Callable[..., Any], made: list[str], turns: set[int], action: Callable[[], None]
+) -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        made.append(name)
+        if len(made) in turns:
+            action()
+        return real(*arguments, **options)
+
+    return call
+
+
+def outcome(attempt: Attempt, world: World, opener: Opener, turns: set[int]) -> tuple[object, int]:
+    """What came of the attempt, and how many calls it made."""
+    files = RunFiles(replace(isolated_policy(world.run), delete="allow"), lambda _: None, opener=opener)
+    with at_calls(turns, world.swap) as made:
+        try:
+            return attempt(files), len(made)
+        except SkillsRuntimeError as error:
+            return error.kind, len(made)
+
+
+def check(place: Path, kind: str, attempt: str, opener: Opener, turns: set[int]) -> int:
+    world = make_world(place, kind)
+    try:
+        found, count = outcome(ATTEMPTS[attempt], world, opener, turns)
+        assert found != b"outside secret", turns
+        assert "secret" not in (found if isinstance(found, list) else []), turns
+        assert len("outside secret") not in (found if isinstance(found, list) else [found]), turns
+        assert world.untouched(), turns
+        return count
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+@pytest.mark.parametrize("kind", ["file for a link", "directory for a link", "file for a pipe"])
+def test_a_swap_before_any_call_leads_nowhere_else(kind: str, attempt: str, opener: Opener, tmp_path: Path) -> None:
+    for turn in range(1, MOST_CALLS):
+        if turn > check(tmp_path / "w", kind, attempt, opener, {turn}):
+            break
+    else:
+        raise AssertionError("the operation never ended")
+    assert turn > 5
+
+
+@pytest.mark.parametrize("kind", ["file for a link", "directory for a link", "hard link removed and made"])
+def test_a_swap_and_a_swap_back_before_any_two_calls_lead_nowhere_else(
+    kind: str, opener: Opener, tmp_path: Path
+) -> None:
+    pairs = 0
+    for first in range(1, check(tmp_path / "w", kind, "read", opener, set()) + 1):
+        for second in range(first + 1, MOST_CALLS):
+            if second > check(tmp_path / "w", kind, "read", opener, {first, second}):
+                break
+            pairs += 1
+    assert pairs > 20
