@@ -11,6 +11,7 @@ import msgspec
 from skills_runtime.events import Payload
 
 Effect = Literal["read", "idempotent", "effectful"]
+Recovery = Literal["retry", "ask_human", "fail"]
 FileKind = Literal["file", "directory", "symlink", "special"]
 DecisionKind = Literal["approved", "approved_for_session", "denied", "abort"]
 InboxKind = Literal["steer", "answer", "approve", "cancel"]
@@ -104,6 +105,10 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     effect: Effect = "effectful"
     hidden_arguments: tuple[str, ...] = ()
     """Arguments whose values events hold only as size and digest."""
+    recovery: Recovery | None = None
+    """What becomes of a call that was under way when the runtime died; by default its effect decides."""
+    timeout_sec: float | None = None
+    """How long one call may take."""
     hidden_results: tuple[str, ...] = ()
     """Fields of the result for which the same holds."""
 

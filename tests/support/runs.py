@@ -1,6 +1,9 @@
 """Runs in a temporary directory, and events to fill them with."""
 
 import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +119,14 @@ def decoded(line: bytes) -> dict[str, Any]:
 def count_descriptors() -> int:
     """How many files this process has open."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@contextmanager
+def switching_often() -> Generator[None]:
+    """Let threads take turns at nearly every step, so that what can go wrong between two steps does."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

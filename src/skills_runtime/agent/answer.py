@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.agent.ports import AgentPorts
-from skills_runtime.agent.prompt import messages_of
+from skills_runtime.agent.prompt import Prompt
 from skills_runtime.errors import ModelError
 from skills_runtime.events.envelope import reader
 from skills_runtime.events.payloads import (
@@ -29,10 +29,10 @@ read_arguments = reader(dict[str, Any])
 """The arguments of a call as data; fails with `msgspec.MsgspecError` only."""
 
 
-async def answer(run: Run, ports: AgentPorts) -> None:
+async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     """Ask the model once and record what it says."""
     turn_id = f"turn_{run.state.turns + 1}"
-    messages = messages_of(run.view.conversation, ports.system_prompt, run.blobs.get)
+    messages = prompt.messages(run.view.conversation)
     tools = ports.tools.schemas()
     request = ChatRequest(
         model=ports.executor_model, messages=messages, tools=tools, run_id=run.state.run_id, turn_id=turn_id

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -16,7 +16,7 @@ from skills_runtime.events.payloads import ApprovalDecided, ApprovalRequested, T
 from skills_runtime.ports import ApprovalRequest, Approver, DecisionKind, Files, Tool, ToolResult
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
-from skills_runtime.safety import Ask, Deny, approval_key, decide, sanitize
+from skills_runtime.safety import Allow, Ask, Deny, approval_key, decide, sanitize
 from skills_runtime.safety.sanitize import conceal, well_formed
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
@@ -32,6 +32,17 @@ class CallContext(msgspec.Struct, frozen=True):
     def emit(self, payload: Payload) -> None:
         """Record an event on behalf of the call."""
         self.run.append(payload)
+
+
+def refuse_unanswerable(calls: Iterable[Call], ports: AgentPorts) -> None:
+    """Raise before anything runs when one of these calls would have to be asked about and nobody is there."""
+    for call in calls:
+        tool = ports.tools.find(call.tool)
+        if tool is not None and call.valid and ports.approver is None and isinstance(_rule(tool, ports), Ask):
+            raise ConfigError(
+                f"`{tool.spec.name}` needs an approval and nobody can give one",
+                hint="set `safety.mode: allow` in your own configuration, or give the agent an approval provider",
+            )
 
 
 async def settle(run: Run, call: Call, ports: AgentPorts) -> None:
@@ -98,26 +109,27 @@ def _checked(result: ToolResult) -> ToolResult:
 
 
 async def _gate(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], ports: AgentPorts) -> ToolResult | None:
-    decision = decide(
+    decision = _rule(tool, ports)
+    if isinstance(decision, Deny):
+        return _refused("permission", f"denied by {decision.rule}")
+    if isinstance(decision, Ask) and ports.approver is not None:
+        return await _ask(run, call, tool, arguments, ports, ports.approver)
+    return None if isinstance(decision, Allow) else _refused("permission", "nobody can approve this")
+
+
+def _rule(tool: Tool, ports: AgentPorts) -> Allow | Ask | Deny:
+    return decide(
         tool.spec.effect,
         ports.safety_mode,
         tool=tool.spec.name,
         allowed=ports.tool_allowlist,
         denied=ports.tool_denylist,
     )
-    if isinstance(decision, Deny):
-        return _refused("permission", f"denied by {decision.rule}")
-    if isinstance(decision, Ask):
-        return await _ask(run, call, tool, arguments, ports)
-    return None
 
 
-async def _ask(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], ports: AgentPorts) -> ToolResult | None:
-    if ports.approver is None:
-        raise ConfigError(
-            f"`{tool.spec.name}` needs an approval and nobody can give one",
-            hint="set `safety.mode: allow` in your own configuration, or give the agent an approval provider",
-        )
+async def _ask(
+    run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], ports: AgentPorts, approver: Approver
+) -> ToolResult | None:
     request = sanitize(tool.spec, arguments)
     key = approval_key(tool.spec.name, request)
     summary = f"{tool.spec.name} {msgspec.json.encode(request).decode()}"[:500]
@@ -128,7 +140,7 @@ async def _ask(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], p
     await run.commit_async()
     # Who decides sees the real arguments; the log keeps what may be shown.
     asked = ApprovalRequest(approval_key=key, tool=tool.spec.name, summary=summary, details=dict(arguments))
-    decision, reason = await _decision(ports.approver, asked, ports.approval_timeout_ms)
+    decision, reason = await _decision(approver, asked, ports.approval_timeout_ms)
     run.append(
         ApprovalDecided(approval_key=key, decision=decision, reason=reason, call_id=call.id), step_id=call.step_id
     )

@@ -1,4 +1,7 @@
-"""The Agent: the door for Python callers. Assembles settings, run and ports, then hands over to the loop."""
+"""The Agent: the door for Python callers.
+
+Assembles settings, run and ports, then hands over to the loop.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
@@ -64,6 +67,11 @@ class Agent:
         agent._hooks = tuple(event_hooks)
         agent._tools = builtin_tools()
         return agent
+
+    @property
+    def workspace_root(self) -> Path:
+        """Where the agent works."""
+        return self._resolved.workspace_root
 
     def register_tool(self, tool: Tool, *, override: bool = False) -> None:
         """Offer one more tool to the model."""

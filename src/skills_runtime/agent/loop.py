@@ -1,4 +1,6 @@
-"""The loop. What comes next is read off the log, so beginning and going on are the same function.
+"""The loop.
+
+What comes next is read off the log, so beginning and going on are the same function.
 
 state = fold(log) -> answer | settle calls | end
 """
@@ -7,8 +9,9 @@ import asyncio
 from collections.abc import Sequence
 
 from skills_runtime.agent.answer import answer
-from skills_runtime.agent.calls import settle
+from skills_runtime.agent.calls import refuse_unanswerable, settle
 from skills_runtime.agent.ports import AgentPorts
+from skills_runtime.agent.prompt import Prompt
 from skills_runtime.errors import ApprovalDenied, LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus
@@ -58,13 +61,16 @@ async def _in_time(run: Run, ports: AgentPorts, locator: str) -> End:
 
 
 async def _work(run: Run, ports: AgentPorts, locator: str) -> End:
+    prompt = Prompt(ports.system_prompt, run.blobs.get)
     while not _answered(run.view):
-        for call in _open_calls(run.view):
+        calls = _open_calls(run.view)
+        refuse_unanswerable(calls, ports)
+        for call in calls:
             settled = run.view.conversation.settled
             if settled >= ports.max_steps:
                 return _over_budget(f"the run has made {settled} tool calls", "run.max_steps", locator)
             await settle(run, call, ports)
-        await answer(run, ports)
+        await answer(run, ports, prompt)
     return RunCompleted(final_output=run.view.conversation.last_text, wal_locator=locator)
 
 

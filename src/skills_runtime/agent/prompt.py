@@ -1,4 +1,6 @@
-"""From a conversation to the messages of a request. Pure but for the blobs it looks up.
+"""From a conversation to the messages of a request.
+
+Pure but for the blobs it looks up.
 
 The request only ever grows at its end, so that a provider's cache of the beginning keeps working.
 """
@@ -19,10 +21,21 @@ When the task is done, answer with a short summary and no tool call.
 ReadBlob = Callable[[str], bytes]
 
 
-def messages_of(conversation: Conversation, system_prompt: str, read_blob: ReadBlob) -> list[dict[str, Any]]:
-    """The whole request, in the shape chat providers take."""
-    system = {"role": "system", "content": system_prompt}
-    return [system, *(_message(one, read_blob) for one in conversation.messages)]
+class Prompt:
+    """The request of each turn; what was built for the turn before is used again."""
+
+    def __init__(self, system_prompt: str, read_blob: ReadBlob) -> None:
+        self._system = {"role": "system", "content": system_prompt}
+        self._read_blob = read_blob
+        self._conversation: list[Message] = []
+        self._built: list[dict[str, Any]] = []
+
+    def messages(self, conversation: Conversation) -> list[dict[str, Any]]:
+        """The whole request, in the shape chat providers take."""
+        if conversation.messages is not self._conversation:  # it only grows, unless it was compacted into a new one
+            self._conversation, self._built = conversation.messages, []
+        self._built.extend(_message(one, self._read_blob) for one in conversation.messages[len(self._built) :])
+        return [self._system, *self._built]
 
 
 def arguments_of(call: Call, read_blob: ReadBlob) -> str:

@@ -1,4 +1,7 @@
-"""Layers into one tree, with the source of every field. Pure: no file and no variable is read here."""
+"""Layers into one tree, with the source of every field.
+
+Pure: no file and no variable is read here.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

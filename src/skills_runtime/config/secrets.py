@@ -1,4 +1,7 @@
-"""What looks like a secret, by name or by shape. Pure: it judges text and never keeps or shows it."""
+"""What looks like a secret, by name or by shape.
+
+Pure: it judges text and never keeps or shows it.
+"""
 
 import re
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.ledger import RunIndex
 from skills_runtime.projections import RunState
-from skills_runtime.runs import Run, finish_run
+from skills_runtime.runs import Run, finish_run, runs_root
 
 DEFAULT_SLOTS = 8
 
@@ -84,6 +84,6 @@ class LocalDispatcher:
             self._index.record(row_of(run.paths, state, prompt), text=f"{prompt}\n{state.final_output}")
 
         await run.commit_async()
-        self._index.remember_root(run.paths.root.parent)
+        self._index.remember_root(runs_root(self._agent.workspace_root))
         record(run.state)
         run.watch(record)

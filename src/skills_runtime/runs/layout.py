@@ -1,4 +1,7 @@
-"""Where everything in a run directory is. Pure: names and paths only, no file is touched here."""
+"""Where everything in a run directory is.
+
+Pure: names and paths only, no file is touched here.
+"""
 
 from pathlib import Path
 

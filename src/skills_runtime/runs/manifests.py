@@ -1,4 +1,7 @@
-"""The two manifests of a run: its boundaries, and what it produced and consumed. Pure: from values to data."""
+"""The two manifests of a run: its boundaries, and what it produced and consumed.
+
+Pure: from values to data.
+"""
 
 import os
 import sys

@@ -1,4 +1,7 @@
-"""The text of the files a run starts from. Pure: from a spec to bytes."""
+"""The text of the files a run starts from.
+
+Pure: from a spec to bytes.
+"""
 
 from typing import Any
 

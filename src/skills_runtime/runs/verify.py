@@ -1,4 +1,7 @@
-"""Is a run directory what its run left behind? Every file is held against the log, and the log against its key."""
+"""Is a run directory what its run left behind?
+
+Every file is held against the log, and the log against its key.
+"""
 
 import hashlib
 from collections.abc import Iterator

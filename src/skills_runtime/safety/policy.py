@@ -1,4 +1,7 @@
-"""The gate's decision on one call. Pure: no rule means ask."""
+"""The gate's decision on one call.
+
+Pure: no rule means ask.
+"""
 
 from collections.abc import Collection, Mapping
 from hashlib import sha256

@@ -1,4 +1,7 @@
-"""Which lines belong together by their indentation. Pure."""
+"""Which lines belong together by their indentation.
+
+Pure.
+"""
 
 from collections.abc import Iterable, Sequence
 

@@ -42,6 +42,10 @@ class IgnoreRules:
                 return
             self._rules[directory] = _compiled(_whole_directories(data.decode(errors="replace").split("\n")))
 
+    def forget(self) -> None:
+        """Drop every rule read so far."""
+        self._rules.clear()
+
     def covers(self, path: str, kind: FileKind) -> bool:
         """Whether the entry shall be left alone, given that the directories above it are not."""
         spelled = f"{path}/" if kind == "directory" else path

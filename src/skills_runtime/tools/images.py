@@ -1,4 +1,7 @@
-"""What a picture is, by its first bytes. Pure, and nothing is decoded."""
+"""What a picture is, by its first bytes.
+
+Pure, and nothing is decoded.
+"""
 
 import struct
 from collections.abc import Callable

@@ -36,13 +36,16 @@ class Walk:
         self._entries = 0
 
     def prepare(self, top: str) -> None:
-        """Take in the rules of the directories above a relative path."""
+        """Take in the rules above a relative path, unless they would leave it out: whoever names it wants it."""
         if self._ignore is None or top == "." or top.startswith("/"):
             return
-        names = [".", *top.split("/")[:-1]]
-        for count in range(1, len(names) + 1):
-            above = "/".join(names[1:count]) or "."
+        above = "."
+        for name in top.split("/"):
             self._ignore.enter(above, self._files.list(above))
+            above = join(above, name)
+            if self._ignore.covers(above, "directory"):
+                self._ignore.forget()
+                return
 
     def below(self, top: str) -> Iterator[Found]:
         """Everything below `top`, each directory directly before what is in it."""

@@ -71,11 +71,13 @@ def test_a_tool_on_the_allowlist_is_not_asked_about(tmp_path: Path) -> None:
 
 def test_without_anybody_to_ask_the_run_fails_before_anything_ran(tmp_path: Path) -> None:
     tool = Doing(succeed)
-    agent = agent_in(tmp_path, [calls(("do", {}), writes("a.txt", "x")), says("I see.")], mode="ask")
+    reading = Doing(succeed, name="look", effect="read")
+    agent = agent_in(tmp_path, [calls(("look", {}), ("do", {}), writes("a.txt", "x")), says("I see.")], mode="ask")
     agent.register_tool(tool)
+    agent.register_tool(reading)
     result = agent.run("Go.")
     assert (result.status, result.error_kind) == ("failed", "config_error")
-    assert tool.times == 0
+    assert (tool.times, reading.times) == (0, 0)
     assert [path.name for path in tmp_path.iterdir()] == [".skills_runtime_sdk"]
     types = {event.type for event in events_of(result.wal_locator)}
     assert not types & {"tool_call_started", "approval_requested", "file_operation"}

@@ -101,7 +101,7 @@ async def test_memory_is_bounded_whatever_is_written(command: Tagged) -> None:
 async def test_stopping_returns_what_was_written(command: Tagged) -> None:
     stop = asyncio.Event()
     finished = await execute(
-        command.shell("echo ready; sleep 1000"), Limits(None), on_output=lambda *_: stop.set(), stop=stop
+        command.shell("echo ready; sleep 1000"), Limits(None), on_output=lambda _stream, _data: stop.set(), stop=stop
     )
     assert (finished.ended_by, finished.signal, finished.stdout.text()) == ("cancelled", signal.SIGTERM, "ready\n")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.agent.prompt import messages_of
+from skills_runtime.agent.prompt import Prompt
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ContextCompacted,
@@ -44,7 +44,7 @@ def _conversation(*payloads: Payload) -> Conversation:
 
 
 def _messages(conversation: Conversation) -> list[dict[str, Any]]:
-    return messages_of(conversation, "system", lambda digest: b"{}")
+    return Prompt("system", lambda digest: b"{}").messages(conversation)
 
 
 def test_an_answer_counts_only_when_it_is_finished() -> None:

@@ -124,7 +124,8 @@ class _Supervision:
         self._main = main
         self._grace = grace
         self._kill_at: float | None = None
-        self._asked: set[int] = set()
+        self._asked: set[tuple[int, int, int]] = set()
+        self._exited = False
         self._pause = FIRST_PAUSE
         self._alone = False
 
@@ -148,16 +149,17 @@ class _Supervision:
                     self._obey(poll)
 
     def _reap(self) -> None:
-        ended = False
+        reaped = False
         try:
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                reaped = True
                 if found[0] == self._main:
-                    ended = True
+                    self._exited = True
                     tell(self._control, {"exited": os.waitstatus_to_exitcode(found[1])})
         except ChildProcessError:
             self._alone = True
             return
-        if ended:
+        if reaped and self._exited:
             self._end(signal.SIGTERM, self._grace)
 
     def _obey(self, poll: select.poll) -> None:
@@ -172,14 +174,14 @@ class _Supervision:
             self._end(signal.SIGTERM, self._grace)
 
     def _end(self, first: int, grace: float) -> None:
-        """Ask everybody to end, in each way once; the time they have only ever becomes less."""
+        """Ask everybody to end, each of them once; the time they have only ever becomes less."""
         kill_at = time.monotonic() + grace
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
-        if first not in self._asked:
-            self._asked.add(first)
-            everybody = self._tree()
-            tree.send(everybody, first)
-            tree.send(everybody, signal.SIGCONT)  # a stopped process hears nothing else
+        # One that was just being forked when the others were asked has not heard of it.
+        new = [one for one in self._tree() if (first, one.pid, one.started) not in self._asked]
+        self._asked.update((first, one.pid, one.started) for one in new)
+        tree.send(new, first)
+        tree.send(new, signal.SIGCONT)  # a stopped process hears nothing else
 
     def _press(self) -> "set[int]":
         """Kill what is left when its time is over; returns the survivors when there is nothing more to hope for."""

@@ -1,10 +1,12 @@
-"""Group commit: one thread per process makes many waiting logs and many waiting producers durable together."""
+"""Group commit: a few threads per process make many waiting logs, and many waiting producers, durable together."""
 
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
+
+THREADS = 4
+"""Logs synced at the same time; the file system merges what it can."""
 
 
 class Committable(Protocol):
@@ -16,45 +18,25 @@ class Committable(Protocol):
 
 
 class Committer:
-    """Collects requests while a sync is under way, then serves all of them with one sync each log."""
+    """Lets all who ask for a log while its sync has not begun share that sync."""
 
     def __init__(self) -> None:
-        self._wake = threading.Condition()
-        self._waiting: dict[Committable, list[Future[None]]] = {}
-        self._thread: threading.Thread | None = None
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="log-committer")
+        self._mutex = threading.Lock()
+        self._queued: dict[Committable, Future[None]] = {}
 
     def request(self, log: Committable) -> Future[None]:
-        """A future that resolves once all that `log` holds now is durable."""
-        future: Future[None] = Future()
-        with self._wake:
-            self._waiting.setdefault(log, []).append(future)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="log-committer", daemon=True)
-                self._thread.start()
-            self._wake.notify()
-        return future
+        """A future, shared with others, that resolves once all that `log` holds now is durable."""
+        with self._mutex:
+            future = self._queued.get(log)
+            if future is None:
+                future = self._queued[log] = self._pool.submit(self._flush, log)
+            return future
 
-    def _work(self) -> None:
-        while True:
-            with self._wake:
-                while not self._waiting:
-                    self._wake.wait()
-                batch, self._waiting = self._waiting, {}
-            for log, futures in batch.items():
-                _resolve(futures, log.flush)
-
-
-def _resolve(futures: list[Future[None]], flush: Callable[[], None]) -> None:
-    # A waiter that was cancelled must not be answered: that would raise here and end the only committer.
-    futures = [future for future in futures if future.set_running_or_notify_cancel()]
-    try:
-        flush()
-    except BaseException as error:  # noqa: BLE001 - every waiter must hear of it, whatever it is
-        for future in futures:
-            future.set_exception(error)
-    else:
-        for future in futures:
-            future.set_result(None)
+    def _flush(self, log: Committable) -> None:
+        with self._mutex:  # whoever asks from here on may have appended something this sync does not see
+            del self._queued[log]
+        log.flush()
 
 
 _committer = Committer()

@@ -111,7 +111,8 @@ class EventLog:
 
     async def commit_async(self) -> None:
         """Like `commit`, without holding up the event loop."""
-        await asyncio.wrap_future(self._request())
+        # The future is shared: one who gives up waiting must not take it from the others.
+        await asyncio.shield(asyncio.wrap_future(self._request()))
 
     def flush(self) -> None:
         """Sync now, in this thread; used by the committer."""

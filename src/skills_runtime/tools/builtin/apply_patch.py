@@ -76,7 +76,7 @@ def _read(files: Files, sections: Sequence[Section]) -> dict[str, bytes]:
 
 def _result(plan: Plan) -> ToolResult:
     lines = [*map(_sentence, plan.changes), *(f"[{note}]" for note in plan.notes)]
-    return ToolResult(ok=True, stdout="\n".join(lines), data={"changes": msgspec.to_builtins(plan.changes)})
+    return ToolResult(ok=True, stdout="\n".join(lines), data={"changes": msgspec.to_builtins(list(plan.changes))})
 
 
 def _sentence(change: Change) -> str:

@@ -1,5 +1,6 @@
-"""Where hunks fit in a file, and the file they make of it. Pure, and in time linear in the size of the file.
+"""Where hunks fit in a file, and the file they make of it.
 
+Pure, and in time linear in the size of the file.
 Every byte outside the lines a hunk drops or adds stays: line endings, a byte order mark, a missing final newline.
 """
 
@@ -163,7 +164,7 @@ class _Target:
                 text = header.decode(errors="replace")
                 raise ToolError(
                     "validation",
-                    f"hunk {hunk.number} of `{self._path}`: no line `{text}` below line {start}",
+                    f"hunk {hunk.number} of `{self._path}`: there is no line `{text}`{f' below line {start}' * (start > 0)}",
                     hint="put a whole line of the file behind `@@`, or nothing",
                 )
             start = found + 1

@@ -1,5 +1,6 @@
-"""What a patch says, as values. Knows nothing of files.
+"""What a patch says, as values.
 
+Knows nothing of files.
 Everything is bytes, and only a line feed ends a line: a carriage return, a form feed or U+2028 is part of the text.
 """
 

@@ -1,4 +1,7 @@
-"""From what a patch says, and the files it is about, to what each file shall be. Pure."""
+"""From what a patch says, and the files it is about, to what each file shall be.
+
+Pure.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence

@@ -5,6 +5,7 @@ a second thread these always hit the narrow moments, between a look and the use 
 """
 
 import ctypes
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Generator
@@ -16,8 +17,9 @@ from typing import Any
 import pytest
 
 from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import isolated_policy
+from skills_runtime.runs.files.policy import HardLinkRule, isolated_policy
 from skills_runtime.runs.files.scan import scan
 from skills_runtime.runs.files.walk import Opener
 from skills_runtime.runs.layout import SUBDIRECTORIES
@@ -27,6 +29,7 @@ CALLS = (
     "fsync", "scandir", "listdir",
 )  # fmt: skip
 MOST_CALLS = 400
+OUTSIDE_DIGEST = hashlib.sha256(b"outside secret").hexdigest()
 
 Attempt = Callable[[RunFiles], object]
 ATTEMPTS: dict[str, Attempt] = {
@@ -52,6 +55,7 @@ class World:
     run: Path
     outside: Path
     swap: Callable[[], None]
+    hard_links: HardLinkRule
 
     def untouched(self) -> bool:
         names = {path.name: path.read_text() for path in self.outside.iterdir()}
@@ -68,7 +72,9 @@ def make_world(place: Path, kind: str) -> World:
     outside.mkdir()
     (outside / "x").write_text("outside secret")
     (outside / "secret").write_text("more")
-    return World(run, outside, _swap(kind, run, outside))
+    # What guards against hard links would hide a mistake about the others.
+    rule: HardLinkRule = "refuse" if kind == "hard link removed and made" else "allow"
+    return World(run, outside, _swap(kind, run, outside), rule)
 
 
 def _swap(kind: str, run: Path, outside: Path) -> Callable[[], None]:
@@ -116,12 +122,16 @@ def _counted(
 
 def outcome(attempt: Attempt, world: World, opener: Opener, turns: set[int]) -> tuple[object, int]:
     """What came of the attempt, and how many calls it made."""
-    files = RunFiles(replace(isolated_policy(world.run), delete="allow"), lambda _: None, opener=opener)
+    records: list[FileOperation] = []
+    policy = replace(isolated_policy(world.run), delete="allow", hard_links=world.hard_links)
+    files = RunFiles(policy, records.append, opener=opener)
     with at_calls(turns, world.swap) as made:
         try:
-            return attempt(files), len(made)
+            found = attempt(files)
         except SkillsRuntimeError as error:
-            return error.kind, len(made)
+            found = error.kind
+    assert OUTSIDE_DIGEST not in {digest for record in records for digest in (record.sha256, record.before_sha256)}
+    return found, len(made)
 
 
 def check(place: Path, kind: str, attempt: str, opener: Opener, turns: set[int]) -> int:

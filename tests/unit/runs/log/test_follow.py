@@ -160,7 +160,7 @@ async def closed_between_lines(paths: RunPaths) -> None:
 
 
 def committers() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if thread.name == "log-committer"}
+    return {thread for thread in threading.enumerate() if thread.name.startswith("log-committer")}
 
 
 @pytest.mark.parametrize("leave", [cancelled_while_waiting, closed_between_lines])

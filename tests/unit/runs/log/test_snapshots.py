@@ -12,11 +12,11 @@ from skills_runtime.events import Event
 from skills_runtime.events.payloads import HumanRequest, HumanResponse
 from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.layout import RunPaths
-from skills_runtime.runs.log import KeyRing, read_events, snapshots
+from skills_runtime.runs.log import KeyRing, Position, read_events, snapshots
 from skills_runtime.runs.log.opening import secret_finder
 from skills_runtime.runs.log.snapshots import SnapshotHeader, load, save
 from skills_runtime.runs.run import SNAPSHOT, open_run, read_view
-from tests.support.runs import copy_of, filled_run, keys_in, lines_of, new_run, ports_in
+from tests.support.runs import copy_of, filled_run, keys_in, lines_of, new_run, ports_in, switching_often
 
 MEBIBYTE = 1 << 20
 
@@ -139,27 +139,26 @@ def test_a_snapshot_holds_exactly_the_events_before_its_place_whoever_appends_me
     monkeypatch.setattr(snapshots, "LEAST_BYTES", 1)
     monkeypatch.setattr(snapshots, "GROWTH", 0)
     run = new_run(tmp_path)
-    wrong: list[int] = []
+    taken: list[tuple[int, int]] = []
+
+    def noting(
+        path: Path, run_id: str, kind: str, state: bytes, *, position: Position, secret: bytes
+    ) -> SnapshotHeader:
+        taken.append((msgspec.json.decode(state, type=RunView).state.last_seq, position.seq - 1))
+        return save(path, run_id, kind, state, position=position, secret=secret)
 
     def produce(number: int) -> None:
         for step in range(25):
             run.append(HumanRequest(call_id=f"{number}-{step}"))
             run.commit()
 
-    def check() -> None:
-        found = loaded(run.paths, keys_in(tmp_path), "run-view/1")
-        if found is not None:
-            view = msgspec.json.decode(found[1], type=RunView)
-            wrong.extend([view.state.last_seq] if view.state.last_seq != found[0].position.seq - 1 else [])
-
-    with ThreadPoolExecutor(8) as pool:
+    monkeypatch.setattr("skills_runtime.runs.run.save", noting)
+    with switching_often(), ThreadPoolExecutor(8) as pool:
         for future in [pool.submit(produce, number) for number in range(8)]:
-            while not future.done():
-                check()
             future.result()
-    check()
     run.close()
-    assert wrong == []
+    assert len(taken) > 8
+    assert [held for held in taken if held[0] != held[1]] == []
     assert [path.name for path in run.paths.logs.iterdir()] == [SNAPSHOT]
 
 

@@ -101,6 +101,18 @@ def test_reopening_after_a_kill_makes_durable_what_was_only_written(tmp_path: Pa
     assert disk.counts["sync"] == 1
 
 
+def test_the_first_commit_of_a_writer_syncs_also_what_another_left(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    run.close()
+    disk = FaultyDisk()
+    log, lock = open_log(run.paths, ports_in(tmp_path, disk=disk))
+    log.commit()
+    log.commit()
+    log.close()
+    lock.release()
+    assert disk.counts["sync"] == 1
+
+
 def test_a_log_that_cannot_be_made_durable_is_not_opened(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     run.close()

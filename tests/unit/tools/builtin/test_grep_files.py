@@ -187,9 +187,7 @@ async def test_a_long_line_is_cut_with_a_mark(workshop: Workshop) -> None:
 
 
 @pytest.mark.parametrize("name", ["MAX_FILES", "MAX_TOTAL_BYTES", "MAX_LINES"])
-async def test_a_search_is_bounded_and_says_so(
-    name: str, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_search_is_bounded_and_says_so(name: str, workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grep_files, name, 1)
     workshop.write("a", "x")
     workshop.write("b", "x")

@@ -1,0 +1,189 @@
+"""What holds for every built-in tool, whatever it does."""
+
+import asyncio
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skills_runtime.errors import EXIT_CODES, SkillsRuntimeError, ToolError
+from skills_runtime.events import canonical_json
+from skills_runtime.ports import Tool, ToolResult
+from skills_runtime.safety import sanitize
+from skills_runtime.tools import builtin_tools
+from tests.support.tools import Workshop
+from tests.support.trees import tree
+
+TOOLS: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
+KEYWORDS = {
+    "type", "properties", "required", "additionalProperties", "description", "default", "enum", "items", "anyOf",
+    "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+}  # fmt: skip
+"""What a schema may say: the part of JSON Schema that model providers take."""
+MAKING: dict[str, dict[str, Any]] = {
+    "apply_patch": {"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"},
+    "file_delete": {"path": "a.txt"},
+    "file_read": {"path": "a.txt"},
+    "file_write": {"path": "b.txt", "content": "secret content"},
+    "grep_files": {"pattern": "one"},
+    "list_dir": {"dir_path": "."},
+    "read_file": {"file_path": "a.txt"},
+    "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
+    "view_image": {"path": "dot.gif"},
+}
+"""Arguments with which each tool succeeds in the workshop below."""
+
+
+@contextmanager
+def _workshop() -> Generator[Workshop]:
+    with tempfile.TemporaryDirectory() as place:
+        workshop = Workshop(Path(place), delete="allow")
+        workshop.write("a.txt", "one\ntwo\n")
+        workshop.write("dot.gif", b"GIF89a\1\0\1\0\0\0\0;")
+        yield workshop
+
+
+def _call(tool: Tool, arguments: dict[str, Any], workshop: Workshop) -> ToolResult:
+    return asyncio.run(tool.invoke(arguments, workshop))
+
+
+def test_each_tool_has_arguments_here() -> None:
+    assert MAKING.keys() == TOOLS.keys()
+
+
+@pytest.fixture(params=TOOLS)
+def tool(request: pytest.FixtureRequest) -> Tool:
+    return TOOLS[request.param]
+
+
+def _objects(schema: Any) -> Generator[dict[str, Any]]:
+    """The schema and every schema inside it."""
+    assert isinstance(schema, dict)
+    found: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
+    yield found
+    for inner in (*found.get("properties", {}).values(), *found.get("anyOf", ())):
+        yield from _objects(inner)
+    if "items" in found:
+        yield from _objects(found["items"])
+
+
+def test_the_schema_is_self_contained_and_closed(tool: Tool) -> None:
+    schema = dict(tool.spec.parameters)
+    assert schema["type"] == "object"
+    for one in _objects(schema):
+        assert one.keys() <= KEYWORDS
+        assert "type" in one or "anyOf" in one or "enum" in one
+        if one.get("type") == "object":
+            assert one["additionalProperties"] is False
+            assert set(one.get("required", ())) <= one["properties"].keys()
+
+
+def test_every_argument_is_described(tool: Tool) -> None:
+    described = [one for one in _objects(dict(tool.spec.parameters)) if "properties" in one]
+    assert not [
+        name
+        for one in described
+        for name, inner in one["properties"].items()
+        if not any("description" in option for option in (inner, *inner.get("anyOf", ())))
+    ]
+
+
+def test_the_schema_is_json_and_always_the_same(tool: Tool) -> None:
+    again = {other.spec.name: other.spec.parameters for other in builtin_tools()}
+    assert canonical_json(dict(tool.spec.parameters)) == canonical_json(dict(again[tool.spec.name]))
+
+
+def test_hidden_names_are_names_of_the_tool(tool: Tool) -> None:
+    assert set(tool.spec.hidden_arguments) <= tool.spec.parameters["properties"].keys()
+    assert set(tool.spec.hidden_results) <= set(ToolResult.__struct_fields__)
+
+
+def test_a_call_succeeds_and_its_result_is_json(tool: Tool) -> None:
+    with _workshop() as workshop:
+        result = _call(tool, MAKING[tool.spec.name], workshop)
+    assert result.ok
+    assert msgspec.json.decode(msgspec.json.encode(result), type=ToolResult) == result
+    assert canonical_json(msgspec.to_builtins(result))
+
+
+def test_an_argument_it_does_not_have_is_refused_and_nothing_happens(tool: Tool) -> None:
+    with _workshop() as workshop:
+        before = tree(workshop.root)
+        with pytest.raises(ToolError, match="surprise") as caught:
+            _call(tool, {**MAKING[tool.spec.name], "surprise": 1}, workshop)
+        assert tree(workshop.root) == before
+    assert caught.value.kind == "validation"
+    assert workshop.records == []
+
+
+def test_a_missing_argument_is_refused_by_name(tool: Tool) -> None:
+    for name in tool.spec.parameters.get("required", ()):
+        given_ones = {other: value for other, value in MAKING[tool.spec.name].items() if other != name}
+        with _workshop() as workshop, pytest.raises(ToolError, match=name):
+            _call(tool, given_ones, workshop)
+
+
+def test_a_tool_that_only_reads_changes_nothing(tool: Tool) -> None:
+    with _workshop() as workshop:
+        before = tree(workshop.root)
+        _call(tool, MAKING[tool.spec.name], workshop)
+        if tool.spec.effect == "read":
+            assert tree(workshop.root) == before
+            assert {record.op for record in workshop.records} <= {"read", "list", "stat"}
+        elif tool.spec.name != "update_plan":
+            assert tree(workshop.root) != before
+
+
+def test_hidden_arguments_are_not_in_the_sanitized_form(tool: Tool) -> None:
+    arguments = MAKING[tool.spec.name]
+    shown = sanitize(tool.spec, arguments)
+    for name in tool.spec.hidden_arguments:
+        assert arguments[name] not in msgspec.json.encode(shown).decode()
+        assert shown[name].keys() == {"bytes", "sha256"}
+    assert {name: shown[name] for name in shown.keys() - set(tool.spec.hidden_arguments)} == {
+        name: arguments[name] for name in arguments.keys() - set(tool.spec.hidden_arguments)
+    }
+
+
+words = st.one_of(
+    st.sampled_from(["a.txt", ".", "..", "", "/", "dot.gif", "a.txt/x", "\0", "~", "(", "*", "\ud800", "x" * 5000]),
+    st.text(max_size=12),
+    st.text("*@+- \n\r{}[]\\/AddUpdateFileBeginEndPatch:", max_size=60).map(
+        lambda text: f"*** Begin Patch\n*** Update File: a.txt\n{text}\n*** End Patch"
+    ),
+)
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), words),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(words, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+@settings(max_examples=60)
+@given(data=st.data())
+def test_whatever_the_arguments_are_a_tool_answers_or_raises_an_error_of_ours(name: str, data: st.DataObject) -> None:
+    tool = TOOLS[name]
+    likely = {argument: st.one_of(words, values) for argument in tool.spec.parameters["properties"]}
+    arguments: dict[str, Any] = data.draw(
+        st.one_of(st.dictionaries(words, values, max_size=3), st.fixed_dictionaries({}, optional=likely))
+    )
+    if data.draw(st.booleans()):
+        arguments = MAKING[name] | arguments
+    problem, result = None, None
+    with _workshop() as workshop:
+        try:
+            result = _call(tool, arguments, workshop)
+        except SkillsRuntimeError as error:
+            problem = error
+    if problem is None:
+        assert msgspec.json.encode(result)
+    else:
+        assert problem.kind in EXIT_CODES
+        assert problem.message

@@ -1,0 +1,118 @@
+"""An open run: what it keeps, how it moves, and that it stays in step with its log."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from skills_runtime.errors import IllegalTransition
+from skills_runtime.events.payloads import RunCompleted, ToolCallFinished
+from skills_runtime.events.states import RunStatus
+from skills_runtime.projections import RunView, fold
+from skills_runtime.runs.log import read_events
+from skills_runtime.runs.run import birth_trail, open_run
+from skills_runtime.testing import FaultyDisk
+from tests.support.runs import lines_of, new_run, ports_in, sample_events, switching_often
+
+
+def test_the_view_is_the_fold_of_the_log_at_every_moment(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    for payload in sample_events(end=True):
+        run.append(payload)
+        assert run.view == fold(read_events(run.paths), RunView())
+    run.close()
+
+
+def test_a_run_that_is_opened_again_has_the_same_view(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    for payload in sample_events():
+        run.append(payload)
+    run.close()
+    again = open_run(run.paths.root, ports_in(tmp_path))
+    assert again.view == run.view
+    again.close()
+
+
+@pytest.mark.parametrize("status", [RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED])
+def test_a_run_does_not_end_by_a_mere_change_of_state(status: RunStatus, tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    run.change(RunStatus.RUNNING)
+    before = len(lines_of(run.paths))
+    with pytest.raises(IllegalTransition, match="by the event that ends it"):
+        run.change(status)
+    assert len(lines_of(run.paths)) == before
+    run.append(RunCompleted(final_output=""))
+    run.close()
+
+
+def test_an_illegal_change_writes_nothing(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    with pytest.raises(IllegalTransition):
+        run.change(RunStatus.WAITING_FOR_TOOL)
+    assert len(lines_of(run.paths)) == 2
+    run.close()
+
+
+def test_bytes_that_were_kept_before_are_kept_once_and_synced_once(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    run = new_run(tmp_path, disk=disk)
+    first = run.keep(b"bytes")
+    run.commit()
+    syncs = disk.counts["sync"]
+    assert run.keep(b"bytes") == first
+    run.commit()
+    assert disk.counts["sync"] == syncs
+    run.close()
+
+
+def test_bytes_that_a_crash_left_short_are_written_anew(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    digest = run.keep(b"bytes")
+    run.close()
+    run.blobs.path(digest).write_bytes(b"")
+    again = open_run(run.paths.root, ports_in(tmp_path))
+    assert again.keep(b"bytes") == digest
+    assert again.blobs.get(digest) == b"bytes"
+    again.close()
+
+
+@pytest.mark.parametrize("name", ["../../../run.json", "no digest", "0" * 64])
+def test_a_log_that_names_bytes_which_are_not_there_can_be_opened(name: str, tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    run.append(ToolCallFinished(call_id="c", tool="t", result={}, result_blob=name))
+    run.close()
+    open_run(run.paths.root, ports_in(tmp_path)).close()
+
+
+def test_everything_that_makes_a_run_is_synced_with_its_first_commit(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    trail = birth_trail(run.paths)
+    assert trail[-2:] == (run.paths.root, run.paths.root.parent), "the name of a run becomes safe after its contents"
+    assert {path.name for path in trail[:-2]} >= {"prompt.md", "config.yaml", "sandbox-manifest.json", "events.jsonl"}
+    assert all(path.exists() for path in trail)
+    run.close()
+
+
+def test_bytes_that_many_threads_keep_are_all_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_run(tmp_path)
+    fsync = os.fsync
+    synced: set[str] = set()
+
+    def noting(fd: int) -> None:
+        synced.add(os.path.realpath(f"/proc/self/fd/{fd}"))
+        fsync(fd)
+
+    def keep(number: int) -> list[str]:
+        kept: list[str] = []
+        for step in range(30):
+            kept.append(run.keep(b"%d-%d" % (number, step)))
+            run.commit()
+        return kept
+
+    monkeypatch.setattr(os, "fsync", noting)
+    with switching_often(), ThreadPoolExecutor(8) as pool:
+        kept = [digest for digests in pool.map(keep, range(8)) for digest in digests]
+    run.close()
+    assert len(kept) == 240
+    assert {str(path) for digest in kept for path in run.blobs.trail(digest)} <= synced
