@@ -9,16 +9,15 @@ class SystemClock:
     """Wall clock and monotonic clock of this machine."""
 
     def __init__(self) -> None:
-        self._second = -1
-        self._prefix = ""
+        self._formatted = (-1, "")
 
     def now(self) -> str:
         """The current time as RFC 3339 in UTC."""
         second, nanosecond = divmod(time.time_ns(), 1_000_000_000)
-        if second != self._second:  # formatting a date costs more than sealing a line: once a second is enough
-            self._prefix = datetime.fromtimestamp(second, UTC).isoformat()[:-6]
-            self._second = second
-        return f"{self._prefix}.{nanosecond // 1000:06d}Z"
+        formatted = self._formatted  # read once: logs of several threads share this clock
+        if second != formatted[0]:  # formatting a date costs more than sealing a line: once a second is enough
+            formatted = self._formatted = (second, datetime.fromtimestamp(second, UTC).isoformat()[:-6])
+        return f"{formatted[1]}.{nanosecond // 1000:06d}Z"
 
     def monotonic(self) -> float:
         """Seconds that never go back."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -18,7 +18,10 @@ from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 from skills_runtime.safety import Allow, Ask, Deny, approval_key, decide, sanitize
 from skills_runtime.safety.sanitize import conceal, well_formed
+from skills_runtime.tools import Registry
 
+MAX_TOGETHER = 16
+"""Calls of one answer that run at the same time."""
 APPROVALS = frozenset({"approved", "approved_for_session"})
 
 
@@ -45,26 +48,68 @@ def refuse_unanswerable(calls: Iterable[Call], ports: AgentPorts) -> None:
             )
 
 
-async def settle(run: Run, call: Call, ports: AgentPorts) -> None:
-    """Bring one call of the model to its end, wherever it stands."""
+async def settle(run: Run, calls: Sequence[Call], ports: AgentPorts) -> None:
+    """Bring calls that may run side by side to their end; their results are recorded in the order of the calls."""
+    work = [asyncio.create_task(_settle(run, call, ports), name=f"call {call.id}") for call in calls]
+    try:
+        for call, task in zip(calls, work, strict=True):
+            done = await task
+            _finish(run, call, done.result, hidden=done.hidden)
+            if done.commit:
+                await run.commit_async()
+    finally:
+        for task in work:
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)  # returns only when every call has let go
+
+
+def side_by_side(calls: Sequence[Call], tools: Registry) -> Iterator[Sequence[Call]]:
+    """The calls in groups: those that only read may run together, any other runs alone and in its turn."""
+    group: list[Call] = []
+    for call in calls:
+        tool = tools.find(call.tool)
+        if tool is not None and tool.spec.effect == "read" and len(group) < MAX_TOGETHER:
+            group.append(call)
+            continue
+        if group:
+            yield group
+        group = [call] if tool is not None and tool.spec.effect == "read" else []
+        if not group:
+            yield [call]
+    if group:
+        yield group
+
+
+class _Settled(msgspec.Struct, frozen=True):
+    """The result of a call, what of it may not be shown, and whether it must be durable at once."""
+
+    result: ToolResult
+    hidden: tuple[str, ...] = ()
+    commit: bool = False
+
+
+async def _settle(run: Run, call: Call, ports: AgentPorts) -> _Settled:
     tool = ports.tools.find(call.tool)
     if tool is None:
-        _finish(run, call, _refused("not_found", f"there is no tool named `{call.tool}`"))
-    elif not call.valid:
-        _finish(run, call, _refused("validation", "the arguments are not a JSON object"))
-    elif call.phase == "started" and call.effect == "effectful":
-        _finish(run, call, _refused("unknown", "outcome unknown: the runtime stopped while this call was under way"))
-    else:
-        await _execute(run, call, tool, ports)
+        return _Settled(_refused("not_found", f"there is no tool named `{call.tool}`"))
+    if not call.valid:
+        return _Settled(_refused("validation", "the arguments are not a JSON object"))
+    if call.phase == "started" and not _may_repeat(call, tool):
+        return _Settled(_refused("unknown", "outcome unknown: the runtime stopped while this call was under way"))
+    return await _execute(run, call, tool, ports)
 
 
-async def _execute(run: Run, call: Call, tool: Tool, ports: AgentPorts) -> None:
+def _may_repeat(call: Call, tool: Tool) -> bool:
+    recovery = tool.spec.recovery or ("ask_human" if call.effect == "effectful" else "retry")
+    return recovery == "retry"
+
+
+async def _execute(run: Run, call: Call, tool: Tool, ports: AgentPorts) -> _Settled:
     text = arguments_of(call, run.blobs.get)
     arguments = read_arguments(text.encode())
     refusal = await _gate(run, call, tool, arguments, ports)
     if refusal is not None:
-        _finish(run, call, refusal)
-        return
+        return _Settled(refusal)
     digest = hashlib.sha256(text.encode()).hexdigest()
     name = f"{run.state.run_id}\n{call.step_id}\n{call.id}"  # a service may use an id again in a later answer
     run.append(
@@ -77,20 +122,24 @@ async def _execute(run: Run, call: Call, tool: Tool, ports: AgentPorts) -> None:
         ),
         step_id=call.step_id,
     )
-    if tool.spec.effect != "read":
+    effectful = tool.spec.effect != "read"
+    if effectful:
         await run.commit_async()
-    _finish(run, call, await _invoke(run, call, tool, arguments, ports), hidden=tool.spec.hidden_results)
-    if tool.spec.effect != "read":
-        await run.commit_async()
+    return _Settled(await _invoke(run, call, tool, arguments, ports), tool.spec.hidden_results, commit=effectful)
 
 
 async def _invoke(run: Run, call: Call, tool: Tool, arguments: Mapping[str, Any], ports: AgentPorts) -> ToolResult:
     context = CallContext(run, call.id, ports.files.for_call(call.id))
     begun = run.ports.clock.monotonic()
+    limit = asyncio.timeout(tool.spec.timeout_sec)
     try:
-        result = _checked(await tool.invoke(arguments, context))
+        async with limit:
+            result = _checked(await tool.invoke(arguments, context))
     except LogError:
         raise
+    except TimeoutError as error:
+        late = f"the call took longer than {tool.spec.timeout_sec} s" if limit.expired() else f"TimeoutError: {error}"
+        result = _refused("timeout", late)
     except SkillsRuntimeError as error:
         hint = f" ({error.hint})" if error.hint else ""
         result = _refused(error.kind, f"{error.message}{hint}")

@@ -4,10 +4,10 @@ Assembles settings, run and ports, then hands over to the loop.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from skills_runtime.agent.assemble import RunRequest, agent_ports, backend_for, config_summary, log_ports, spec_for
 from skills_runtime.agent.loop import run_segment
@@ -16,14 +16,15 @@ from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import RunStarted
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import Approver, Backend, Tool
+from skills_runtime.ports import Approver, Backend, Effect, Tool
 from skills_runtime.runs import Run, check_id, create_run, open_run, runs_root
-from skills_runtime.tools import Registry, builtin_tools
+from skills_runtime.tools import Registry, builtin_tools, tool_from
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Agent:
@@ -77,6 +78,29 @@ class Agent:
         """Offer one more tool to the model."""
         self._tools.add(tool, override=override)
 
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(
+        self, /, *, name: str | None = None, effect: Effect = "effectful", timeout_sec: float | None = None
+    ) -> Callable[[F], F]: ...
+    def tool(
+        self,
+        function: F | None = None,
+        /,
+        *,
+        name: str | None = None,
+        effect: Effect = "effectful",
+        timeout_sec: float | None = None,
+    ) -> F | Callable[[F], F]:
+        """Offer a typed function to the model: `@agent.tool`, or `@agent.tool(effect="read")`."""
+
+        def offer(one: F) -> F:
+            self._tools.add(tool_from(one, name=name, effect=effect, timeout_sec=timeout_sec))
+            return one
+
+        return offer if function is None else offer(function)
+
     def run(self, task: str, *, run_id: str | None = None) -> RunResult:
         """Work on a task until it ends; the id of a run that has not ended continues it."""
         return _wait(self._run_once(task, run_id))
@@ -86,6 +110,37 @@ class Agent:
         self._model()  # a configuration that cannot work leaves no run behind
         run = self._existing(run_id) or self.create(RunRequest(prompt=task, run_id=run_id))
         return await self.execute(run)
+
+    async def run_stream_async(self, task: str, *, run_id: str | None = None) -> AsyncGenerator[Event]:
+        """The events of a run as they happen; leaving early stops the run cleanly."""
+        self._model()
+        run = self._existing(run_id) or self.create(RunRequest(prompt=task, run_id=run_id))
+        happened: asyncio.Queue[Event | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def listen(event: Event) -> None:
+            loop.call_soon_threadsafe(happened.put_nowait, event)
+
+        run.log.listen(listen)
+        work = asyncio.create_task(self.execute(run), name=f"run {run.state.run_id}")
+        work.add_done_callback(lambda _: loop.call_soon(happened.put_nowait, None))
+        try:
+            while (event := await happened.get()) is not None:
+                yield event
+            work.result()
+        finally:
+            work.cancel()
+            await asyncio.wait([work])
+
+    def run_stream(self, task: str, *, run_id: str | None = None) -> Iterator[Event]:
+        """Like `run_stream_async`, for callers without an event loop."""
+        with asyncio.Runner() as runner:
+            events = self.run_stream_async(task, run_id=run_id)
+            try:
+                while (event := runner.run(_next(events))) is not None:
+                    yield event
+            finally:
+                runner.run(events.aclose())
 
     async def _run_once(self, task: str, run_id: str | None) -> RunResult:
         """A run on an event loop of its own, which takes the model's connections with it."""
@@ -139,6 +194,10 @@ class Agent:
             return None
         root = runs_root(self._resolved.workspace_root) / check_id(run_id, "run")
         return open_run(root, log_ports()) if root.exists() else None
+
+
+async def _next(events: AsyncGenerator[Event]) -> Event | None:
+    return await anext(events, None)
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:

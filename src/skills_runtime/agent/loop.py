@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 
 from skills_runtime.agent.answer import answer
-from skills_runtime.agent.calls import refuse_unanswerable, settle
+from skills_runtime.agent.calls import refuse_unanswerable, settle, side_by_side
 from skills_runtime.agent.ports import AgentPorts
 from skills_runtime.agent.prompt import Prompt
 from skills_runtime.errors import ApprovalDenied, LogError, ModelError, SkillsRuntimeError
@@ -65,11 +65,11 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> End:
     while not _answered(run.view):
         calls = _open_calls(run.view)
         refuse_unanswerable(calls, ports)
-        for call in calls:
-            settled = run.view.conversation.settled
-            if settled >= ports.max_steps:
-                return _over_budget(f"the run has made {settled} tool calls", "run.max_steps", locator)
-            await settle(run, call, ports)
+        for group in side_by_side(calls, ports.tools):
+            room = ports.max_steps - run.view.conversation.settled
+            await settle(run, group[:room] if room > 0 else (), ports)
+            if len(group) > room:
+                return _over_budget(f"the run has made {ports.max_steps} tool calls", "run.max_steps", locator)
         await answer(run, ports, prompt)
     return RunCompleted(final_output=run.view.conversation.last_text, wal_locator=locator)
 

@@ -76,7 +76,9 @@ class Writer:
         self._queue: deque[memoryview] = deque()
         self._loop = asyncio.get_running_loop()
         self._waiting = False
-        self.broken = False
+        self._broken = False
+        self.written = 0
+        """How many bytes the other side has taken."""
         os.set_blocking(descriptor, False)
 
     @property
@@ -86,17 +88,15 @@ class Writer:
 
     def send(self, data: bytes) -> None:
         """Write this after everything sent before; what nobody will read any more is dropped."""
-        if data and not self.broken:
+        if data and not self._broken:
             self._queue.append(memoryview(data))
         if not self._waiting:
             self._ready()
 
-    def discard(self) -> int:
-        """Give up what has not been taken yet, and let go of the descriptor; returns how many bytes that were."""
-        dropped = self.pending
+    def discard(self) -> None:
+        """Give up what has not been taken yet, and let go of the descriptor."""
         self._queue.clear()
         self._wait(wanted=False)
-        return dropped
 
     def _ready(self) -> None:
         try:
@@ -107,7 +107,7 @@ class Writer:
             self._wait(wanted=True)
             return
         except OSError:  # the reader has closed its end, which is its right
-            self.broken = True
+            self._broken = True
             self._queue.clear()
         self._wait(wanted=bool(self._queue))
         if not self._queue:
@@ -115,6 +115,7 @@ class Writer:
 
     def _write_piece(self) -> None:
         written = os.write(self._descriptor, self._queue[0][:PIECE])
+        self.written += written
         self._queue[0] = self._queue[0][written:]
         if not self._queue[0]:
             self._queue.popleft()

@@ -43,7 +43,7 @@ class Launcher:
     @property
     def usable(self) -> bool:
         """Whether it lives, and belongs to this very process with its present rights, not to what that was once."""
-        return not self._over and self._owner == _identity()
+        return not self._over and self._owner == _identity() and _open(self._channel)
 
     def engage(self, streams: Sequence[int]) -> socket.socket:
         """Give streams to a supervisor and return its socket; raises `OSError` when it is dead or busy."""
@@ -75,12 +75,21 @@ class Launcher:
         with theirs:
             try:
                 socket.send_fds(self._channel, [b"!"], [theirs.fileno()])
-            except OSError as error:
+            except OSError:
                 ours.close()
-                self._over = error.errno in _DEAD
                 raise
         ours.settimeout(0)
         return ours
+
+
+def _open(channel: socket.socket) -> bool:
+    """Whether somebody is at the other end, who never says anything."""
+    try:
+        return bool(channel.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        return False
 
 
 def _identity() -> tuple[object, ...]:

@@ -114,12 +114,13 @@ class PtySession:
         async with self._turn:
             if not self.status.running:
                 return 0
+            before = self._writer.written
             self._writer.send(data)
             try:
                 await self._until(lambda: not self._writer.pending or not self.status.running, timeout_ms)
             finally:
-                left = self._writer.discard()
-            return len(data) - left
+                self._writer.discard()
+            return self._writer.written - before
 
     async def read(self, *, timeout_ms: int, until_idle_ms: int | None = None) -> Reading:
         """Wait for the end, or until output has come and paused for a while, or until the time is over."""

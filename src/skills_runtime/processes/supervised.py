@@ -113,7 +113,8 @@ class Supervised:
     def close(self) -> None:
         """Let go of the supervisor: one that has finished may serve the next command, another ends what is left."""
         self._reader.stop()
-        unsent = self._writer.discard()
+        unsent = self._writer.pending
+        self._writer.discard()
         # What was told may not have been heard before the end, and must not be taken for a word on the next command.
         if self.gone and not (self._lost or self._told_more or unsent or self.survivors):
             self._launcher.release(self._control)

@@ -3,6 +3,17 @@
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.builtin import FileRead, FileWrite
 from skills_runtime.tools.defaults import builtin_tools
+from skills_runtime.tools.function import FunctionTool, tool_from
 from skills_runtime.tools.registry import Registry
 
-__all__ = ["Arguments", "FileRead", "FileWrite", "Registry", "builtin_tools", "parse", "schema_of"]
+__all__ = [
+    "Arguments",
+    "FileRead",
+    "FileWrite",
+    "FunctionTool",
+    "Registry",
+    "builtin_tools",
+    "parse",
+    "schema_of",
+    "tool_from",
+]

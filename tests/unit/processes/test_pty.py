@@ -64,10 +64,10 @@ async def test_the_terminal_controls_the_program(command: Tagged, start: Start) 
 
 async def test_programs_share_the_foreground_of_a_shell(command: Tagged, start: Start) -> None:
     session = await start(command(*SHELL))
-    await session.write(b"cat /proc/self/stat\n")
-    await until(session, "(cat) ")
-    fields = (await until(session, "$ ")).split()
-    assert fields[2] == fields[5], "the group of the program is the one in the foreground"
+    await session.write(b'cat /proc/self/stat; echo do""ne\n')
+    _, _, after = (await until(session, "done")).partition("(cat) ")
+    _state, _parent, group, _session, _terminal, foreground = after.split()[:6]
+    assert group == foreground
 
 
 async def test_what_is_typed_is_read_and_echoed(command: Tagged, start: Start) -> None:
@@ -104,8 +104,8 @@ async def test_an_impossible_size_is_refused(command: Tagged, start: Start, size
 
 async def test_control_c_interrupts_the_foreground_and_not_the_shell(command: Tagged, start: Start) -> None:
     session = await start(command(*SHELL))
-    await session.write(b"echo begun; sleep 1000\n")
-    await until(session, "\nbegun\r\n")
+    await session.write(b'echo be""gun; sleep 1000\n')
+    await until(session, "begun")
     await session.write(b"\x03")
     await session.write(b"echo code $?\n")
     await until(session, "code 130\r\n")
@@ -130,8 +130,8 @@ async def test_jobs_go_to_the_background_and_come_back(command: Tagged, start: S
 
 async def test_a_signal_goes_to_the_foreground(command: Tagged, start: Start) -> None:
     session = await start(command(*SHELL))
-    await session.write(b"(trap 'echo usr1; exit 4' USR1; echo begun; while :; do sleep 0.02; done); echo code $?\n")
-    await until(session, "\nbegun\r\n")
+    await session.write(b"(trap 'echo usr1; exit 4' USR1; echo be''gun; while :; do sleep 0.02; done); echo code $?\n")
+    await until(session, "begun")
     session.signal(signal.SIGUSR1)
     await until(session, "usr1\r\n")
     await until(session, "code 4\r\n")
@@ -269,8 +269,8 @@ async def test_closing_hangs_up(command: Tagged, start: Start) -> None:
 
 async def test_closing_ends_everything_the_session_started(command: Tagged, start: Start) -> None:
     session = await start(command(*SHELL), grace_seconds=0.2)
-    await session.write(b"setsid -f sleep 1000; nohup sleep 1000 & (trap '' HUP TERM; sleep 1000) & echo started\n")
-    await until(session, "\nstarted\r\n")
+    await session.write(b"setsid -f sleep 1000; nohup sleep 1000 & (trap '' HUP TERM; sleep 1000) & echo star''ted\n")
+    await until(session, "started")
     await session.close()
     assert command.alive() == []
 

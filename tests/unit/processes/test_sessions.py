@@ -61,10 +61,9 @@ async def test_a_start_that_fails_takes_no_room(command: Tagged, sessions: Sessi
 
 
 async def test_a_session_that_has_ended_and_was_read_makes_room(command: Tagged, sessions: Sessions) -> None:
-    for _ in range(6):
-        number = await sessions.start(command("echo", "done"))
-        assert not (await sessions.get(number).read(timeout_ms=10_000)).status.running
-    assert number == 6
+    for expected in range(1, 7):
+        assert await sessions.start(command("echo", "done")) == expected
+        assert not (await sessions.get(expected).read(timeout_ms=10_000)).status.running
 
 
 async def test_a_session_with_output_that_nobody_has_read_is_kept(command: Tagged, sessions: Sessions) -> None:

@@ -20,7 +20,7 @@ class Outer(Arguments, frozen=True):
     """What is outside."""
 
     items: list[Inner]
-    one: Annotated[Inner, Meta(description="Just one.")] | None = None
+    one: Inner | None = None
 
 
 INNER = {
@@ -40,7 +40,7 @@ def test_structs_inside_are_written_where_they_are_used() -> None:
         "type": "object",
         "properties": {
             "items": {"type": "array", "items": INNER},
-            "one": {"anyOf": [INNER | {"description": "Just one."}, {"type": "null"}], "default": None},
+            "one": {"anyOf": [INNER, {"type": "null"}], "default": None},
         },
         "required": ["items"],
         "additionalProperties": False,

@@ -19,7 +19,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Indentation(Arguments, frozen=True):
-    """How much around the anchor is shown."""
+    """For the mode `indentation`: how much around a line is shown."""
 
     anchor_line: Annotated[int, Meta(ge=1, description="The line to begin from; `offset` if left out.")] | None = None
     max_levels: Annotated[int, Meta(ge=0, description="How many enclosing blocks; 0 is all of them.")] = 4
@@ -37,7 +37,7 @@ class ReadFileArguments(Arguments, frozen=True):
     mode: Annotated[
         Literal["slice", "indentation"], Meta(description="`slice` is a page, `indentation` the block around a line.")
     ] = "slice"
-    indentation: Annotated[Indentation, Meta(description="For the mode `indentation`.")] | None = None
+    indentation: Indentation | None = None
 
 
 class _Page(msgspec.Struct, frozen=True, kw_only=True):
