@@ -8,12 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from skills_runtime.errors import LogEnded
 from skills_runtime.projections import RunView, fold
+from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import authenticate, read_events, read_verified
 from skills_runtime.runs.record import read_record, record_of
 from skills_runtime.runs.run import open_run
 from tests.support.runs import keys_in, ports_in, spec_in
-from tests.support.writers import Acknowledged, create_until_killed, write_until_killed
+from tests.support.writers import Acknowledged, create_until_killed, end_until_killed, write_until_killed
 from tests.support.zygote import Zygote, zygote
 
 ROUNDS = 200
@@ -92,3 +94,18 @@ def test_a_run_is_there_as_a_whole_or_not_at_all_when_its_creator_is_killed(nurs
         assert set(created) <= set(there)
         for run_id in there:
             check(place, run_id, [])
+
+
+def test_a_run_that_ended_is_shown_as_ended_although_its_writer_was_killed(nursery: Zygote, tmp_path: Path) -> None:
+    for number in range(20):
+        place = tmp_path / str(number)
+        with nursery.child(end_until_killed, place) as child:
+            ended = [child.line().decode() for _ in range(2)]
+            spin(random.Random(number).uniform(0, 1000))
+            child.kill()
+            ended += child.hear.read().decode().split("\n")[:-1]
+        for run_id in ended:
+            paths = RunPaths(spec_in(place, run_id=run_id).root)
+            with pytest.raises(LogEnded):
+                open_run(paths.root, ports_in(place))
+            assert read_record(paths.run_json) == record_of(fold(read_events(paths), RunView()).state)

@@ -20,7 +20,7 @@ from skills_runtime.runs.record import read_record, record_of
 from skills_runtime.runs.run import open_run
 from tests.support.power_loss import Power, power, require_fuse
 from tests.support.runs import RUN_ID, ports_in, spec_in
-from tests.support.writers import Acknowledged, Behaviour, write_in_step, write_until_killed
+from tests.support.writers import Acknowledged, Behaviour, create_linked, write_in_step, write_until_killed
 from tests.support.zygote import Child, Zygote, zygote
 
 MEMORY = Path("/dev/shm")
@@ -127,6 +127,16 @@ def test_a_run_is_there_as_a_whole_from_its_first_commit_on(nursery: Zygote, pla
     run = spec_in(left).root
     assert {"workspace", "deliverables", "logs", "blobs", "prompt.md", "config.yaml"} <= {p.name for p in run.iterdir()}
     assert (run / "prompt.md").read_text() == "Say hello.\n"
+
+
+def test_a_run_outside_its_workspace_is_found_by_its_id_from_its_first_commit_on(nursery: Zygote, place: Path) -> None:
+    with power(nursery, place) as machine:
+        nursery.call(create_linked, machine.disk)
+        machine.fail()
+    left = machine.restore(place / "left")
+    link = left / "workspace" / ".skills_runtime_sdk" / "runs" / RUN_ID
+    assert link.readlink() == machine.disk / "far" / "away" / "run"
+    open_run(left / "far" / "away" / "run", ports_in(left)).close()
 
 
 def test_everything_an_earlier_writer_left_is_durable_once_the_run_was_opened_again(

@@ -267,4 +267,6 @@ def test_a_process_killed_between_two_steps_leaves_each_file_old_or_new(
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    assert _old_or_new(workshop.contents())
+    found = workshop.contents()
+    assert _old_or_new(found)
+    assert not {"c", "moved/c"}.isdisjoint(found), "a file that moves is never nowhere"

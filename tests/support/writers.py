@@ -9,13 +9,19 @@ from typing import IO, Literal
 import msgspec
 
 from skills_runtime.events import Event
-from skills_runtime.events.payloads import HumanRequest, LlmResponseDelta, ToolCallFinished, ToolCallStarted
+from skills_runtime.events.payloads import (
+    HumanRequest,
+    LlmResponseDelta,
+    RunCompleted,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Disk
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.run import Run, open_run
 from skills_runtime.testing import FaultyDisk
-from tests.support.runs import ports_in, spec_in
+from tests.support.runs import RUN_ID, ports_in, spec_in
 
 Durability = Literal["written", "committed"]
 Behaviour = Literal["mixed", "write", "commit", "commit on a lying disk", "keep without commit"]
@@ -112,6 +118,26 @@ def create_until_killed(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
     for number in itertools.count():
         create_or_open(place, f"run_{number}").close()
         say.write(f"run_{number}\n".encode())
+
+
+def end_until_killed(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+    """Create and end one run after another; whoever started this must end it."""
+    for number in itertools.count():
+        run = create_or_open(place, f"run_{number}")
+        run.change(RunStatus.RUNNING)
+        run.append(RunCompleted(final_output="done"))
+        run.commit()
+        say.write(f"run_{number}\n".encode())
+        run.save()
+        run.close()
+
+
+def create_linked(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+    """Create a run that lives outside its workspace, and commit."""
+    link = place / "workspace" / ".skills_runtime_sdk" / "runs" / RUN_ID
+    run = create_run(spec_in(place, root=place / "far" / "away" / "run", link=link), ports_in(place))
+    run.commit()
+    run.close()
 
 
 def write_in_step(say: IO[bytes], hear: IO[bytes], place: Path, run_id: str, seed: int, behaviour: Behaviour) -> None:

@@ -15,6 +15,7 @@ from skills_runtime.agent.prompt import SYSTEM_PROMPT
 from skills_runtime.agent.recorded import recorded_answers
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
+from skills_runtime.events.payloads import ForkPoint
 from skills_runtime.llm import OpenAIChatBackend, ReplayBackend, load_script
 from skills_runtime.ports import Approver, Backend, Ids
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
@@ -37,6 +38,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str | None = None
     run_id: str | None = None
     earlier_tasks: tuple[SessionTask, ...] = ()
+    fork: ForkPoint | None = None
     ids: Ids = msgspec.field(default_factory=RandomIds)
 
 
@@ -70,6 +72,8 @@ def spec_for(resolved: "Resolved", request: RunRequest) -> RunSpec:
         earlier_tasks=request.earlier_tasks,
         max_wall_time_sec=settings.run.max_wall_time_sec,
         environment_keys=(settings.llm.api_key_env,),
+        fork=request.fork,
+        parent_run_id=request.fork.run_id if request.fork else None,
     )
 
 

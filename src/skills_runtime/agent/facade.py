@@ -17,7 +17,7 @@ from skills_runtime.events import Event
 from skills_runtime.events.payloads import RunStarted
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Approver, Backend, Effect, Tool
-from skills_runtime.runs import Run, check_id, create_run, open_run, runs_root
+from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, runs_root
 from skills_runtime.tools import Registry, builtin_tools, tool_from
 
 if TYPE_CHECKING:
@@ -111,6 +111,12 @@ class Agent:
         run = self._existing(run_id) or self.create(RunRequest(prompt=task, run_id=run_id))
         return await self.execute(run)
 
+    def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
+        """A new run that goes on from event `seq` of another, perhaps with another prompt."""
+        point = fork_point(root, seq, log_ports())
+        task = prompt if prompt is not None else (Path(point.root) / "prompt.md").read_text(encoding="utf-8")
+        return self.create(RunRequest(prompt=task, run_id=run_id, fork=point))
+
     async def run_stream_async(self, task: str, *, run_id: str | None = None) -> AsyncGenerator[Event]:
         """The events of a run as they happen; leaving early stops the run cleanly."""
         self._model()
@@ -179,7 +185,7 @@ class Agent:
         resumed = run.state.started_at is not None
         if run.state.status is not RunStatus.RUNNING:
             run.change(RunStatus.RUNNING)
-        task = run.state.task or (run.paths.root / "prompt.md").read_text(encoding="utf-8")
+        task = run.state.task if resumed else (run.paths.root / "prompt.md").read_text(encoding="utf-8")
         run.append(
             RunStarted(
                 task=task,

@@ -30,6 +30,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cached_tokens: int = 0
 
 
+class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The place after one event of another run, and the digest of everything up to it."""
+
+    run_id: str
+    root: str
+    seq: int
+    offset: int
+    prefix_sha256: str
+
+
 class RunCreated(Payload, frozen=True):
     """The first event: who the run is, and the digests of what it starts from."""
 
@@ -45,6 +55,7 @@ class RunCreated(Payload, frozen=True):
     parent_run_id: str | None = None
     required_deliverables: list[str] = []
     snapshots: list[Descriptor] = []
+    fork: ForkPoint | None = None
 
 
 class SandboxCreated(Payload, frozen=True):

@@ -55,14 +55,15 @@ class Conversation(msgspec.Struct, kw_only=True):
     open_calls: dict[str, Call] = {}
     coming_text: list[str] = []
     coming_calls: list[Call] = []
+    task: str = ""
     answers: int = 0
     settled: int = 0
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
         match event.payload:
-            case RunStarted(task=task) if not self.messages:
-                self.messages.append(Message(role="user", text=task))
+            case RunStarted(task=task):
+                self._start(task)
             case LlmRequestStarted():
                 self.coming_text, self.coming_calls = [], []
             case LlmResponseDelta(delta_type="text", text=text):
@@ -88,6 +89,15 @@ class Conversation(msgspec.Struct, kw_only=True):
     def last_text(self) -> str:
         """The text of the last answer."""
         return next((one.text for one in reversed(self.messages) if one.role == "assistant"), "")
+
+    def _start(self, task: str) -> None:
+        """Take the task; a fork may have been given another one, which replaces it or follows what was said."""
+        if task == self.task and self.messages:
+            return
+        if not self.answers:
+            self.messages = []
+        self.messages.append(Message(role="user", text=task))
+        self.task = task
 
     def _compact(self, payload: ContextCompacted) -> None:
         """Keep the task, the summary and the newest messages, never a result without its call."""

@@ -7,6 +7,7 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ArtifactManifestWritten,
+    ForkPoint,
     InboxReceived,
     LlmRequestStarted,
     LlmUsage,
@@ -34,6 +35,7 @@ class RunState(msgspec.Struct, kw_only=True):
     kind: str = "agent"
     attempt: int = 1
     parent_run_id: str | None = None
+    fork: ForkPoint | None = None
     required_deliverables: list[str] = []
     snapshots: dict[str, str] = {}
     workspace_mode: str = ""
@@ -79,7 +81,7 @@ def _created(state: RunState, event: Event, payload: RunCreated) -> None:
     state.run_id, state.created_at = event.run_id, event.timestamp
     state.session_id, state.task_id, state.profile_id = payload.session_id, payload.task_id, payload.profile_id
     state.config_fingerprint, state.kind, state.attempt = payload.config_fingerprint, payload.kind, payload.attempt
-    state.parent_run_id = payload.parent_run_id
+    state.parent_run_id, state.fork = payload.parent_run_id, payload.fork
     state.required_deliverables = list(payload.required_deliverables)
     state.snapshots = {one.name: one.sha256 for one in payload.snapshots}
 

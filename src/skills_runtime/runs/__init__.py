@@ -6,6 +6,7 @@ from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.export import export_run
 from skills_runtime.runs.finish import End, finish_run
+from skills_runtime.runs.fork import fork_point
 from skills_runtime.runs.ids import check_id, is_legal_id
 from skills_runtime.runs.layout import RunPaths, runs_root
 from skills_runtime.runs.log import (
@@ -44,6 +45,7 @@ __all__ = [
     "files_of",
     "finish_run",
     "follow_lines",
+    "fork_point",
     "is_legal_id",
     "open_run",
     "parse_status",

@@ -1,7 +1,5 @@
 """What a run produced and consumed, from two witnesses: the records of its tools and a look at the disk."""
 
-import hashlib
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,9 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import FileRecord
 from skills_runtime.runs.files import RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
 from skills_runtime.runs.files.media import media_type
-from skills_runtime.runs.log.lines import CHUNK
+from skills_runtime.runs.layout import RunPaths
+from skills_runtime.runs.log.lines import prefix_digest
+from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.manifests import Artifact, ArtifactManifest, Producer
 from skills_runtime.runs.run import Run
 from skills_runtime.runs.spec import DeleteMode, WorkspaceMode
@@ -111,19 +111,11 @@ def _log_prefix(run: Run) -> dict[str, object]:
         "name": "events.jsonl",
         "size": position.offset,
         "lines": position.seq,
-        "digest": {"sha256": prefix_digest(run.paths.events, position.offset)},
+        "digest": {"sha256": log_prefix_digest(run.paths, position.offset)},
     }
 
 
-def prefix_digest(path: Path, size: int) -> str:
-    """The SHA-256 of the first `size` bytes: what comes later does not change it."""
-    digest = hashlib.sha256()
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        offset = 0
-        while offset < size and (chunk := os.pread(fd, min(CHUNK, size - offset), offset)):
-            digest.update(chunk)
-            offset += len(chunk)
-    finally:
-        os.close(fd)
-    return digest.hexdigest()
+def log_prefix_digest(paths: RunPaths, size: int) -> str:
+    """The digest of the first `size` bytes of a run's log."""
+    with open_for_reading(paths) as fd:
+        return prefix_digest(fd, size)

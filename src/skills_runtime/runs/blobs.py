@@ -18,8 +18,9 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 class Blobs:
     """The blobs of one run."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *inherited: Path) -> None:
         self._directory = directory / "sha256"
+        self._inherited = [Blobs(one) for one in inherited]
 
     def path(self, digest: str) -> Path:
         """Where the bytes with this digest are."""
@@ -54,9 +55,10 @@ class Blobs:
         return digest
 
     def get(self, digest: str) -> bytes:
-        """The bytes with this digest, checked."""
+        """The bytes with this digest, checked; a fork also looks where it came from."""
+        place = next((one for one in (self, *self._inherited) if one.has(digest)), self)
         try:
-            data = self.path(digest).read_bytes()
+            data = place.path(digest).read_bytes()
         except FileNotFoundError:
             raise NotFound(f"the blob `{digest[:12]}…` is missing from this run") from None
         if hashlib.sha256(data).hexdigest() != digest:

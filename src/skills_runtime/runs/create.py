@@ -16,6 +16,7 @@ from skills_runtime.events import LOG_SCHEMA
 from skills_runtime.events.payloads import Descriptor, RunCreated, SandboxCreated
 from skills_runtime.projections import RunView, render
 from skills_runtime.runs.atomic import write_new
+from skills_runtime.runs.fork import beginning
 from skills_runtime.runs.ids import check_id
 from skills_runtime.runs.layout import DIRECTORY_MODE, SNAPSHOT_MODE, SNAPSHOTS, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, create_log
@@ -71,7 +72,7 @@ def _fill(paths: RunPaths, spec: RunSpec, ports: LogPorts) -> tuple[EventLog, Ru
 def _first_events(
     paths: RunPaths, spec: RunSpec, ports: LogPorts, log: EventLog, snapshots: list[Descriptor], now: str
 ) -> RunView:
-    view = RunView()
+    view = beginning(spec.fork, ports)
     born = log.append(
         RunCreated(
             schema=LOG_SCHEMA,
@@ -84,6 +85,7 @@ def _first_events(
             parent_run_id=spec.parent_run_id,
             required_deliverables=[one.name for one in spec.required_deliverables],
             snapshots=snapshots,
+            fork=spec.fork,
         )
     )
     manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now))

@@ -17,6 +17,7 @@ from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.derived import catch_up
+from skills_runtime.runs.fork import ancestors, beginning, fork_of
 from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_verified
 from skills_runtime.runs.log.opening import secret_finder
@@ -35,7 +36,7 @@ class Run:
         self.log = log
         self.view = view
         self.ports = ports
-        self.blobs = Blobs(paths.blobs)
+        self.blobs = Blobs(paths.blobs, *(one.blobs for one in ancestors(view.state.fork)))
         self._lock = lock
         self._kept: set[Path] = set()
         self._snapshot: SnapshotHeader | None = None
@@ -182,7 +183,7 @@ def _read(paths: RunPaths, ports: LogPorts) -> _Found:
     with open_for_reading(paths) as fd:
         found = load(paths.logs / SNAPSHOT, VIEW_KIND, log_fd=fd, find_secret=secret_finder(ports.keys))
     if found is None:
-        return fold(read_verified(paths, ports.keys), _Found(RunView()))
+        return fold(read_verified(paths, ports.keys), _Found(beginning(fork_of(paths), ports)))
     header, data = found
     view = msgspec.json.decode(data, type=RunView)
     return fold(read_verified(paths, ports.keys, header.position), _Found(view))

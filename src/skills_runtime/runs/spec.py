@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from skills_runtime.events.payloads import ForkPoint
+
 WorkspaceMode = Literal["shared", "isolated"]
 DeleteMode = Literal["disabled", "allow"]
 
@@ -52,5 +54,6 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     environment_keys: tuple[str, ...] = ()
     attempt: int = 1
     parent_run_id: str | None = None
+    fork: ForkPoint | None = None
     link: Path | None = None
     """Where a symbolic link to the run goes when it does not live in the workspace's own place."""

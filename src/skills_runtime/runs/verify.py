@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.errors import LogError, SkillsRuntimeError
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState, fold, render
-from skills_runtime.runs.artifacts import prefix_digest
+from skills_runtime.runs.artifacts import log_prefix_digest
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.layout import SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import Authenticity, KeyRing, authenticate, read_events, read_verified
@@ -72,6 +72,7 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
         *_head_findings(paths, state, known_head),
         *_layout_findings(paths),
         *_snapshot_findings(paths, state),
+        *_fork_findings(state),
         *_record_findings(paths, state),
         *_manifest_findings(paths, state),
         *_transcript_findings(paths, state, keys),
@@ -138,6 +139,19 @@ def _snapshot_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
         yield Finding(code="fingerprint", where=config.name, message="the configuration has another fingerprint")
 
 
+def _fork_findings(state: RunState) -> Iterator[Finding]:
+    point = state.fork
+    if point is None:
+        return
+    parent = RunPaths(Path(point.root))
+    where = f"run {point.run_id}"
+    if not parent.events.is_file():
+        message = f"the run it was forked from is not at `{point.root}`"
+        yield Finding(code="parent", where=where, message=message, severity="note")
+    elif log_prefix_digest(parent, point.offset) != point.prefix_sha256:
+        yield Finding(code="parent", where=where, message="the run it was forked from was changed")
+
+
 def _record_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
     if not paths.run_json.is_file():
         return
@@ -171,7 +185,7 @@ def _manifest_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
 
 def _listed_findings(paths: RunPaths, manifest: dict[str, Any]) -> Iterator[Finding]:
     for log in manifest["logs"]:
-        if prefix_digest(paths.events, log["size"]) != log["digest"]["sha256"]:
+        if log_prefix_digest(paths, log["size"]) != log["digest"]["sha256"]:
             yield Finding(code="log_prefix", where=log["name"], message="the log is not an extension of what it was")
     for artifact in manifest["artifacts"]:
         name = str(artifact["name"])

@@ -26,7 +26,7 @@ class Tagged:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PATH": "/usr/local/bin:/usr/bin:/bin", "PS1": "$ ", "TERM": "dumb", TAG: self.tag}
+        return {"PATH": "/usr/local/bin:/usr/bin:/bin", "PS1": "ready> ", "TERM": "dumb", TAG: self.tag}
 
     def __call__(self, *argv: str, stdin: bytes = b"") -> Command:
         return Command(argv, self.cwd, self.environment, stdin)

@@ -109,7 +109,8 @@ async def test_orphans_of_a_killed_supervisor_are_ended_even_without_a_mark(comm
 
 
 async def test_a_session_whose_supervisor_is_killed_has_ended(command: Tagged) -> None:
-    session = await PtySession.start(command.shell("kill -9 $PPID; sleep 1000"))
+    session = await PtySession.start(command.shell("read -r _; kill -9 $PPID; sleep 1000"))
+    await session.write(b"\n")
     reading = await session.read(timeout_ms=10_000)
     assert (reading.status.running, reading.status.exit_code, reading.status.signal) == (False, None, None)
     await session.close()

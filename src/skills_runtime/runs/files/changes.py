@@ -195,7 +195,7 @@ def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
         raise ValidationFailed(f"`{shown(step.goal.path)}` is a link", hint="name the file that it leads to")
     # Opened for writing, so that a file made read-only is not replaced.
     flags = os.O_RDWR if step.goal.change == "replace" else os.O_RDONLY
-    with opened(step.place, flags, hard_links='allow') as source:
+    with opened(step.place, flags, hard_links=policy.hard_links) as source:
         found = os.fstat(source)
         data = read_bytes(source, policy.max_file_bytes + 1)
         _check_size(policy, step.goal, data)

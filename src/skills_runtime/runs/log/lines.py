@@ -1,5 +1,6 @@
 """Reading a log as bytes: complete lines with their offsets, in bounded memory."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -55,3 +56,13 @@ def line_before(fd: int, offset: int) -> bytes | None:
             return data[cut + 1 : -1]
         size *= 8
     return None
+
+
+def prefix_digest(fd: int, size: int) -> str:
+    """The SHA-256 of the first `size` bytes: what comes later does not change it."""
+    digest = hashlib.sha256()
+    offset = 0
+    while offset < size and (chunk := os.pread(fd, min(CHUNK, size - offset), offset)):
+        digest.update(chunk)
+        offset += len(chunk)
+    return digest.hexdigest()

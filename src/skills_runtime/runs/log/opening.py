@@ -1,6 +1,5 @@
 """Creating a log, and opening one to write on: lock, recover, next epoch."""
 
-import hashlib
 import os
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +9,7 @@ from skills_runtime.events.payloads import Descriptor, LogRepaired, RunAdopted
 from skills_runtime.runs.layout import FILE_MODE, RunPaths
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
-from skills_runtime.runs.log.lines import CHUNK, first_line
+from skills_runtime.runs.log.lines import first_line, prefix_digest
 from skills_runtime.runs.log.lock import RunLock
 from skills_runtime.runs.log.ports import LogPorts
 from skills_runtime.runs.log.position import Position
@@ -84,7 +83,7 @@ def start_verifier(fd: int, paths: RunPaths, keys: KeyRing, header: LogHeader, *
 def verifier_at(fd: int, keys: KeyRing, header: LogHeader, start: Position | None) -> Verifier:
     """A verifier at a place that is known to be good, or at the beginning."""
     start = start or Position(key_id=header.key_id, version=header.version)
-    return Verifier(header.run_id, secret_finder(keys), start, partial(_digest, fd))
+    return Verifier(header.run_id, secret_finder(keys), start, partial(prefix_digest, fd))
 
 
 def _lock(paths: RunPaths) -> RunLock:
@@ -124,7 +123,7 @@ def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog
     )
     log = _writer(fd, paths, header.run_id, key, start, ports)
     if not verifier.key_present:
-        log.append(RunAdopted(previous_key_id=signer, key_id=key.id, prefix_sha256=_digest(fd, position.offset)))
+        log.append(RunAdopted(previous_key_id=signer, key_id=key.id, prefix_sha256=prefix_digest(fd, position.offset)))
     if recovered.tail and removed:
         log.append(_repair(recovered.tail, removed))
     return log
@@ -138,15 +137,6 @@ def _key_for(keys: KeyRing, position: Position) -> LogKey:
     key = keys.find(position.key_id)
     assert key is not None, "the verifier found it a moment ago"
     return key
-
-
-def _digest(fd: int, size: int) -> str:
-    digest = hashlib.sha256()
-    offset = 0
-    while offset < size and (chunk := os.pread(fd, min(CHUNK, size - offset), offset)):
-        digest.update(chunk)
-        offset += len(chunk)
-    return digest.hexdigest()
 
 
 def _writer(fd: int, paths: RunPaths, run_id: str, key: LogKey, start: Position, ports: LogPorts) -> EventLog:

@@ -80,9 +80,9 @@ class Verifier:
         parts = split_line(line)
         if parts is None:
             return False
-        if not self._seen:
-            return _follows(before, line)
-        return any(self._seals(chain, before, *parts) for chain in self._seen)
+        if any(self._seals(chain, before, *parts) for chain in self._seen):
+            return True
+        return self._chain is None and _follows(before, line)
 
     def _seals(self, chain: Chain, before: bytes, body: bytes, seal: bytes) -> bool:
         head = self.position.head.encode()

@@ -162,9 +162,10 @@ class _Target:
                 found = self._index(_stripped).find([header.strip()], start)
             if found is None:
                 text = header.decode(errors="replace")
+                below = f" below line {start}" if start else ""
                 raise ToolError(
                     "validation",
-                    f"hunk {hunk.number} of `{self._path}`: there is no line `{text}`{f' below line {start}' * (start > 0)}",
+                    f"hunk {hunk.number} of `{self._path}`: there is no line `{text}`{below}",
                     hint="put a whole line of the file behind `@@`, or nothing",
                 )
             start = found + 1

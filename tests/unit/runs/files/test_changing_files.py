@@ -96,6 +96,8 @@ def test_every_kind_of_change_is_made_and_recorded(
         (removed("workspace/link", b""), ValidationFailed),
         (updated("workspace/out", b"outside secret"), PathEscape),
         (added("workspace/up/x/y"), PathEscape),
+        (updated("workspace/system", b"system run.json"), WriteRefused),
+        (added("workspace/logs/x"), WriteRefused),
         (added("workspace/../outside/y"), PathEscape),
         (added("run.json"), WriteRefused),
         (added("workspace/.env"), WriteRefused),
@@ -120,6 +122,8 @@ def test_one_bad_change_means_no_change(
     (workspace / "link").symlink_to("nowhere")
     (workspace / "out").symlink_to(outside / "x")
     (workspace / "up").symlink_to(outside.parent)
+    (workspace / "system").symlink_to("../run.json")
+    (workspace / "logs").symlink_to("../logs")
     (workspace / "d").mkdir()
     os.mkfifo(workspace / "pipe")
     before, outer = tree(workspace), tree(outside)

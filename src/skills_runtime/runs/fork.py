@@ -1,0 +1,90 @@
+"""A fork begins where another run stood after some event; it refers to that beginning and copies nothing.
+
+The point names the bytes it stands on by their digest, so a parent that was changed is noticed.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import ForkPoint, RunCreated
+from skills_runtime.projections import RunState, RunView, fold
+from skills_runtime.runs.layout import RunPaths
+from skills_runtime.runs.log import LogPorts, read_events, read_verified
+from skills_runtime.runs.log.lines import prefix_digest
+from skills_runtime.runs.log.opening import header_of, verifier_at
+from skills_runtime.runs.log.reader import open_for_reading
+from skills_runtime.runs.log.recovery import verified_lines
+
+MAX_ANCESTORS = 100
+
+
+def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
+    """The place after event `seq` of a run, verified up to there."""
+    paths = RunPaths(root.resolve())
+    digest = hashlib.sha256()
+    with open_for_reading(paths) as fd:
+        header = header_of(fd)
+        verifier = verifier_at(fd, ports.keys, header, None)
+        for line in verified_lines(fd, verifier):
+            digest.update(line.data + b"\n")
+            if verifier.position.seq == seq + 1:
+                at = verifier.position
+                return ForkPoint(
+                    run_id=header.run_id,
+                    root=str(paths.root),
+                    seq=seq,
+                    offset=at.offset,
+                    prefix_sha256=digest.hexdigest(),
+                )
+    raise ValidationFailed(
+        f"the run `{header.run_id}` has no event {seq}", hint=f"its last event is {verifier.position.seq - 1}"
+    )
+
+
+def beginning(point: ForkPoint | None, ports: LogPorts) -> RunView:
+    """What a run starts from: nothing, or the conversation its parent had at the fork."""
+    if point is None:
+        return RunView()
+    paths = _parent(point)
+    before = fold(_prefix(paths, point, ports), beginning(fork_of(paths), ports))
+    state = RunState(turns=before.state.turns, steps=before.state.steps, task=before.state.task)
+    return RunView(state=state, conversation=before.conversation)
+
+
+def fork_of(paths: RunPaths) -> ForkPoint | None:
+    """Where a run was forked from, if it was."""
+    payload = next(read_events(paths)).payload
+    return payload.fork if isinstance(payload, RunCreated) else None
+
+
+def ancestors(point: ForkPoint | None) -> Iterator[RunPaths]:
+    """The runs a run stands on, nearest first, as far as they are still there."""
+    for _ in range(MAX_ANCESTORS):
+        if point is None or not Path(point.root, "events.jsonl").is_file():
+            return
+        paths = RunPaths(Path(point.root))
+        yield paths
+        point = fork_of(paths)
+
+
+def _parent(point: ForkPoint) -> RunPaths:
+    paths = RunPaths(Path(point.root))
+    if not paths.events.is_file():
+        raise NotFound(
+            f"the run `{point.run_id}` this one was forked from is no longer at `{point.root}`", hint="put it back"
+        )
+    return paths
+
+
+def _prefix(paths: RunPaths, point: ForkPoint, ports: LogPorts) -> Iterator[Event]:
+    with open_for_reading(paths) as fd:
+        digest = prefix_digest(fd, point.offset)
+    if digest != point.prefix_sha256:
+        raise LogCorrupt(f"the run `{point.run_id}` is not the one this run was forked from: its log was changed")
+    for event in read_verified(paths, ports.keys):
+        if event.seq > point.seq:
+            return
+        yield event
