@@ -161,6 +161,10 @@ class Agent:
         """Make the directory of a new run, in state `pending`."""
         return create_run(spec_for(self._resolved, request), log_ports())
 
+    def resume(self, root: Path, *, adopt: bool = False) -> Run:
+        """Open a run that has not ended, to go on with it."""
+        return open_run(root, log_ports(), adopt=adopt)
+
     async def execute(self, run: Run) -> RunResult:
         """Work on an open run until it ends, then close it."""
         for hook in self._hooks:

@@ -39,12 +39,28 @@ _EXIT: Mapping[RunStatus, int] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """A run that has not ended; `adopt` takes it over from a machine whose key is not here."""
+
+    root: Path
+    adopt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What is to be executed."""
 
     resolved: Resolved
     backend: Backend
     request: RunRequest
+    resumed: Resumed | None = None
+    """The run to go on with, instead of a new one."""
+
+    def open(self, agent: Agent) -> Run:
+        """The run, new or opened again."""
+        if self.resumed is None:
+            return agent.create(self.request)
+        return agent.resume(self.resumed.root, adopt=self.resumed.adopt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +118,7 @@ async def _execute(plan: Plan, index: RunIndex, view: View) -> Ending:
 
     agent = Agent.from_resolved(plan.resolved, backend=plan.backend, event_hooks=[listen])
     with interrupts(view) as interrupted:
-        run = agent.create(plan.request)
+        run = plan.open(agent)
         shown = asyncio.create_task(_show(run, happened, view))
         try:
             result = await _result(run, LocalDispatcher(agent, index), interrupted, view)

@@ -14,8 +14,10 @@ from skills_runtime.cli.commands import (
     config_show,
     demo,
     export,
+    fork,
     ledger_rebuild,
     metrics,
+    resume,
     run,
     show,
     tail,
@@ -38,7 +40,7 @@ _COMMANDS: dict[str, Command[Any]] = {
 }
 _GROUPS = {
     "runs": Group(
-        "Look at runs: list, show, follow, verify, export, measure.",
+        "Look at runs and go on with them: list, show, tail, verify, export, metrics, resume, fork.",
         ("runs list --status failed", "runs show demo-001"),
         {
             "list": listing.COMMAND,
@@ -47,6 +49,8 @@ _GROUPS = {
             "verify": verify.COMMAND,
             "export": export.COMMAND,
             "metrics": metrics.COMMAND,
+            "resume": resume.COMMAND,
+            "fork": fork.COMMAND,
         },
     ),
     "config": Group(

@@ -35,3 +35,12 @@ class ConfigOptions(WorkspaceOptions):
     set: Annotated[
         list[str], typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as run.max_steps=5; repeatable.")
     ] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions:
+    """How a run is shown while it works."""
+
+    json: Annotated[bool, typer.Option("--json", help="Write the event log itself to stdout, as it grows.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, and errors.")] = False
+    no_color: NoColor = False

@@ -1,11 +1,12 @@
 """Runs in this process, a bounded number at a time, with the ledger kept in step."""
 
 import asyncio
+from contextlib import suppress
 
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.outcome import result_of
 from skills_runtime.engine.indexing import row_of
-from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.ledger import RunIndex
 from skills_runtime.projections import RunState
@@ -81,7 +82,9 @@ class LocalDispatcher:
         prompt = (run.paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
 
         def record(state: RunState) -> None:
-            self._index.record(row_of(run.paths, state, prompt), text=f"{prompt}\n{state.final_output}")
+            # The index is only derived, and catches up when it is next refreshed: it never stops a run.
+            with suppress(SkillsRuntimeError):
+                self._index.record(row_of(run.paths, state, prompt), text=f"{prompt}\n{state.final_output}")
 
         await run.commit_async()
         self._index.remember_root(runs_root(self._agent.workspace_root))

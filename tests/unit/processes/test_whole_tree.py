@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from skills_runtime.processes import Limits, execute
+from skills_runtime.processes.supervision import tree
 from tests.unit.processes.conftest import Tagged
 
 QUICK = Limits(20, grace_seconds=0.2)
@@ -99,20 +100,25 @@ async def test_a_runner_that_keeps_moving_is_caught(command: Tagged) -> None:
 
 async def test_commands_do_not_end_each_other_s_processes(command: Tagged) -> None:
     ready, stop = asyncio.Event(), asyncio.Event()
-    script = "setsid -f sleep 1000; setsid -f env -i sleep 1000; echo ready; sleep 1000"
-    other = Tagged(command.cwd)
+    daemon = "sh -c 'echo $$ > $0; exec sleep 1000'"
+    script = f"setsid -f {daemon} one; setsid -f env -i {daemon} two; until [ -s one -a -s two ]; do sleep 0.01; done"
     running = asyncio.create_task(
-        execute(other.shell(script), QUICK, on_output=lambda _stream, _data: ready.set(), stop=stop)
+        execute(
+            command.shell(f"{script}; echo ready; sleep 1000"),
+            QUICK,
+            on_output=lambda _stream, _data: ready.set(),
+            stop=stop,
+        )
     )
     await ready.wait()
-    before = other.alive()
+    daemons = [int((command.cwd / name).read_text()) for name in ("one", "two")]
     finished = await execute(command.shell("setsid -f sleep 1000; setsid -f env -i sleep 1000; echo done"), QUICK)
-    after = other.alive()
+    alive = [tree.look(pid) is not None for pid in daemons]
     stop.set()
     await running
     assert finished.stdout.text() == "done\n"
-    assert after == before != []
-    assert other.alive() == []
+    assert alive == [True, True]
+    assert [tree.look(pid) for pid in daemons] == [None, None]
 
 
 async def test_nobody_is_reported_to_survive(command: Tagged) -> None:

@@ -2,19 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from skills_runtime.cli.options import ConfigOptions, NoColor
+from skills_runtime.cli.options import ConfigOptions, ViewOptions
 from skills_runtime.cli.program import Command, Program
-
-if TYPE_CHECKING:
-    from skills_runtime.cli.execution import Plan, View
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunCommandOptions(ConfigOptions):
+class RunCommandOptions(ConfigOptions, ViewOptions):
     """What `run` takes."""
 
     prompt: Annotated[str | None, typer.Argument(metavar="PROMPT", help="The task.")] = None
@@ -31,9 +28,6 @@ class RunCommandOptions(ConfigOptions):
     isolation: Annotated[
         Literal["none", "restricted"] | None, typer.Option("--isolation", help="How processes are fenced in.")
     ] = None
-    json: Annotated[bool, typer.Option("--json", help="Write the event log itself to stdout, as it grows.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, and errors.")] = False
-    no_color: NoColor = False
 
 
 def run(options: RunCommandOptions, program: Program) -> int:
@@ -45,6 +39,7 @@ def run(options: RunCommandOptions, program: Program) -> int:
     from skills_runtime.cli.prompt import read_prompt
     from skills_runtime.cli.render.answer import write_answer
     from skills_runtime.cli.settings import resolve_settings
+    from skills_runtime.cli.views import view_of
     from skills_runtime.runs import check_id
 
     prompt = read_prompt(options.prompt, options.prompt_option, options.prompt_file)
@@ -63,26 +58,10 @@ def run(options: RunCommandOptions, program: Program) -> int:
     resolved = resolve_settings(options, program="kgent" if sandbox else program.name, given=given)
     with known_runs() as index:
         plan, notices = plan_run(resolved, request, index)
-        ending = execute(plan, index, _view(options, plan, notices, program))
+        ending = execute(plan, index, view_of(options, plan, notices, program))
     if not options.json:
         write_answer(ending.state.final_output)
     return ending.exit_code
-
-
-def _view(options: RunCommandOptions, plan: "Plan", notices: list[str], program: Program) -> "View":
-    import sys
-
-    if options.json:
-        from skills_runtime.cli.render.jsonl import LogView
-
-        return LogView(sys.stdout.buffer)
-    if options.quiet:
-        from skills_runtime.cli.render.quiet import QuietView
-
-        return QuietView()
-    from skills_runtime.cli.render.human import human_view
-
-    return human_view(plan, notices, program=program.name, no_color=options.no_color)
 
 
 COMMAND = Command(

@@ -12,7 +12,7 @@ from skills_runtime.ports import Files, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.ignore import IgnoreRules, NamePattern
 from skills_runtime.tools.search import Hit, Pattern
-from skills_runtime.tools.trees import Walk, plain
+from skills_runtime.tools.trees import Walk, plain, shown
 
 MAX_FILES = 5000
 MAX_FILE_BYTES = 4 << 20
@@ -113,7 +113,7 @@ class _Search:
         if skipped:
             notes.append(f"not searched: {', '.join(f'{count} {why}' for why, count in sorted(skipped.items()))}")
         hits = [(path, hit) for path, hits in self._found.items() for hit in hits]
-        lines = [f"{path}:{hit.line}: {_text(hit)}" for path, hit in hits] or ["nothing matches"]
+        lines = [f"{shown(path)}:{hit.line}: {_text(hit)}" for path, hit in hits] or ["nothing matches"]
         data = {
             "files": list(self._found),
             "matches": [{"path": path, "line": hit.line} for path, hit in hits],

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.trees import Found, Walk, plain
+from skills_runtime.tools.trees import Found, Walk, plain, shown
 
 _MARKS = {"directory": "/", "symlink": "@", "special": "?", "file": ""}
 
@@ -36,23 +36,23 @@ class ListDir:
         wanted = parse(arguments, ListDirArguments)
         walk = Walk(context.files, depth=wanted.depth)
         found = list(walk.below(plain(wanted.dir_path)))
-        shown = found[wanted.offset - 1 : wanted.offset - 1 + wanted.limit]
-        return _result(wanted, walk, shown, total=len(found))
+        page = found[wanted.offset - 1 : wanted.offset - 1 + wanted.limit]
+        return _result(wanted, walk, page, total=len(found))
 
 
-def _result(wanted: ListDirArguments, walk: Walk, shown: list[Found], *, total: int) -> ToolResult:
-    last = wanted.offset + len(shown) - 1
-    more = last < total and bool(shown)
+def _result(wanted: ListDirArguments, walk: Walk, page: list[Found], *, total: int) -> ToolResult:
+    last = wanted.offset + len(page) - 1
+    more = last < total and bool(page)
     notes = [
-        (not shown, f"no entry {wanted.offset} of {total}" if total else "nothing to show"),
+        (not page, f"no entry {wanted.offset} of {total}" if total else "nothing to show"),
         (more, f"entries {wanted.offset} to {last} of {total}; go on with offset={last + 1}"),
         (not walk.complete, "there is more than could be counted: list a directory further down"),
         (walk.hidden, f"{walk.hidden} names that begin with a dot are left out"),
         (walk.refused, f"{walk.refused} directories may not be listed"),
     ]
-    lines = [entry.relative + _MARKS[entry.kind] for entry in shown]
+    lines = [shown(entry.relative) + _MARKS[entry.kind] for entry in page]
     data = {
-        "entries": [{"rel_path": entry.relative, "path": entry.path, "type": entry.kind} for entry in shown],
+        "entries": [{"rel_path": entry.relative, "path": entry.path, "type": entry.kind} for entry in page],
         "total": total,
         "complete": walk.complete,
         "hidden": walk.hidden,

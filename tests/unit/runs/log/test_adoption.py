@@ -144,17 +144,22 @@ def test_a_forged_adoption_by_our_own_key_is_set_aside(paths: RunPaths, tmp_path
     run.close()
 
 
+def refused_and_left_as_it_is(paths: RunPaths, ports: LogPorts) -> None:
+    before = paths.events.read_bytes()
+    with pytest.raises(LogError, match="line 16 of the log was changed, or was written by somebody without the key"):
+        open_run(paths.root, ports)
+    assert paths.events.read_bytes() == before
+
+
 def test_a_forged_adoption_does_not_spare_the_real_one(paths: RunPaths, here: LogPorts) -> None:
     forge(paths, key_id=here.keys.current().id, prefix_sha256=digest_of(paths))
-    with pytest.raises(KeyMissing):
-        open_run(paths.root, here)
+    refused_and_left_as_it_is(paths, here)
 
 
 @pytest.mark.parametrize("digest", ["ü", "", "0" * 64])
 def test_an_adoption_with_a_nonsense_digest_is_no_adoption(digest: str, paths: RunPaths, here: LogPorts) -> None:
     forge(paths, key_id=here.keys.current().id, prefix_sha256=digest)
-    with pytest.raises(KeyMissing):
-        open_run(paths.root, here)
+    refused_and_left_as_it_is(paths, here)
 
 
 def test_a_run_that_comes_home_after_an_adoption_is_not_continued_blindly(
@@ -178,6 +183,20 @@ def test_a_run_may_be_adopted_there_and_back_again(paths: RunPaths, here: LogPor
     paths.events.write_bytes(b"".join(lines))
     with pytest.raises(LogCorrupt, match="line 18 of the log adopts other lines"):
         open_run(paths.root, there)
+
+
+def test_damage_among_lines_of_another_key_is_refused_also_by_one_who_adopts(
+    paths: RunPaths, here: LogPorts, tmp_path: Path
+) -> None:
+    run = open_run(paths.root, here, adopt=True)
+    for number in range(4):
+        run.append(HumanResponse(call_id=str(number)))
+    run.close()
+    lines = lines_of(paths)
+    lines[17] = b"x" + lines[17]
+    paths.events.write_bytes(b"".join(lines))
+    with pytest.raises(LogCorrupt, match="line 18 of the log is not a complete event line"):
+        open_run(paths.root, ports_in(tmp_path / "there"), adopt=True)
 
 
 def test_a_torn_end_is_set_aside_when_a_run_is_adopted(paths: RunPaths, here: LogPorts) -> None:

@@ -102,6 +102,12 @@ async def test_only_so_many_directories_are_entered(tree: Workshop, monkeypatch:
     assert data_of(result)["complete"] is False
 
 
+async def test_a_name_cannot_pretend_to_be_two_lines(workshop: Workshop) -> None:
+    workshop.write("a\nb", "x")
+    result = await workshop.call(ListDir(), dir_path=".")
+    assert (result.stdout, _names(result)) == ("a\\x0ab", ["a\nb"])
+
+
 @pytest.mark.parametrize(
     ("path", "error"), [("nothing", NotFound), ("..", PathEscape), ("b.txt", ValidationFailed), ("", ValidationFailed)]
 )

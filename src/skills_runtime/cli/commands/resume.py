@@ -1,0 +1,48 @@
+"""runs resume: go on with a run that has not ended."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from skills_runtime.cli.options import ConfigOptions, RunOptions, ViewOptions
+from skills_runtime.cli.program import Command, Program
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeOptions(RunOptions, ConfigOptions, ViewOptions):
+    """What `runs resume` takes."""
+
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Take the run over from a machine whose key is not here; recorded.")
+    ] = False
+
+
+def resume(options: ResumeOptions, program: Program) -> int:
+    """Go on with a run that was stopped, killed, or is waiting."""
+    from skills_runtime.agent import RunRequest
+    from skills_runtime.agent.assemble import backend_for
+    from skills_runtime.cli.continuing import settings_of, state_of
+    from skills_runtime.cli.execution import Plan, Resumed, execute
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.machine import known_runs
+    from skills_runtime.cli.render.answer import write_answer
+    from skills_runtime.cli.views import view_of
+
+    paths = find_run(options.run, options.workspace_root)
+    state = state_of(paths)
+    resolved = settings_of(paths, state, options)
+    prompt = (paths.root / "prompt.md").read_text(encoding="utf-8")
+    plan = Plan(resolved, backend_for(resolved), RunRequest(prompt=prompt), Resumed(paths.root, options.adopt))
+    with known_runs() as index:
+        ending = execute(plan, index, view_of(options, plan, resolved.notices, program))
+    if not options.json:
+        write_answer(ending.state.final_output)
+    return ending.exit_code
+
+
+COMMAND = Command(
+    options=ResumeOptions,
+    work=resume,
+    examples=("runs resume demo-001", "runs resume ./runs/demo-001 --set run.max_steps=80"),
+)
