@@ -10,6 +10,53 @@ from tests.support import SOURCES
 from tests.support.sources import modules
 
 SURFACE = {
+    "kgent": """
+        RunContext RunStatus create_run_context load_run_context resolve_sandbox_path update_run_state
+    """,
+    "skills_runtime.agent": """
+        Agent RunRequest RunResult run_segment
+    """,
+    "skills_runtime.config": """
+        Defaults Environment Origin Resolved ResolvedRunConfig Settings config_home explain resolve snapshot state_home
+        without_dotenv
+    """,
+    "skills_runtime.engine": """
+        Dispatcher LocalDispatcher read_row refresh row_of workspace_roots
+    """,
+    "skills_runtime.ledger": """
+        Ledger Problem RebuildReport RunIndex RunRow SessionRow SqliteInbox TaskRow open_ledger rebuild title_of
+    """,
+    "skills_runtime.llm": """
+        FakeChatBackend FakeChatCall OpenAIChatBackend RecordedAnswer ReplayBackend ScriptedBackend load_script
+    """,
+    "skills_runtime.processes": """
+        Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream execute
+        shell_command
+    """,
+    "skills_runtime.runs": """
+        Blobs Deliverable End EventLog Finding KeyRing LogPorts Run RunPaths RunRecord RunSpec RunStatus Verdict
+        authenticate check_id check_transition create_run export_run files_of finish_run follow_lines fork_point
+        is_legal_id open_run parse_status read_events read_record read_verified read_view runs_root verify_run
+    """,
+    "skills_runtime.runs.files": """
+        Entry Listing PathPolicy RunFiles Scan ScanLimits ScannedFile Skipped isolated_policy open_beneath open_root
+        resolve scan shared_policy
+    """,
+    "skills_runtime.safety": """
+        Allow Ask Deny SafetyMode approval_key decide sanitize
+    """,
+    "skills_runtime.testing": """
+        CountingIds FaultyDisk FrozenClock
+    """,
+    "skills_runtime.tools": """
+        Arguments FileRead FileWrite FunctionTool Registry builtin_tools parse schema_of tool_from
+    """,
+    "skills_runtime.tools.builtin": """
+        ApplyPatch FileDelete FileRead FileWrite GrepFiles ListDir ReadFile UpdatePlan ViewImage
+    """,
+    "skills_runtime.tools.patch": """
+        AddFile Change DeleteFile Hunk Line Plan Section UpdateFile make_plan parse_patch patched paths_to_read
+    """,
     "skills_runtime.events": """
         LOG_SCHEMA LOG_VERSION PAYLOAD_TYPES TERMINAL_TYPES Event Payload Unknown canonical_json data_of decode_event
         decode_payload encode_payload fingerprint

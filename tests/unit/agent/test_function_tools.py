@@ -1,6 +1,7 @@
 """Typed functions as tools, and the stream of a run's events."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from pydantic import BaseModel
 
 from skills_runtime.agent import Agent
 from skills_runtime.errors import ValidationFailed
+from skills_runtime.events import Event
 from skills_runtime.events.payloads import ToolCallFinished
 from skills_runtime.llm import FakeChatBackend, FakeChatCall
 from skills_runtime.ports import ChatStreamEvent, ToolCall, ToolContext, ToolResult
@@ -185,7 +187,7 @@ async def test_leaving_a_stream_early_cancels_the_run(tmp_path: Path) -> None:
     assert '"cancelled"' in log.read_text(encoding="utf-8")
 
 
-async def _until(events: Any, wanted: str) -> Any:
+async def _until(events: AsyncIterator[Event], wanted: str) -> AsyncIterator[Event]:
     async for event in events:
         yield event
         if event.type == wanted:
