@@ -40,7 +40,7 @@ _COMMANDS: dict[str, Command[Any]] = {
 }
 _GROUPS = {
     "runs": Group(
-        "Look at runs and go on with them: list, show, tail, verify, export, metrics, resume, fork.",
+        "Look at runs, and go on with them.",
         ("runs list --status failed", "runs show demo-001"),
         {
             "list": listing.COMMAND,

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -15,9 +14,9 @@ def parse_queries(text: str) -> Mapping[str, str]:
     return {name: statement.strip() for name, statement in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def sql_files() -> Traversable:
+def sql_files() -> Path:
     """The directory of SQL files that ships with this package."""
-    return files("skills_runtime.ledger") / "sql"
+    return Path(__file__).with_name("sql")
 
 
 @cache

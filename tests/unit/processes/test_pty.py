@@ -118,7 +118,7 @@ async def test_jobs_go_to_the_background_and_come_back(command: Tagged, start: S
     (command.cwd / "job").write_text("trap 'echo resumed' CONT; echo begun; while :; do sleep 0.02; done")
     session = await start(command(*SHELL))
     await until(session, PROMPT)
-    await session.write(b"sh ./job\n")
+    await session.write(b"bash ./job\n")
     await until(session, "begun")
     await session.write(b"\x1a")
     assert "Stopped" in await until(session, PROMPT)

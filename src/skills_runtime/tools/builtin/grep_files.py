@@ -64,10 +64,10 @@ class GrepFiles:
         now = asyncio.get_running_loop().time
         deadline = now() + self._max_seconds
         for _ in search.steps():
+            await asyncio.sleep(0)  # others get their turn after every piece, however long it took
             if now() >= deadline:
                 search.stop(f"the search was ended after {self._max_seconds:g} seconds")
                 break
-            await asyncio.sleep(0)
         return search.result()
 
 

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,8 @@ Attempt = Callable[[RunFiles], object]
 ATTEMPTS: dict[str, Attempt] = {
     "read": lambda files: files.read("workspace/d/x", limit=100),
     "write": lambda files: files.write("workspace/d/x", b"written", create_dirs=False),
-    "write below new directories": lambda files: files.write("workspace/d/new/x", b"written", create_dirs=True),
+    "write below new directories": lambda files: files.write("workspace/d/new/deep/x", b"written", create_dirs=True),
+    "read through a link": lambda files: files.read("workspace/d/up", limit=100),
     "delete": lambda files: files.delete("workspace/d/x"),
     "rename away": lambda files: files.rename("workspace/d/x", "workspace/y"),
     "rename to": lambda files: files.rename("workspace/z", "workspace/d/z"),
@@ -45,7 +46,8 @@ ATTEMPTS: dict[str, Attempt] = {
 }
 
 
-_link, _unlink = os.link, os.unlink
+REAL = {name: getattr(os, name) for name in ("link", "unlink", "rename", "rmdir", "symlink")}
+"""The calls that a swap makes, which are not counted."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,14 @@ def _swap(kind: str, run: Path, outside: Path) -> Callable[[], None]:
     if kind == "hard link removed and made":
         inner.unlink()
         inner.hardlink_to(outside / "x")
-        return lambda: _unlink(inner) if inner.exists() else _link(outside / "x", inner)
+        return lambda: REAL["unlink"](inner) if inner.exists() else REAL["link"](outside / "x", inner)
+    if kind == "new directory for a link":
+        return lambda: _replace_by_link(inner.with_name("new"), outside)
+    if kind == "directory moved up":
+        (run.parent / "run.json").write_text("outside secret")
+        (run / "run.json").write_text("inside")
+        (inner.parent / "up").symlink_to("../../run.json")
+        return lambda: REAL["rename"](inner.parent, run / "d")
     if kind == "file for a pipe":
         os.mkfifo(other)
     elif kind == "directory for a link":
@@ -91,6 +100,12 @@ def _swap(kind: str, run: Path, outside: Path) -> Callable[[], None]:
     else:
         other.symlink_to(outside / "x")
     return lambda: _exchange(inner, other)
+
+
+def _replace_by_link(directory: Path, outside: Path) -> None:
+    with suppress(OSError):  # it is not made yet, or no longer empty
+        REAL["rmdir"](directory)
+        REAL["symlink"](outside, directory)
 
 
 def _exchange(first: Path, second: Path) -> None:
@@ -156,6 +171,14 @@ def test_a_swap_before_any_call_leads_nowhere_else(kind: str, attempt: str, open
     else:
         raise AssertionError("the operation never ended")
     assert turn > 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "attempt"),
+    [("new directory for a link", "write below new directories"), ("directory moved up", "read through a link")],
+)
+def test_a_change_before_any_call_leads_nowhere_else(kind: str, attempt: str, opener: Opener, tmp_path: Path) -> None:
+    test_a_swap_before_any_call_leads_nowhere_else(kind, attempt, opener, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["file for a link", "directory for a link", "hard link removed and made"])

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import resource
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -216,6 +217,21 @@ def test_a_failing_disk_leaves_the_old_file_and_nothing_else(
     assert tree(run_root / "workspace") == {"x": b"old"}
     assert [path.name for path in (run_root / "workspace").iterdir()] == ["x"]
     assert [record.error for record in records] == ["storage_error", "storage_error"]
+
+
+def test_a_new_name_is_made_durable_after_the_content(
+    files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[[int], None] = os.fsync
+    synced: list[tuple[bool, bool]] = []
+
+    def note(fd: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(fd).st_mode), (run_root / "workspace" / "x").exists()))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", note)
+    files.write("workspace/x", b"new", create_dirs=False)
+    assert synced == [(False, False), (True, True)]
 
 
 def test_short_writes_are_continued(files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

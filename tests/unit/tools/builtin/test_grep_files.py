@@ -236,7 +236,7 @@ async def test_the_costliest_pattern_ends_with_its_time_and_lets_others_work(wor
     counting.cancel()
     assert data_of(result)["complete"] is False
     assert "the search was ended after 0.2 seconds" in result.stdout
-    assert others > 1
+    assert others > 0
 
 
 async def test_hostile_rules_of_a_project_do_not_make_it_hang(workshop: Workshop) -> None:
