@@ -3,15 +3,20 @@
 Run by `make docs`; a test fails when the pages are not what this writes.
 """
 
+import contextlib
 import inspect
+import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from pydantic import BaseModel
+from typer.main import get_command
 
 from skills_runtime import errors
+from skills_runtime.cli.main import build, run_program
 from skills_runtime.config import Settings
 from skills_runtime.events import PAYLOAD_TYPES, TERMINAL_TYPES
 
@@ -67,7 +72,28 @@ def error_kinds() -> str:
     )
 
 
-PAGES = {"configuration.md": configuration, "events.md": events, "errors.md": error_kinds}
+def command_line() -> str:
+    """Every command as its own help page shows it."""
+    parts = [
+        f"# Command line\n\n{NOTE}`skills-runtime`, `skills-runtime-sdk` and `kgent` are the same program. Called as"
+        " `kgent`, or with `--sandbox`, a run works in its own directory instead of yours.\n"
+    ]
+    for path in _commands(get_command(build())):
+        page = io.StringIO()
+        with contextlib.redirect_stdout(page):
+            run_program([*path, "--help"])
+        text = "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+        parts.append(f"\n## {' '.join(('skills-runtime', *path))}\n\n```text\n{text}\n```\n")
+    return "".join(parts)
+
+
+def _commands(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _commands(inner, *path, name)
+
+
+PAGES = {"configuration.md": configuration, "events.md": events, "errors.md": error_kinds, "cli.md": command_line}
 
 
 def main() -> None:
