@@ -61,7 +61,15 @@ def test_a_waiting_run_of_version_0_says_what_it_waits_for(tmp_path: Path) -> No
     [
         (
             "completed",
-            ["Write a haiku", "approved (provider)", "(result of call_1)", "Shall it have a title?", "completed"],
+            [
+                "Write a haiku",
+                "approved (provider)",
+                "(call call_1)",
+                "(result of call_1)",
+                "Shall it have a title?",
+                "Done: haiku.txt",
+                "completed",
+            ],
         ),
         ("waiting", ["清理旧文件", "invalid arguments", "Which directory?\nReally?", "waiting for a person"]),
     ],
@@ -71,6 +79,18 @@ def test_the_transcript_of_a_run_of_version_0_tells_its_story(name: str, told: l
     places = [text.find(one) for one in told]
     assert -1 not in places
     assert places == sorted(places)
+
+
+def test_the_conversation_of_a_run_of_version_0_has_its_answers_and_calls(tmp_path: Path) -> None:
+    conversation = fold(read_events(old_log("completed", tmp_path)), Conversation())
+    assert [(one.role, [call.id for call in one.calls], one.text) for one in conversation.messages] == [
+        ("user", [], "Write a haiku about the sea to haiku.txt"),
+        ("assistant", ["call_1"], ""),
+        ("tool", [], ""),
+        ("assistant", ["call_2"], ""),
+        ("tool", [], ""),
+        ("assistant", [], "Done: haiku.txt"),
+    ]
 
 
 def test_a_run_of_version_0_is_not_continued(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ Upcaster = Callable[[str, Data], tuple[str, Data]]
 
 
 def _from_v0(event_type: str, data: Data) -> tuple[str, Data]:
-    """Version 0 left out `name` on some calls and wrote decisions of a cache as reason `cached`."""
+    """Version 0 left out `name` on some calls, and could ask several questions at once."""
     if event_type == "tool_call_requested":
         return event_type, {"name": data.get("tool", ""), "tool": data.get("name", ""), **data}
     if event_type == "human_request" and isinstance(data.get("questions"), list):

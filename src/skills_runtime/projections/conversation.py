@@ -10,6 +10,7 @@ from skills_runtime.events.payloads import (
     LlmRequestStarted,
     LlmResponseDelta,
     LlmResponseFinished,
+    RunCompleted,
     RunStarted,
     ToolCallFinished,
     ToolCallRequested,
@@ -17,6 +18,9 @@ from skills_runtime.events.payloads import (
 )
 
 Phase = Literal["requested", "started"]
+
+CLOSING = (ToolCallStarted, RunCompleted)
+"""In logs of version 0 nothing says that an answer is complete, but these only happen when it is."""
 
 
 class Content(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,6 +65,8 @@ class Conversation(msgspec.Struct, kw_only=True):
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
+        if isinstance(event.payload, CLOSING) and (self.coming_text or self.coming_calls):
+            self._finish_answer()
         match event.payload:
             case RunStarted(task=task):
                 self._start(task)

@@ -31,6 +31,7 @@ from skills_runtime.events.payloads import (
     ToolCallFinished,
     ToolCallRequested,
 )
+from skills_runtime.projections.conversation import CLOSING
 
 _FENCES = re.compile(r"`{3,}")
 
@@ -43,6 +44,8 @@ class Transcript(msgspec.Struct):
 
     def take(self, event: Event) -> str:
         """The text this event adds to the transcript, often none."""
+        if isinstance(event.payload, CLOSING) and (self.coming or self.coming_calls):
+            return self._answer(event) + _rest(event)
         match event.payload:
             case RunCreated() as born:
                 return _front_matter(event, born)
