@@ -27,7 +27,8 @@ SURFACE = {
         Ledger Problem RebuildReport RunIndex RunRow SessionRow SqliteInbox TaskRow open_ledger rebuild title_of
     """,
     "skills_runtime.llm": """
-        FakeChatBackend FakeChatCall OpenAIChatBackend RecordedAnswer ReplayBackend ScriptedBackend load_script
+        FakeChatBackend FakeChatCall OpenAIChatBackend RecordedAnswer ReplayBackend RetryPolicy RetryingBackend
+        ScriptedBackend load_script
     """,
     "skills_runtime.processes": """
         Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream execute
@@ -62,7 +63,7 @@ SURFACE = {
         decode_payload encode_payload fingerprint
     """,
     "skills_runtime.projections": """
-        VIEW_KIND Call Content Conversation FileRecord FileRecords Message Metrics Pending Projection RunState RunView
+        VIEW_KIND Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection RunState RunView
         Timeline Transcript UsageTotals fold render
     """,
     "skills_runtime.runs.log": """

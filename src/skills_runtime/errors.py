@@ -180,10 +180,19 @@ class ModelError(SkillsRuntimeError):
 
     kind = "llm_error"
 
-    def __init__(self, message: str, *, kind: str = "llm_error", retryable: bool = False, hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "llm_error",
+        retryable: bool = False,
+        retry_after_sec: float | None = None,
+        hint: str = "",
+    ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
         self.retryable = retryable
+        self.retry_after_sec = retry_after_sec
 
 
 class SandboxError(SkillsRuntimeError):

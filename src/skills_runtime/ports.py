@@ -77,7 +77,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatStreamEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a streamed answer: `text_delta`, `tool_calls`, or `completed` at the end."""
+    """One piece of a streamed answer: `retry_scheduled`, `text_delta`, `tool_calls`, or `completed` at the end."""
 
     type: str
     text: str | None = None
@@ -86,6 +86,7 @@ class ChatStreamEvent(msgspec.Struct, frozen=True, kw_only=True):
     usage: Mapping[str, int] | None = None
     request_id: str | None = None
     provider: str | None = None
+    retry: Mapping[str, Any] | None = None
 
 
 class Backend(Protocol):

@@ -64,7 +64,7 @@ def making(request: pytest.FixtureRequest, cleanup: ExitStack) -> Making:
             for said in script
         ]
         server = cleanup.enter_context(model_server.start(answers))
-        return OpenAIChatBackend(base_url=server.base_url, api_key="secret", timeout_sec=10, max_retries=0)
+        return OpenAIChatBackend(base_url=server.base_url, api_key="secret", timeout_sec=10)
 
     makers: dict[str, Making] = {
         "fake": lambda script: FakeChatBackend(map(_scripted_call, script)),

@@ -14,6 +14,7 @@ from skills_runtime.events.payloads import (
     LlmRequestStarted,
     LlmResponseDelta,
     LlmResponseFinished,
+    LlmRetryScheduled,
     LlmUsage,
     ToolCallRequested,
 )
@@ -25,6 +26,12 @@ from skills_runtime.safety.sanitize import well_formed
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096
 
+NOT_AN_ANSWER = {
+    "length": "the model's answer was cut off at its length limit",
+    "content_filter": "the provider's filter withheld the model's answer",
+}
+"""Ends of a stream that are no end of an answer."""
+
 read_arguments = reader(dict[str, Any])
 """The arguments of a call as data; fails with `msgspec.MsgspecError` only."""
 
@@ -34,9 +41,8 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     turn_id = f"turn_{run.state.turns + 1}"
     messages = prompt.messages(run.view.conversation)
     tools = ports.tools.schemas()
-    request = ChatRequest(
-        model=ports.executor_model, messages=messages, tools=tools, run_id=run.state.run_id, turn_id=turn_id
-    )
+    model = ports.executor_model if run.view.conversation.answers else ports.planner_model
+    request = ChatRequest(model=model, messages=messages, tools=tools, run_id=run.state.run_id, turn_id=turn_id)
     run.append(
         LlmRequestStarted(model=request.model, messages_count=len(messages), tools_count=len(tools)), turn_id=turn_id
     )
@@ -70,6 +76,8 @@ class _Recorder:
                 self._flush()
         elif event.type == "tool_calls":
             self._calls.extend(event.tool_calls or ())
+        elif event.type == "retry_scheduled":
+            self._run.append(LlmRetryScheduled(**(event.retry or {})), turn_id=self._turn_id)
         elif event.type == "completed":
             self._end = event
 
@@ -80,6 +88,8 @@ class _Recorder:
             raise ModelError("the model's answer broke off before its end", retryable=True)
         if self._end.usage is not None:
             self._run.append(_usage(model, self._end), turn_id=self._turn_id)
+        if self._end.finish_reason in NOT_AN_ANSWER:
+            raise ModelError(NOT_AN_ANSWER[self._end.finish_reason])
         self._calls = _distinct(self._calls)
         for call in self._calls:
             self._request(call, ports)

@@ -16,7 +16,7 @@ from skills_runtime.agent.recorded import recorded_answers
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
 from skills_runtime.events.payloads import ForkPoint
-from skills_runtime.llm import OpenAIChatBackend, ReplayBackend, load_script
+from skills_runtime.llm import OpenAIChatBackend, ReplayBackend, RetryingBackend, RetryPolicy, load_script
 from skills_runtime.ports import Approver, Backend, Ids
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
@@ -95,6 +95,7 @@ def agent_ports(
         tools=tools,
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
         system_prompt=(run.paths.root / "effective-system-prompt.md").read_text(encoding="utf-8"),
+        planner_model=settings.models.planner,
         executor_model=settings.models.executor,
         safety_mode=settings.safety.mode,
         tool_allowlist=settings.safety.tool_allowlist,
@@ -134,9 +135,14 @@ def backend_for(resolved: "Resolved") -> Backend:
             f"the environment variable `{llm.api_key_env}` does not hold a key", hint="a key has no spaces or umlauts"
         )
     _refuse_to_leak(resolved)
-    return OpenAIChatBackend(
-        base_url=llm.base_url, api_key=api_key, timeout_sec=llm.timeout_sec, max_retries=llm.retry.max_retries
+    policy = RetryPolicy(
+        max_retries=llm.retry.max_retries,
+        base_delay_sec=llm.retry.base_delay_sec,
+        cap_delay_sec=llm.retry.cap_delay_sec,
+        jitter_ratio=llm.retry.jitter_ratio,
     )
+    backend = OpenAIChatBackend(base_url=llm.base_url, api_key=api_key, timeout_sec=llm.timeout_sec)
+    return RetryingBackend(backend, policy)
 
 
 def _refuse_to_leak(resolved: "Resolved") -> None:

@@ -59,6 +59,7 @@ class Agent:
         *,
         backend: Backend | None = None,
         event_hooks: Iterable[Callable[[Event], None]] = (),
+        tools: Registry | None = None,
     ) -> "Agent":
         """An agent over settings somebody else resolved."""
         agent = cls.__new__(cls)
@@ -66,7 +67,7 @@ class Agent:
         agent._backend = backend
         agent._approver = None
         agent._hooks = tuple(event_hooks)
-        agent._tools = builtin_tools()
+        agent._tools = tools if tools is not None else builtin_tools()
         return agent
 
     @property
@@ -147,15 +148,20 @@ class Agent:
                     yield event
             finally:
                 runner.run(events.aclose())
+                runner.run(self._hang_up())
 
     async def _run_once(self, task: str, run_id: str | None) -> RunResult:
         """A run on an event loop of its own, which takes the model's connections with it."""
         try:
             return await self.run_async(task, run_id=run_id)
         finally:
-            close: Callable[[], Awaitable[None]] | None = getattr(self._backend, "aclose", None)
-            if close is not None:
-                await close()
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """Close the model's connections in this event loop."""
+        close: Callable[[], Awaitable[None]] | None = getattr(self._backend, "aclose", None)
+        if close is not None:
+            await close()
 
     def create(self, request: RunRequest) -> Run:
         """Make the directory of a new run, in state `pending`."""

@@ -14,7 +14,10 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     tools: Registry
     files: Files
     system_prompt: str
+    planner_model: str
+    """Answers the first turn."""
     executor_model: str
+    """Answers the rest."""
     safety_mode: SafetyMode = "ask"
     tool_allowlist: tuple[str, ...] = ()
     tool_denylist: tuple[str, ...] = ()

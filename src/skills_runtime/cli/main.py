@@ -13,10 +13,12 @@ from skills_runtime import __version__
 from skills_runtime.cli.commands import (
     config_show,
     demo,
+    diff,
     export,
     fork,
     ledger_rebuild,
     metrics,
+    replay,
     resume,
     run,
     show,
@@ -51,6 +53,8 @@ _GROUPS = {
             "metrics": metrics.COMMAND,
             "resume": resume.COMMAND,
             "fork": fork.COMMAND,
+            "replay": replay.COMMAND,
+            "diff": diff.COMMAND,
         },
     ),
     "config": Group(

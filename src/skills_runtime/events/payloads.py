@@ -113,6 +113,19 @@ class LlmRequestStarted(Payload, frozen=True):
     wire_api: str = "chat.completions"
 
 
+class LlmRetryScheduled(Payload, frozen=True):
+    """A request failed in a way that may pass, and will be made again."""
+
+    event_type: ClassVar[str] = "llm_retry_scheduled"
+    error_kind: str
+    attempt: int
+    max_retries: int
+    delay_ms: int
+    message: str = ""
+    provider: str = "openai"
+    retry_after_ms: int | None = None
+
+
 class LlmResponseDelta(Payload, frozen=True):
     """A piece of the model's answer, coalesced."""
 
@@ -214,6 +227,8 @@ class FileOperation(Payload, frozen=True):
     before_sha256: str | None = None
     error: str | None = None
     call_id: str | None = None
+    real_path: str | None = None
+    """Where the path really led, when that is not how it was written."""
 
 
 class HumanRequest(Payload, frozen=True):

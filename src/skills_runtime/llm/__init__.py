@@ -3,6 +3,7 @@
 from skills_runtime.llm.fake import FakeChatBackend, FakeChatCall, ScriptedBackend, load_script
 from skills_runtime.llm.openai import OpenAIChatBackend
 from skills_runtime.llm.replay import RecordedAnswer, ReplayBackend
+from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 
 __all__ = [
     "FakeChatBackend",
@@ -10,6 +11,8 @@ __all__ = [
     "OpenAIChatBackend",
     "RecordedAnswer",
     "ReplayBackend",
+    "RetryPolicy",
+    "RetryingBackend",
     "ScriptedBackend",
     "load_script",
 ]

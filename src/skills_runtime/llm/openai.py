@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from skills_runtime.errors import ModelError
@@ -17,11 +18,10 @@ if TYPE_CHECKING:
 class OpenAIChatBackend:
     """One provider at one address; the key is read by the caller and kept in memory only."""
 
-    def __init__(self, *, base_url: str, api_key: str, timeout_sec: float = 60, max_retries: int = 3) -> None:
+    def __init__(self, *, base_url: str, api_key: str, timeout_sec: float = 60) -> None:
         self._base_url = base_url
         self._api_key = api_key
         self._timeout_sec = timeout_sec
-        self._max_retries = max_retries
         self._clients: dict[asyncio.AbstractEventLoop, AsyncOpenAI] = {}
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
@@ -61,7 +61,7 @@ class OpenAIChatBackend:
                 base_url=self._base_url,
                 api_key=self._api_key,
                 timeout=self._timeout_sec,
-                max_retries=self._max_retries,
+                max_retries=0,  # `RetryingBackend` does that, and says so
             )
         return self._clients[here]
 
@@ -154,16 +154,37 @@ def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
 
 def _explained(error: "APIError") -> ModelError:
     status = getattr(error, "status_code", None)
-    if error.code == "context_length_exceeded":
+    if error.code == "context_length_exceeded" or (status == 400 and "context length" in error.message.lower()):
         return ModelError(
             f"the conversation is too long for the model: {error.message}", kind="context_length_exceeded"
         )
     if status in (401, 403):
         return ModelError("the model's provider refused the key", kind="auth_error", hint="check `llm.api_key_env`")
     if status == 429:
-        return ModelError("the model's provider limits the rate of requests", kind="rate_limited", retryable=True)
+        return ModelError(
+            "the model's provider limits the rate of requests",
+            kind="rate_limited",
+            retryable=True,
+            retry_after_sec=_retry_after(error),
+        )
     if isinstance(status, int) and status >= 500:
-        return ModelError(f"the model's provider failed with {status}", kind="server_error", retryable=True)
+        message = f"the model's provider failed with {status}"
+        return ModelError(message, kind="server_error", retryable=True, retry_after_sec=_retry_after(error))
     if isinstance(status, int):
         return ModelError(f"the model's provider answered {status}: {error.message}", kind="http_error")
     return ModelError(f"the model could not be reached: {error.message}", retryable=True)
+
+
+def _retry_after(error: "APIError") -> float | None:
+    """What the provider asks for: seconds, or a date; nonsense counts as nothing."""
+    headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
+    text = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        wait = parsedate_to_datetime(text) - parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, wait.total_seconds())

@@ -4,13 +4,14 @@ Knows nothing of policies or sandboxes: the argument vector is ready to be execu
 """
 
 import os
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, ValidationFailed
+from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
 from skills_runtime.processes.capture import Captured
 from skills_runtime.processes.failures import no_directory, too_long
 
@@ -83,22 +84,31 @@ def check(command: Command) -> None:
 
 def find_program(command: Command) -> str:
     """Where the program of a command is, searched as the command itself would do it."""
-    if not command.cwd.is_dir():
+    if not _may_be(command.cwd, stat.S_ISDIR):
         raise no_directory(command.cwd)
     name = command.argv[0]
-    refused: SkillsRuntimeError | None = None
+    refused: list[Path] = []
     for candidate in _candidates(command):
-        if candidate.is_file() and os.access(candidate, os.X_OK):
+        if os.access(candidate, os.X_OK) and _may_be(candidate, stat.S_ISREG):
             return str(candidate)
-        if refused is None and candidate.exists():
-            refused = AccessRefused(
-                f"`{candidate}` is not executable", hint="name a program, or give the file to its interpreter"
-            )
-    if refused is not None:
-        raise refused
+        if _may_be(candidate, bool):
+            refused.append(candidate)
+    if refused:
+        hint = "name a program, or give the file to its interpreter"
+        raise AccessRefused(f"`{refused[0]}` is not executable by this user", hint=hint)
     if "/" in name:
         raise NotFound(f"the program `{name}` does not exist", hint="check the path; it is relative to `cwd`")
     raise NotFound(f"`{name}` is not a program on PATH", hint="install it, or give its whole path")
+
+
+def _may_be(path: Path, kind: Callable[[int], bool]) -> bool:
+    """Whether something of this kind is there, or something that this user may not even look at."""
+    try:
+        return kind(path.stat().st_mode)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
 
 
 def _candidates(command: Command) -> Iterator[Path]:

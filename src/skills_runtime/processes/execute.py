@@ -86,10 +86,9 @@ class _Execution:
         """How it ended."""
         if self._supervised.failure is not None:
             raise self._supervised.failure
-        code = self._supervised.exit
         return Finished(
-            exit_code=code if code is not None and code >= 0 else None,
-            signal=-code if code is not None and code < 0 else None,
+            exit_code=self._supervised.exit_code,
+            signal=self._supervised.signal,
             stdout=self._captures["stdout"].captured(),
             stderr=self._captures["stderr"].captured(),
             duration_ms=round((self._loop.time() - self._began) * 1000),
@@ -143,6 +142,6 @@ class _Execution:
 
     def _end(self, reason: EndedBy) -> None:
         """End the command for a reason, unless it has ended or is being ended already."""
-        if self._ended_by == "exit" and self._supervised.exit is None:
+        if self._ended_by == "exit" and not self._supervised.exited:
             self._ended_by = reason
             self._supervised.end(grace=self._limits.grace_seconds)

@@ -46,10 +46,11 @@ def unavailable(error: OSError) -> ToolError:
     return ToolError("unknown", f"no command can be started now: {error.strerror}", hint="end some, then try again")
 
 
-def lost(program: str) -> ToolError:
+def lost(program: str, pid: int | None) -> ToolError:
     """The error for a command whose supervisor was killed, so that nobody knows what became of it."""
+    unknown = "what became of" if pid else "whether there was a start of"
     return ToolError(
         "unknown",
-        f"what became of `{program}` is unknown: the process that watched it was killed",
+        f"{unknown} `{program}` is unknown: the process that watched it was killed",
         hint="a command must not signal processes that it did not start",
     )

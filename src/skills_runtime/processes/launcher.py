@@ -100,6 +100,8 @@ def _start(channel: int) -> int:
     interpreter = next((path for path in _INTERPRETERS if path and os.access(path, os.X_OK)), None)
     if interpreter is None:
         raise ToolError("unknown", "no Python interpreter can be started by this user", hint="see `sys.executable`")
+    if not Path("/proc/self/stat").exists():
+        raise ToolError("unknown", "without `/proc` no command can be ended reliably", hint="use Linux, and mount it")
     silence = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     return os.posix_spawn(
         interpreter,

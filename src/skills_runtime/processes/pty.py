@@ -33,6 +33,8 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     running: bool
     exit_code: int | None = None
     signal: int | None = None
+    survivors: tuple[int, ...] = ()
+    """Processes that the operating system did not let this user end."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,14 +96,10 @@ class PtySession:
     def status(self) -> SessionStatus:
         """How it is now; ended only when its last output can be read and nothing of it is left."""
         self._settle()
-        if not self._over:
-            return SessionStatus(running=True)
-        code = self._supervised.exit if self._supervised else None
-        return SessionStatus(
-            running=False,
-            exit_code=code if code is not None and code >= 0 else None,
-            signal=-code if code is not None and code < 0 else None,
-        )
+        ended = self._supervised
+        if ended is None or not self._over:
+            return SessionStatus(running=not self._over)
+        return SessionStatus(running=False, exit_code=ended.exit_code, signal=ended.signal, survivors=ended.survivors)
 
     @property
     def unread(self) -> int:
@@ -114,13 +112,13 @@ class PtySession:
         async with self._turn:
             if not self.status.running:
                 return 0
-            before = self._writer.written
+            before = self._writer.written + self._writer.pending
             self._writer.send(data)
             try:
                 await self._until(lambda: not self._writer.pending or not self.status.running, timeout_ms)
             finally:
                 self._writer.discard()
-            return self._writer.written - before
+            return max(0, self._writer.written - before)
 
     async def read(self, *, timeout_ms: int, until_idle_ms: int | None = None) -> Reading:
         """Wait for the end, or until output has come and paused for a while, or until the time is over."""

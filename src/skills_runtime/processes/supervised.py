@@ -3,9 +3,9 @@
 import asyncio
 import json
 import os
-import signal
 import socket
 from collections.abc import Sequence
+from signal import SIGKILL, SIGTERM, Signals
 from typing import Any
 
 import msgspec
@@ -70,8 +70,7 @@ class Supervised:
         self._told_more = False
         self._lost = False
         self.pid: int | None = None
-        self.exit: int | None = None
-        """How the program itself ended: its exit code, or the negative number of a signal."""
+        self._exit: int | None = None
         self.failure: SkillsRuntimeError | None = None
         self.survivors: tuple[int, ...] = ()
         self.gone = False
@@ -80,11 +79,26 @@ class Supervised:
         self._reader = Reader(control.fileno(), self._hear, ended=self._over)
         self._writer.send(start.request())
 
-    def end(self, *, grace: float, first: signal.Signals = signal.SIGTERM) -> None:
+    @property
+    def exited(self) -> bool:
+        """Whether the program itself has ended, though what it started may not."""
+        return self._exit is not None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the program, if it exited."""
+        return self._exit if self._exit is not None and self._exit >= 0 else None
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended the program, if one did."""
+        return -self._exit if self._exit is not None and self._exit < 0 else None
+
+    def end(self, *, grace: float, first: Signals = SIGTERM) -> None:
         """Ask every process to end, and have killed what is left after the grace."""
         self._tell({"end": grace, "first": int(first)})
 
-    def signal_group(self, group: int, number: signal.Signals) -> None:
+    def signal_group(self, group: int, number: Signals) -> None:
         """Signal those processes of the command that are in a process group."""
         self._tell({"signal": int(number), "group": group})
 
@@ -107,7 +121,7 @@ class Supervised:
         assignment = f"{MARKER}={self._start.marker}".encode()
         refused: set[int] = set()
         while self._lost and (strays := _others(tree.marked(tree.table(), assignment), refused)):
-            refused |= tree.send(strays, signal.SIGKILL)
+            refused |= tree.send(strays, SIGKILL)
             await asyncio.sleep(_STRAY_SECONDS)
 
     def close(self) -> None:
@@ -137,7 +151,7 @@ class Supervised:
             case {"started": pid}:
                 self.pid = pid
             case {"exited": code}:
-                self.exit = code
+                self._exit = code
             case {"gone": survivors}:
                 self.survivors = tuple(survivors)
                 self.gone = True
@@ -151,7 +165,7 @@ class Supervised:
     def _over(self) -> None:
         if not self.gone:
             self._lost = self.gone = True
-            self.failure = lost(self._start.command.argv[0])
+            self.failure = lost(self._start.command.argv[0], self.pid)
         self._changed.set()
 
 

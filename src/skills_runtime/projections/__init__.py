@@ -4,6 +4,7 @@ from skills_runtime.projections.conversation import Call, Content, Conversation,
 from skills_runtime.projections.files import FileRecord, FileRecords
 from skills_runtime.projections.fold import Projection, fold
 from skills_runtime.projections.metrics import Metrics
+from skills_runtime.projections.moves import Move, Moves
 from skills_runtime.projections.pending import Pending
 from skills_runtime.projections.state import RunState
 from skills_runtime.projections.timeline import Timeline
@@ -20,6 +21,8 @@ __all__ = [
     "FileRecords",
     "Message",
     "Metrics",
+    "Move",
+    "Moves",
     "Pending",
     "Projection",
     "RunState",

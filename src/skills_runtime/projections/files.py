@@ -29,10 +29,10 @@ class FileRecords(msgspec.Struct):
         """Take in the next event."""
         match event.payload:
             case FileOperation(ok=True, op="write", sha256=str(digest)) as done:
-                self._produce(_name(done.path), _record(event, done, digest))
+                self._produce(_place(done), _record(event, done, digest))
             case FileOperation(ok=True, op="read", sha256=str(digest)) as done:
-                if _name(done.path) not in self.produced:
-                    self.consumed.setdefault(_name(done.path), _record(event, done, digest))
+                if _place(done) not in self.produced:
+                    self.consumed.setdefault(_place(done), _record(event, done, digest))
             case FileOperation(ok=True, op="delete", path=path):
                 self._remove(_name(path))
             case FileOperation(ok=True, op="rename", path=path) as done if path.count(ARROW) == 1:
@@ -53,6 +53,10 @@ class FileRecords(msgspec.Struct):
         if gone is not None:
             self.removed[name] = gone.sha256
         return gone
+
+
+def _place(done: FileOperation) -> str:
+    return _name(done.real_path or done.path)
 
 
 def _name(path: str) -> str:

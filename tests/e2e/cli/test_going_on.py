@@ -1,4 +1,4 @@
-"""The commands that go on from a run which is there: resume and fork."""
+"""The commands that go on from a run which is there, and compare: resume, fork, replay, diff."""
 
 import shutil
 from pathlib import Path
@@ -79,3 +79,37 @@ def test_a_run_signed_elsewhere_is_resumed_only_when_adopted(alpha: Path, home: 
     assert adopted.code == 0, adopted.err
     types = [event.type for event in read_events(RunPaths(alpha))]
     assert "run_adopted" in types
+
+
+def test_a_run_replays_without_divergence_and_touches_nothing(alpha: Path) -> None:
+    before = (alpha / "events.jsonl").read_bytes()
+    answer = invoke("runs", "replay", "runs/alpha")
+    assert (answer.code, answer.out) == (0, "no divergence\n"), answer.err
+    assert (alpha / "events.jsonl").read_bytes() == before
+    assert [one.name for one in alpha.parent.iterdir()] == ["alpha"]
+
+
+def test_an_interrupted_run_replays_as_far_as_it_goes(alpha: Path) -> None:
+    interrupted(alpha, "tool_call_finished")
+    assert invoke("runs", "replay", "runs/alpha").out == "no divergence\n"
+
+
+def test_a_replay_reports_the_first_difference(alpha: Path) -> None:
+    answer = invoke(
+        "runs", "replay", "runs/alpha", "--set", "run.max_steps=1", "--set", "safety.tool_denylist=[file_write]"
+    )
+    assert answer.code == 1
+    assert answer.out.startswith("move 3 differs\n- result ")
+
+
+def test_two_runs_of_one_script_do_not_differ(alpha: Path) -> None:
+    invoke("run", "-p", "Report", "--config", "kgent.yaml", "--sandbox", "runs/beta", "-q")
+    answer = invoke("runs", "diff", "runs/alpha", "runs/beta")
+    assert (answer.code, answer.out) == (0, ""), answer.err
+
+
+def test_a_fork_differs_by_what_came_after(alpha: Path) -> None:
+    invoke("runs", "fork", "alpha", "--at", "3", "--prompt", "Report!", "--sandbox", "runs/beta", "-q")
+    answer = invoke("runs", "diff", "runs/alpha", "runs/beta")
+    assert answer.code == 1
+    assert '-task   "Report"\n+task   "Report!"' in answer.out

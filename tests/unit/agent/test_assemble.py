@@ -8,7 +8,7 @@ import pytest
 from skills_runtime.agent.assemble import RunRequest, backend_for, config_summary, spec_for
 from skills_runtime.config import resolve
 from skills_runtime.errors import ConfigError
-from skills_runtime.llm import OpenAIChatBackend, ReplayBackend, ScriptedBackend
+from skills_runtime.llm import ReplayBackend, RetryingBackend, ScriptedBackend
 from skills_runtime.runs import runs_root
 from skills_runtime.testing import CountingIds
 from tests.support.agents import agent_in, says
@@ -82,7 +82,7 @@ def test_each_backend_is_made_from_its_settings(tmp_path: Path) -> None:
     assert isinstance(backend_for(resolve(tmp_path, session_settings=fake)), ScriptedBackend)
     assert isinstance(backend_for(resolve(tmp_path, session_settings=replay)), ReplayBackend)
     environ = {"OPENAI_API_KEY": " sk-key\n", "HOME": str(tmp_path)}
-    assert isinstance(backend_for(resolve(tmp_path, environ=environ)), OpenAIChatBackend)
+    assert isinstance(backend_for(resolve(tmp_path, environ=environ)), RetryingBackend)
 
 
 @pytest.mark.parametrize("key", ["", "  \n", "sk key", "sk-schlüssel", "sk\x00", "sk-\u200b"])

@@ -106,7 +106,7 @@ async def test_runs_of_one_agent_go_on_side_by_side(tmp_path: Path) -> None:
 
 def test_an_agent_runs_twice_with_a_real_service(tmp_path: Path) -> None:
     with model_server.start([model_server.says("one"), model_server.says("two")]) as server:
-        backend = OpenAIChatBackend(base_url=server.base_url, api_key="k", max_retries=0)
+        backend = OpenAIChatBackend(base_url=server.base_url, api_key="k")
         agent = agent_in(tmp_path, backend)
         assert [agent.run("Go.").final_output for _ in range(2)] == ["one", "two"]
 

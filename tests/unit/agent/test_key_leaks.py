@@ -7,7 +7,7 @@ import pytest
 from skills_runtime.agent.assemble import backend_for
 from skills_runtime.config import resolve
 from skills_runtime.errors import ConfigError
-from skills_runtime.llm import OpenAIChatBackend
+from skills_runtime.llm import RetryingBackend
 
 ELSEWHERE = "llm: {base_url: 'https://elsewhere.example/v1'}\n"
 
@@ -36,7 +36,7 @@ def test_a_project_address_with_the_projects_own_key_is_fine(tmp_path: Path) -> 
     write(tmp_path, "config/runtime.yaml", ELSEWHERE)
     write(tmp_path, ".env", "OPENAI_API_KEY=k\n")
 
-    assert isinstance(backend_for(resolve(tmp_path, environ={"HOME": str(tmp_path)})), OpenAIChatBackend)
+    assert isinstance(backend_for(resolve(tmp_path, environ={"HOME": str(tmp_path)})), RetryingBackend)
 
 
 def test_an_address_the_user_confirmed_is_fine(tmp_path: Path) -> None:
@@ -46,4 +46,4 @@ def test_an_address_the_user_confirmed_is_fine(tmp_path: Path) -> None:
 
     backend = backend_for(resolve(tmp_path, environ=environ, session_settings=confirmed))
 
-    assert isinstance(backend, OpenAIChatBackend)
+    assert isinstance(backend, RetryingBackend)

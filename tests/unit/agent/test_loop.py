@@ -58,7 +58,7 @@ def test_what_a_service_refuses_becomes_the_kind_of_the_failure(
     tmp_path: Path, answer: model_server.Answer, kind: str, retryable: bool
 ) -> None:
     with model_server.start([answer]) as server:
-        backend = OpenAIChatBackend(base_url=server.base_url, api_key="k", max_retries=0)
+        backend = OpenAIChatBackend(base_url=server.base_url, api_key="k")
         result = agent_in(tmp_path, backend).run("Go.")
     assert (result.status, result.error_kind) == ("failed", kind)
     (failed,) = payloads_of(result.wal_locator, "run_failed")

@@ -18,10 +18,8 @@ from tests.support.model_server import Answer, ModelServer, breaks_off, calls, c
 REQUEST = ChatRequest(model="m", messages=[{"role": "user", "content": "go"}])
 
 
-def _backend(server: ModelServer, *, max_retries: int = 0) -> OpenAIChatBackend:
-    return OpenAIChatBackend(
-        base_url=server.base_url, api_key="sk-very-secret", timeout_sec=10, max_retries=max_retries
-    )
+def _backend(server: ModelServer) -> OpenAIChatBackend:
+    return OpenAIChatBackend(base_url=server.base_url, api_key="sk-very-secret", timeout_sec=10)
 
 
 async def _stream(backend: OpenAIChatBackend, request: ChatRequest = REQUEST) -> list[ChatStreamEvent]:
@@ -31,9 +29,9 @@ async def _stream(backend: OpenAIChatBackend, request: ChatRequest = REQUEST) ->
         await backend.aclose()
 
 
-async def _answer(*answers: Answer, request: ChatRequest = REQUEST, max_retries: int = 0) -> list[ChatStreamEvent]:
+async def _answer(*answers: Answer, request: ChatRequest = REQUEST) -> list[ChatStreamEvent]:
     with model_server.start(answers) as server:
-        return await _stream(_backend(server, max_retries=max_retries), request)
+        return await _stream(_backend(server), request)
 
 
 async def _error(*answers: Answer) -> ModelError:
@@ -99,11 +97,6 @@ async def test_a_service_that_is_not_there_is_an_error_that_may_be_tried_again()
     with pytest.raises(ModelError) as caught:
         await _stream(backend)
     assert caught.value.retryable
-
-
-async def test_a_failed_request_is_repeated_before_anything_was_said() -> None:
-    events = await _answer(refuses(500), refuses(429), says("Hello"), max_retries=2)
-    assert events[0].text == "Hello"
 
 
 async def test_usage_is_told_in_our_words() -> None:

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from skills_runtime.processes import Limits, Stream, execute
-from tests.unit.processes.conftest import Tagged
+from tests.unit.processes.conftest import Tagged, resident
 
 
 class Call:
@@ -75,6 +75,16 @@ async def test_a_command_that_writes_without_end_is_cancelled(command: Tagged) -
     with pytest.raises(asyncio.CancelledError):
         await call.task
     assert command.alive() == []
+
+
+async def test_what_is_written_after_cancelling_takes_no_memory(command: Tagged) -> None:
+    call = Call(command, "trap '' TERM; echo ready; sleep 0.1; exec yes", Limits(None, grace_seconds=0.5))
+    await call.until(b"ready")
+    before = resident()
+    call.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call.task
+    assert resident() - before < 8 << 20
 
 
 async def test_cancelling_while_the_program_is_already_gone_waits_for_the_rest(command: Tagged) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
 from skills_runtime.processes import Command, Limits, Stream, execute
+from skills_runtime.processes.launcher import dismiss
 from skills_runtime.processes.supervised import MARKER
 from tests.unit.processes.conftest import Tagged
 
@@ -107,6 +108,7 @@ async def test_a_program_is_found_relative_to_its_directory(command: Tagged) -> 
 async def test_nothing_is_inherited_but_the_three_streams(command: Tagged) -> None:
     with open(command.cwd / "open", "w") as file:
         os.set_inheritable(file.fileno(), True)
+        dismiss()  # so that a launcher is started which this descriptor is passed to
         names = (await output(command.shell("echo /proc/$$/fd/*"))).split()
     # Listing them takes one more descriptor, which is closed again when its own entry is listed.
     assert {int(Path(os.fsdecode(name)).name) for name in names} - {0, 1, 2} <= {3, 255}

@@ -6,6 +6,9 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
+
+from skills_runtime.errors import AccessRefused
 from skills_runtime.processes import Command, Finished, Limits, PtySession, SessionStatus, execute, shell_command
 from skills_runtime.processes.supervision import tree
 from tests.support.unprivileged import NOBODY, Unprivileged
@@ -33,7 +36,7 @@ def test_a_timeout_of_an_ordinary_user_ends_the_tree(unprivileged: Unprivileged)
     script = "setsid -f sleep 1000; trap '' TERM; sleep 1000"
 
     def run() -> Finished:
-        return asyncio.run(execute(shell(script, unprivileged.path), Limits(0.3, grace_seconds=0.2)))
+        return asyncio.run(execute(shell(script, unprivileged.path), Limits(1.5, grace_seconds=0.2)))
 
     finished = unprivileged(run)
     assert (finished.ended_by, finished.signal) == ("timeout", signal.SIGKILL)
@@ -55,6 +58,35 @@ def test_a_session_of_an_ordinary_user_can_be_signalled_and_closed(unprivileged:
     assert status.signal == signal.SIGHUP
 
 
+def test_a_program_in_a_directory_that_may_not_be_searched_is_refused(unprivileged: Unprivileged) -> None:
+    hidden = unprivileged.path / "hidden"
+    hidden.mkdir()
+    shutil.copy("/bin/true", hidden / "tool")
+    hidden.chmod(0)
+    command = Command(("tool",), unprivileged.path, {"PATH": f"{hidden}:/usr/bin"})
+    with pytest.raises(AccessRefused, match="not executable by this user"):
+        unprivileged(lambda: asyncio.run(execute(command, Limits(20))))
+    hidden.chmod(0o700)
+
+
+def test_a_directory_that_may_not_be_entered_is_refused(unprivileged: Unprivileged) -> None:
+    closed = unprivileged.path / "closed"
+    closed.mkdir()
+    closed.chmod(0)
+    command = Command(("true",), closed, ENVIRONMENT)
+    with pytest.raises(AccessRefused, match="may not be entered by this user"):
+        unprivileged(lambda: asyncio.run(execute(command, Limits(20))))
+    closed.chmod(0o700)
+
+
+def test_a_program_that_others_may_run_but_this_user_may_not_is_refused(unprivileged: Unprivileged) -> None:
+    tool = unprivileged.path / "tool"
+    shutil.copy("/bin/true", tool)
+    tool.chmod(0o644)
+    with pytest.raises(AccessRefused, match="not executable by this user"):
+        unprivileged(lambda: asyncio.run(execute(Command(("./tool",), unprivileged.path, ENVIRONMENT), Limits(20))))
+
+
 def test_processes_that_may_not_be_ended_are_named(unprivileged: Unprivileged) -> None:
     became_root = os.geteuid() == 0 and not os.statvfs(unprivileged.path).f_flag & os.ST_NOSUID
     tool = unprivileged.path / "setpriv"
@@ -62,7 +94,7 @@ def test_processes_that_may_not_be_ended_are_named(unprivileged: Unprivileged) -
     tool.chmod(0o4755)
     command = Command((str(tool), "--reuid", "0", "sleep", "1000"), unprivileged.path, ENVIRONMENT)
 
-    finished = unprivileged(lambda: asyncio.run(execute(command, Limits(0.3, grace_seconds=0.1))))
+    finished = unprivileged(lambda: asyncio.run(execute(command, Limits(1.5, grace_seconds=0.1))))
     for pid in finished.survivors:
         assert tree.look(pid) is not None
         os.kill(pid, signal.SIGKILL)

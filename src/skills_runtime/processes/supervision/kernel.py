@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import sys
 
 _CHILD_SUBREAPER = 36
 
@@ -17,6 +16,6 @@ _library = ctypes.CDLL(None, use_errno=True)
 
 
 def _control(option: int, value: int) -> None:
-    if sys.platform == "linux" and _library.prctl(option, value, 0, 0, 0) != 0:
+    if _library.prctl(option, value, 0, 0, 0) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -14,10 +14,13 @@ from . import tree
 from .kernel import adopt_orphans
 from .supervisor import supervise, tell, wake_on_child_exit
 
+LEAST_OPEN_MAX = 1 << 16
+"""Where to look for descriptors to close, even if the limit was lowered after they had been opened."""
+
 
 def main() -> None:
     """Serve the runtime at the other end of standard input until it closes it or dies."""
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(3, max(os.sysconf("SC_OPEN_MAX"), LEAST_OPEN_MAX))
     os.setsid()
     # Below a supervisor that was killed there may be orphans: they come here, and are ended here.
     adopt_orphans()

@@ -24,6 +24,9 @@ FIRST_PAUSE, LAST_PAUSE = 0.005, 0.5
 PATIENCE = 1.0
 """Seconds after which processes that may not be signalled are left alone and reported."""
 
+UNSEEN = 0
+"""Stands for processes of other users that the system does not even show."""
+
 
 def supervise(control: socket.socket) -> None:
     """Serve the runtime at the other end of `control`, one command after the other, until it hangs up."""
@@ -189,8 +192,8 @@ class _Supervision:
             return set()
         everybody = self._tree()
         refused = tree.send(everybody, signal.SIGKILL)
-        only_refused = bool(refused) and len(refused) == len(everybody)
-        return refused if only_refused and time.monotonic() > self._kill_at + PATIENCE else set()
+        hopeless = len(refused) == len(everybody) and time.monotonic() > self._kill_at + PATIENCE
+        return refused or {UNSEEN} if hopeless else set()
 
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""

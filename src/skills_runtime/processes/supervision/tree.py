@@ -11,19 +11,13 @@ Table = Mapping[int, "Process"]
 class Process:
     """One line of the process table; number and start time together never name another process."""
 
-    __slots__ = ("group", "parent", "pid", "started", "state")
+    __slots__ = ("group", "parent", "pid", "started")
 
-    def __init__(self, pid: int, state: str, parent: int, group: int, started: int) -> None:
+    def __init__(self, pid: int, parent: int, group: int, started: int) -> None:
         self.pid = pid
-        self.state = state
         self.parent = parent
         self.group = group
         self.started = started
-
-    @property
-    def alive(self) -> bool:
-        """Whether it can still do something; a zombie cannot."""
-        return self.state not in "ZX"
 
 
 def parse(line: str) -> Process:
@@ -31,7 +25,7 @@ def parse(line: str) -> Process:
     # The name stands in parentheses and may hold spaces and parentheses itself.
     before, _, after = line.rpartition(")")
     fields = after.split()
-    return Process(int(before.split("(", 1)[0]), fields[0], int(fields[1]), int(fields[2]), int(fields[19]))
+    return Process(int(before.split("(", 1)[0]), int(fields[1]), int(fields[2]), int(fields[19]))
 
 
 def look(pid: int) -> "Process | None":
@@ -45,15 +39,15 @@ def look(pid: int) -> "Process | None":
 
 def table() -> dict[int, Process]:
     """Every process that this user can see."""
-    try:
-        numbers = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
-    except FileNotFoundError:
-        return {}
+    numbers = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
     return {pid: process for pid in numbers if (process := look(pid)) is not None}
 
 
 def below(processes: Table, root: int, *, without: Container[int] = ()) -> list[Process]:
-    """The living descendants of a process, parents first, leaving out the named branches."""
+    """The descendants of a process, parents first, leaving out the named branches.
+
+    Zombies are among them: a program whose first thread has ended looks like one, though the others go on.
+    """
     children: dict[int, list[Process]] = {}
     for process in processes.values():
         if process.pid not in without:
@@ -61,12 +55,12 @@ def below(processes: Table, root: int, *, without: Container[int] = ()) -> list[
     found = list(children.get(root, ()))
     for process in found:
         found += children.get(process.pid, ())
-    return [process for process in found if process.alive]
+    return found
 
 
 def marked(processes: Table, assignment: bytes) -> list[Process]:
     """The living processes that were started with this assignment in their environment."""
-    return [process for process in processes.values() if process.alive and _carries(process.pid, assignment)]
+    return [process for process in processes.values() if _carries(process.pid, assignment)]
 
 
 def _carries(pid: int, assignment: bytes) -> bool:

@@ -29,6 +29,7 @@ class _Facts:
     size: int | None = None
     sha256: str | None = None
     before_sha256: str | None = None
+    place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class RunFiles:
                 data = read_bytes(fd, min(limit, largest + 1))
             self._check_size(len(data), path)
             facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
+            facts.place = str(place.location)
         return data
 
     def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
@@ -63,6 +65,7 @@ class RunFiles:
             parents = parents_made(self.policy, location, self.opener) if create_dirs else nullcontext()
             with parents, self._writable(location, links="follow") as place:
                 facts.before_sha256 = replace(place, data, self.policy.file_mode)
+                facts.place = str(place.location)
             facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
         return len(data)
 
@@ -126,6 +129,7 @@ class RunFiles:
                     before_sha256=facts.before_sha256,
                     error=error,
                     call_id=self.call_id,
+                    real_path=printable(facts.place) if facts.place not in (None, path) else None,
                 )
             )
 

@@ -139,6 +139,14 @@ def test_what_may_not_be_written_may_not_be_deleted_or_moved(
     assert (outside / "x").read_text() == "outside secret"
 
 
+def test_a_trash_replaced_by_a_link_is_not_used(deleting: RunFiles, old: Path, run_root: Path, outside: Path) -> None:
+    (run_root / "logs" / "trash").symlink_to(outside)
+    with pytest.raises(NotFound, match="not a directory"):
+        deleting.delete("workspace/x")
+    assert old.read_bytes() == b"old"
+    assert [path.name for path in outside.iterdir()] == ["x"]
+
+
 def test_a_failing_disk_leaves_the_file_and_no_trash(
     deleting: RunFiles, old: Path, run_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

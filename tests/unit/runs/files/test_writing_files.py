@@ -292,3 +292,14 @@ def test_no_descriptor_is_left_open_by_writing(files: RunFiles, descriptors: Cal
             except SkillsRuntimeError:
                 continue
     assert descriptors() == before
+
+
+def test_a_write_through_an_inner_link_records_where_it_really_went(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "workspace" / "inner").mkdir(parents=True)
+    (run / "deliverables").mkdir()
+    (run / "workspace" / "link").symlink_to("inner")
+    records: list[FileOperation] = []
+    RunFiles(isolated_policy(run), records.append).write("workspace/link/x", b"new", create_dirs=False)
+    (record,) = records
+    assert (record.path, record.real_path) == ("workspace/link/x", "workspace/inner/x")

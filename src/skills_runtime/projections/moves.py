@@ -1,0 +1,70 @@
+"""What a run did, without ids, times and chance: two runs that behave the same make the same moves."""
+
+import json
+from typing import Any, Literal, cast
+
+import msgspec
+
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
+from skills_runtime.projections.conversation import Content, Conversation, Message
+
+MoveKind = Literal["task", "answer", "call", "result", "end"]
+CHANCE = frozenset({"duration_ms"})
+"""Fields of a result that differ from one time to the next."""
+
+
+class Move(msgspec.Struct, frozen=True):
+    """One thing a run did, in one line."""
+
+    kind: MoveKind
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.kind:6} {self.what}"
+
+
+class Moves(msgspec.Struct):
+    """The conversation and the end of a run, as moves."""
+
+    conversation: Conversation = msgspec.field(default_factory=Conversation)
+    end: str = ""
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        self.conversation.apply(event)
+        match event.payload:
+            case RunCompleted():
+                self.end = "completed"
+            case RunFailed(error_kind=kind, message=message):
+                # What a run failed to hand over says nothing about what it did.
+                self.end = "completed" if message.startswith("missing_deliverable") else f"failed {kind}"
+            case RunCancelled():
+                self.end = "cancelled"
+            case _:
+                pass
+
+    def all(self) -> list[Move]:
+        """The moves so far, in order."""
+        said = [move for message in self.conversation.messages for move in _moves(message)]
+        return [*said, Move("end", self.end)] if self.end else said
+
+
+def _moves(message: Message) -> list[Move]:
+    if message.role == "user":
+        return [Move("task", _line(message.text))]
+    if message.role == "tool":
+        return [Move("result", _content(message.result or Content()))]
+    calls = [Move("call", f"{call.tool} {_content(call.arguments)}") for call in message.calls]
+    return [*([Move("answer", _line(message.text))] if message.text else []), *calls]
+
+
+def _content(content: Content) -> str:
+    if not isinstance(content.data, dict):
+        return _line(content.data)
+    fields = cast(dict[str, Any], content.data)
+    return _line({name: value for name, value in fields.items() if name not in CHANCE})
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
