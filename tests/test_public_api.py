@@ -63,8 +63,8 @@ SURFACE = {
         decode_payload encode_payload fingerprint
     """,
     "skills_runtime.projections": """
-        VIEW_KIND Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection RunState RunView
-        Timeline Transcript UsageTotals fold render
+        VIEW_KIND Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection
+        RunState RunView Timeline Transcript UsageTotals fold render
     """,
     "skills_runtime.runs.log": """
         Authenticity EventLog KeyRing LogKey LogPorts Position RunLock authenticate create_log follow_lines open_log
