@@ -20,6 +20,9 @@ from skills_runtime.processes.failures import unavailable
 MAX_IDLE = 4
 """Supervisors kept for the next commands: to fork one costs more than all the rest of a small command."""
 
+HOME = Path(__file__).parent
+"""Where the launcher finds its own code; it must be readable by whoever commands run as."""
+
 RETRY_SECONDS = 0.002
 _BUSY = (errno.EAGAIN, errno.ETOOMANYREFS)
 _DEAD = (errno.EPIPE, errno.ECONNRESET)
@@ -105,7 +108,7 @@ def _start(channel: int) -> int:
     silence = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     return os.posix_spawn(
         interpreter,
-        [interpreter, "-I", "-S", "-c", _BOOT, str(Path(__file__).parent)],
+        [interpreter, "-I", "-S", "-c", _BOOT, str(HOME)],
         {},
         file_actions=[(os.POSIX_SPAWN_DUP2, channel, 0), *silence],
         setsigmask=(),

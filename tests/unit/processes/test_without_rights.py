@@ -9,12 +9,29 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import AccessRefused
-from skills_runtime.processes import Command, Finished, Limits, PtySession, SessionStatus, execute, shell_command
+from skills_runtime.processes import (
+    Command,
+    Finished,
+    Limits,
+    PtySession,
+    SessionStatus,
+    execute,
+    launcher,
+    shell_command,
+)
 from skills_runtime.processes.supervision import tree
 from tests.support.unprivileged import NOBODY, Unprivileged
 from tests.unit.processes.conftest import wait_for_end
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+@pytest.fixture(autouse=True)
+def installed(unprivileged: Unprivileged, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that everybody can read, as an installation is; a checkout of root's need not be."""
+    home = unprivileged.path / "installed"
+    shutil.copytree(launcher.HOME / "supervision", home / "supervision", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(launcher, "HOME", home)
 
 
 def shell(text: str, cwd: Path) -> Command:
