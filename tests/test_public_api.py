@@ -50,7 +50,7 @@ SURFACE = {
         CountingIds FaultyDisk FrozenClock
     """,
     "skills_runtime.tools": """
-        Arguments FileRead FileWrite FunctionTool Registry builtin_tools parse schema_of tool_from
+        Arguments FunctionTool Registry builtin_tools parse schema_of tool_from
     """,
     "skills_runtime.tools.builtin": """
         ApplyPatch FileDelete FileRead FileWrite GrepFiles ListDir ReadFile UpdatePlan ViewImage

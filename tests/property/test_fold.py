@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from skills_runtime import projections
 from skills_runtime.events import Event, decode_event
-from skills_runtime.projections import Metrics, Projection, RunState, RunView, Transcript, fold, render
+from skills_runtime.projections import (
+    Conversation,
+    FileRecords,
+    Metrics,
+    Pending,
+    Projection,
+    RunState,
+    RunView,
+    Transcript,
+    fold,
+    render,
+)
 from tests.support.payloads import histories, line_of
 
 
@@ -49,6 +60,15 @@ def test_a_transcript_written_in_two_parts_is_the_same_wherever_the_cut_is(histo
         head = "".join(first.take(event) for event in history[:cut])
         second = msgspec.json.decode(msgspec.json.encode(first), type=Transcript)
         assert head + "".join(second.take(event) for event in history[cut:]) == whole
+
+
+@settings(max_examples=50)
+@given(history=histories())
+def test_a_view_is_what_its_parts_are_when_each_sees_every_event(history: list[Event]) -> None:
+    view = fold(history, RunView())
+    assert view.conversation == fold(history, Conversation())
+    assert view.files == fold(history, FileRecords())
+    assert view.pending == fold(history, Pending())
 
 
 @settings(max_examples=50)

@@ -3,13 +3,13 @@
 import hashlib
 from typing import Any
 
-import rfc8785
-
 from skills_runtime.errors import ValidationFailed
 
 
 def canonical_json(value: Any) -> bytes:
     """The canonical bytes of plain JSON data."""
+    import rfc8785
+
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError) as error:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from skills_runtime.errors import ModelError
@@ -177,6 +176,8 @@ def _explained(error: "APIError") -> ModelError:
 
 def _retry_after(error: "APIError") -> float | None:
     """What the provider asks for: seconds, or a date; nonsense counts as nothing."""
+    from email.utils import parsedate_to_datetime
+
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
     text = headers.get("retry-after", "")
     try:

@@ -19,6 +19,21 @@ from skills_runtime.events.payloads import (
 
 Phase = Literal["requested", "started"]
 
+READS = frozenset(
+    {
+        ContextCompacted,
+        LlmRequestStarted,
+        LlmResponseDelta,
+        LlmResponseFinished,
+        RunCompleted,
+        RunStarted,
+        ToolCallFinished,
+        ToolCallRequested,
+        ToolCallStarted,
+    }
+)
+"""The payloads this projection looks at."""
+
 CLOSING = (ToolCallStarted, RunCompleted)
 """In logs of version 0 nothing says that an answer is complete, but these only happen when it is."""
 

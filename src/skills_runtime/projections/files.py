@@ -5,6 +5,9 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import FileOperation
 
+READS = frozenset({FileOperation})
+"""The payloads this projection looks at."""
+
 ARROW = " -> "
 """Between the two names in the record of a rename."""
 

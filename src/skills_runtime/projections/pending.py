@@ -13,6 +13,11 @@ from skills_runtime.events.payloads import (
     RunFailed,
 )
 
+READS = frozenset(
+    {ApprovalRequested, ApprovalDecided, HumanRequest, HumanResponse, RunCompleted, RunFailed, RunCancelled}
+)
+"""The payloads this projection looks at."""
+
 
 class PendingApproval(msgspec.Struct, frozen=True, kw_only=True):
     """A call that waits for a decision."""

@@ -3,6 +3,7 @@
 import msgspec
 
 from skills_runtime.events import Event
+from skills_runtime.projections import conversation, files, pending
 from skills_runtime.projections.conversation import Conversation
 from skills_runtime.projections.files import FileRecords
 from skills_runtime.projections.pending import Pending
@@ -21,8 +22,12 @@ class RunView(msgspec.Struct):
     pending: Pending = msgspec.field(default_factory=Pending)
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Take in the next event; only the projections that read its type are asked, for this is done for each one."""
         self.state.apply(event)
-        self.conversation.apply(event)
-        self.files.apply(event)
-        self.pending.apply(event)
+        kind = type(event.payload)
+        if kind in conversation.READS:
+            self.conversation.apply(event)
+        if kind in files.READS:
+            self.files.apply(event)
+        if kind in pending.READS:
+            self.pending.apply(event)

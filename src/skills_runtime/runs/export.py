@@ -3,9 +3,7 @@
 Private blobs stay behind unless they are asked for.
 """
 
-import gzip
 import os
-import tarfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +15,7 @@ from skills_runtime import __version__
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs.atomic import replace
-from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES, RunPaths
+from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.run import digest_of
@@ -50,7 +48,9 @@ def export_run(root: Path, *, output: Path | None = None, with_blobs: bool = Fal
     written = [sums, provenance]
     if output is not None:
         with _explained(output):
-            _pack(paths.root, [*listed, f"archive/{sums.name}"], output, prefix=state.run_id)
+            from skills_runtime.runs.pack import pack
+
+            pack(paths.root, [*listed, f"archive/{sums.name}"], output, prefix=state.run_id)
         written.append(output)
     return written
 
@@ -136,31 +136,3 @@ def _read(paths: RunPaths) -> tuple[ArtifactManifest, dict[str, str]]:
             f"the run `{paths.root.name}` is not whole: {error}",
             hint="`skills-runtime runs verify` names what is wrong",
         ) from error
-
-
-def _pack(root: Path, names: list[str], output: Path, *, prefix: str) -> None:
-    """One gzip-ed tar whose bytes depend on the run alone."""
-    draft = output.with_name(f".{output.name[:100]}.{os.urandom(4).hex()}")
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
-    try:
-        with (
-            open(fd, "wb") as file,
-            gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as zipped,
-            tarfile.open(fileobj=zipped, mode="w") as tar,
-        ):
-            for name in SUBDIRECTORIES:  # an empty one belongs to the run as well
-                tar.addfile(_member(f"{prefix}/{name}", DIRECTORY_MODE, kind=tarfile.DIRTYPE))
-            for name in names:
-                member = _member(f"{prefix}/{name}", FILE_MODE, size=(root / name).stat().st_size)
-                with (root / name).open("rb") as content:
-                    tar.addfile(member, content)
-        draft.rename(output)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-def _member(name: str, mode: int, *, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfile.TarInfo:
-    member = tarfile.TarInfo(name)
-    member.mode, member.type, member.size = mode, kind, size
-    return member

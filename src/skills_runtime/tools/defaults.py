@@ -1,11 +1,12 @@
-"""The tools an agent starts with."""
+"""The tools an agent starts with; they are imported when the first agent is made."""
 
-from skills_runtime.tools import builtin
 from skills_runtime.tools.registry import Registry
 
 
 def builtin_tools() -> Registry:
     """A new registry with every built-in tool."""
+    from skills_runtime.tools import builtin
+
     return Registry(
         builtin.FileRead(),
         builtin.FileWrite(),

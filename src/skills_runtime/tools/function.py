@@ -4,7 +4,6 @@ pydantic is imported only when a function becomes a tool.
 """
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
@@ -20,18 +19,27 @@ Function = Callable[..., Any]
 class FunctionTool:
     """Calls a function with validated, typed arguments; one that is not async runs in a thread."""
 
-    def __init__(self, spec: ToolSpec, function: Function, model: "type[BaseModel]", context_name: str | None) -> None:
+    def __init__(
+        self,
+        spec: ToolSpec,
+        function: Function,
+        model: "type[BaseModel]",
+        *,
+        context_name: str | None,
+        is_async: bool,
+    ) -> None:
         self.spec = spec
         self._function = function
         self._model = model
         self._context_name = context_name
+        self._is_async = is_async
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Validate, call, and wrap what comes back."""
         typed = self._typed(arguments)
         if self._context_name is not None:
             typed[self._context_name] = context
-        if inspect.iscoroutinefunction(self._function):
+        if self._is_async:
             value = await cast(Awaitable[Any], self._function(**typed))
         else:
             value = await asyncio.to_thread(self._function, **typed)
@@ -56,6 +64,8 @@ def tool_from(
     timeout_sec: float | None = None,
 ) -> FunctionTool:
     """The tool a function amounts to; a parameter annotated `ToolContext` is filled in by the runtime."""
+    import inspect
+
     from pydantic import ConfigDict, create_model
 
     parameters, context_name = _parameters(function)
@@ -71,7 +81,8 @@ def tool_from(
         recovery=recovery,
         timeout_sec=timeout_sec,
     )
-    return FunctionTool(spec, function, model, context_name)
+    is_async = inspect.iscoroutinefunction(function)
+    return FunctionTool(spec, function, model, context_name=context_name, is_async=is_async)
 
 
 def as_result(value: Any) -> ToolResult:
@@ -83,6 +94,8 @@ def as_result(value: Any) -> ToolResult:
 
 
 def _parameters(function: Function) -> tuple[dict[str, Any], str | None]:
+    import inspect
+
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     context_name = None

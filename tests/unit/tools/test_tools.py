@@ -10,7 +10,8 @@ from skills_runtime.errors import PolicyDenied, ToolError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files import RunFiles, isolated_policy
-from skills_runtime.tools import Arguments, FileRead, FileWrite, Registry, builtin_tools, parse, schema_of
+from skills_runtime.tools import Arguments, Registry, builtin_tools, parse, schema_of
+from skills_runtime.tools.builtin import FileRead, FileWrite
 from tests.support.agents import Doing, succeed
 
 
