@@ -1,0 +1,33 @@
+"""An agent that works without a network: a scripted model writes a report, and the run is verified."""
+
+import tempfile
+from pathlib import Path
+
+from skills_runtime.agent import Agent
+from skills_runtime.config import state_home
+from skills_runtime.llm import FakeChatBackend, FakeChatCall
+from skills_runtime.ports import ChatStreamEvent, ToolCall
+from skills_runtime.runs import KeyRing, verify_run
+
+WRITE = ToolCall(
+    id="call_1",
+    name="file_write",
+    arguments='{"path": "deliverables/report.md", "content": "# Report\\n\\nAll is well.\\n"}',
+)
+SCRIPT = [
+    FakeChatCall(events=[ChatStreamEvent(type="tool_calls", tool_calls=[WRITE])]),
+    FakeChatCall(events=[ChatStreamEvent(type="text_delta", text="The report is written.")]),
+]
+
+with tempfile.TemporaryDirectory() as directory:
+    agent = Agent(
+        workspace_root=Path(directory),
+        backend=FakeChatBackend(SCRIPT),
+        session_settings={"safety": {"mode": "allow"}},
+    )
+    result = agent.run("Write a report.")
+    print(result.status, "-", result.final_output)
+    print(Path(result.artifacts[0]).read_text(encoding="utf-8"))
+    verdict = verify_run(Path(result.wal_locator).parent, KeyRing(state_home() / "keys"))
+    print(f"{verdict.events} events, verified: {verdict.ok}")
+    assert verdict.ok
