@@ -42,10 +42,15 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     ids: Ids = msgspec.field(default_factory=RandomIds)
 
 
-def spec_for(resolved: "Resolved", request: RunRequest) -> RunSpec:
-    """The frozen beginning of a run."""
+def config_text_of(resolved: "Resolved") -> str:
+    """The settings as every run of an agent archives them; writing them out costs more than the rest of a small run."""
     from skills_runtime.config import snapshot
 
+    return snapshot(resolved.settings)
+
+
+def spec_for(resolved: "Resolved", request: RunRequest, *, config_text: str | None = None) -> RunSpec:
+    """The frozen beginning of a run; `config_text` spares those who start many runs to write it out each time."""
     settings, ids = resolved.settings, request.ids
     run_id = request.run_id or _id_from(request.sandbox_path) or ids.new("run")
     home = runs_root(resolved.workspace_root) / run_id
@@ -62,7 +67,7 @@ def spec_for(resolved: "Resolved", request: RunRequest) -> RunSpec:
         link=home if root != home.parent.resolve() / home.name else None,
         workspace_root=resolved.workspace_root,
         prompt=request.prompt,
-        config_text=snapshot(settings),
+        config_text=config_text if config_text is not None else config_text_of(resolved),
         system_prompt=_system_prompt(resolved),
         profile_id=settings.profile_id,
         workspace_mode=settings.sandbox.workspace,

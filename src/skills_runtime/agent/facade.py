@@ -9,15 +9,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from skills_runtime.agent.assemble import RunRequest, agent_ports, backend_for, config_summary, log_ports, spec_for
+from skills_runtime.agent.assemble import (
+    RunRequest,
+    agent_ports,
+    backend_for,
+    config_summary,
+    config_text_of,
+    log_ports,
+    spec_for,
+)
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event
-from skills_runtime.events.payloads import RunStarted
+from skills_runtime.events.payloads import RunCancelled, RunStarted
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Approver, Backend, Effect, Tool
-from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, runs_root
+from skills_runtime.runs import Run, check_id, create_run, finish_run, fork_point, open_run, runs_root
 from skills_runtime.tools import Registry, builtin_tools, tool_from
 
 if TYPE_CHECKING:
@@ -47,6 +55,7 @@ class Agent:
             config_paths=[Path(path) for path in config_paths],
             session_settings=session_settings,
         )
+        self._config_text: str | None = None
         self._backend = backend
         self._approver = approval_provider
         self._hooks = tuple(event_hooks)
@@ -64,6 +73,7 @@ class Agent:
         """An agent over settings somebody else resolved."""
         agent = cls.__new__(cls)
         agent._resolved = resolved
+        agent._config_text = None
         agent._backend = backend
         agent._approver = None
         agent._hooks = tuple(event_hooks)
@@ -165,7 +175,9 @@ class Agent:
 
     def create(self, request: RunRequest) -> Run:
         """Make the directory of a new run, in state `pending`."""
-        return create_run(spec_for(self._resolved, request), log_ports())
+        if self._config_text is None:
+            self._config_text = config_text_of(self._resolved)
+        return create_run(spec_for(self._resolved, request, config_text=self._config_text), log_ports())
 
     def resume(self, root: Path, *, adopt: bool = False) -> Run:
         """Open a run that has not ended, to go on with it."""
@@ -177,8 +189,12 @@ class Agent:
             run.log.listen(hook)
         try:
             ports = agent_ports(run, self._resolved, self._model(), self._tools, self._approver)
-            self._start(run)
+            await self._start(run)
             await run_segment(run, ports)
+        except asyncio.CancelledError:
+            if run.state.open:  # stopped before the loop had begun
+                finish_run(run, RunCancelled(message="cancelled", wal_locator=str(run.paths.events)))
+            raise
         except StorageFailed as error:
             # The disk is the one thing the log cannot tell of: the run stays open and can be resumed.
             return result_of(run, error)
@@ -191,10 +207,10 @@ class Agent:
             self._backend = backend_for(self._resolved)
         return self._backend
 
-    def _start(self, run: Run) -> None:
+    async def _start(self, run: Run) -> None:
         resumed = run.state.started_at is not None
         if run.state.status is not RunStatus.RUNNING:
-            run.change(RunStatus.RUNNING)
+            await run.change_async(RunStatus.RUNNING)
         task = run.state.task if resumed else (run.paths.root / "prompt.md").read_text(encoding="utf-8")
         run.append(
             RunStarted(

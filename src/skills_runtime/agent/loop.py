@@ -16,7 +16,7 @@ from skills_runtime.errors import ApprovalDenied, LogError, ModelError, SkillsRu
 from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Call, RunView
-from skills_runtime.runs import End, Run, finish_run
+from skills_runtime.runs import End, Run, finish_run, finish_run_async
 from skills_runtime.safety.sanitize import well_formed
 
 __all__ = ["run_segment"]
@@ -45,7 +45,7 @@ async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
     except Exception as error:  # noqa: BLE001 - the top of the loop: whatever a backend or an approver raises ends the run
         message = well_formed(f"{type(error).__name__}: {error}")
         end = RunFailed(error_kind="unknown", message=message, wal_locator=locator)
-    finish_run(run, end)
+    await finish_run_async(run, end)
     return run.state.status
 
 

@@ -5,7 +5,7 @@ from skills_runtime.runs.artifacts import files_of
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.export import export_run
-from skills_runtime.runs.finish import End, finish_run
+from skills_runtime.runs.finish import End, finish_run, finish_run_async
 from skills_runtime.runs.fork import fork_point
 from skills_runtime.runs.ids import check_id, is_legal_id
 from skills_runtime.runs.layout import RunPaths, runs_root
@@ -44,6 +44,7 @@ __all__ = [
     "export_run",
     "files_of",
     "finish_run",
+    "finish_run_async",
     "follow_lines",
     "fork_point",
     "is_legal_id",

@@ -3,6 +3,8 @@
 The order is part of the contract: manifest, its event, the terminal event made durable, run.json, transcript.
 """
 
+import asyncio
+
 from skills_runtime.events.payloads import ArtifactManifestWritten, Descriptor, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.runs.artifacts import final_manifest
@@ -19,6 +21,24 @@ _STATUS = {RunCompleted: RunStatus.COMPLETED, RunFailed: RunStatus.FAILED, RunCa
 
 def finish_run(run: Run, end: End) -> None:
     """Close the run; a completed one whose required deliverable is missing has failed."""
+    _end(run, end)
+    run.commit()
+    _conclude(run)
+
+
+async def finish_run_async(run: Run, end: End) -> None:
+    """Like `finish_run`, without holding up the event loop; once begun it is never left half done."""
+    _end(run, end)
+    try:
+        await run.commit_async()
+    except asyncio.CancelledError:
+        run.commit()
+        _conclude(run)
+        raise
+    _conclude(run)
+
+
+def _end(run: Run, end: End) -> None:
     check_transition(run.state.status, _STATUS[type(end)])
     manifest = final_manifest(run, _STATUS[type(end)])
     missing = [str(one["path"]) for one in manifest.required_deliverables if not one["present"]]
@@ -43,7 +63,9 @@ def finish_run(run: Run, end: End) -> None:
         )
     )
     run.append(end)
-    run.commit()
+
+
+def _conclude(run: Run) -> None:
     run.save()
     write_transcript(run.paths, read_events(run.paths))
 

@@ -78,13 +78,22 @@ class Run:
 
     def change(self, status: RunStatus, *, reason: str = "") -> None:
         """Move to a state that is not terminal; durable before run.json shows it."""
+        self._move(status, reason)
+        self.commit()
+        self.save()
+
+    async def change_async(self, status: RunStatus, *, reason: str = "") -> None:
+        """Like `change`, without holding up the event loop."""
+        self._move(status, reason)
+        await self.commit_async()
+        self.save()
+
+    def _move(self, status: RunStatus, reason: str) -> None:
         before = self.state.status
         check_transition(before, status)
         if status.terminal:
             raise IllegalTransition(f"a run becomes `{status}` by the event that ends it", hint="use `finish_run`")
         self.append(RunStateChanged(before=before.value, after=status.value, reason=reason))
-        self.commit()
-        self.save()
 
     def watch(self, watcher: Callable[[RunState], None]) -> None:
         """Call `watcher` with every state that has become durable."""

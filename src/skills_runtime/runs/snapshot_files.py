@@ -3,6 +3,7 @@
 Pure: from a spec to bytes.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -19,16 +20,17 @@ def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
         "prompt.md": spec.prompt.encode(),
         "config.yaml": spec.config_text.encode(),
         "effective-system-prompt.md": spec.system_prompt.encode(),
-        "task.yaml": yaml.safe_dump(_task(spec), sort_keys=False, allow_unicode=True).encode(),
+        "task.yaml": yaml.dump(_task(spec), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True).encode(),
         "session.json": pretty(_session(spec, now)),
     }
 
 
+@lru_cache(maxsize=64)
 def config_fingerprint(config_text: str) -> str:
     """What anybody can recompute from the directory's config.yaml."""
     import yaml
 
-    return fingerprint(yaml.safe_load(config_text))
+    return fingerprint(yaml.load(config_text, Loader=yaml.CSafeLoader))
 
 
 def pretty(value: Any) -> bytes:

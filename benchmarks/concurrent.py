@@ -1,0 +1,77 @@
+"""Many runs at once: durable runs a second, and runs whose tools wait at the same time."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from benchmarks.fixture import directory
+from benchmarks.measure import Number, report
+from skills_runtime.agent import Agent
+from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
+
+DURABLE_RUNS = 100
+WAITING_RUNS = 50
+
+
+class Caller:
+    """A model that calls a tool for some turns and then ends, whatever run asks."""
+
+    def __init__(self, tool: str, *, turns: int, calls: int = 1) -> None:
+        self._tool = tool
+        self._turns = turns
+        self._calls = calls
+
+    async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        turn = sum(message["role"] == "assistant" for message in request.messages)
+        if turn < self._turns:
+            asked = [ToolCall(id=f"c{turn}_{number}", name=self._tool, arguments="{}") for number in range(self._calls)]
+            yield ChatStreamEvent(type="tool_calls", tool_calls=asked)
+        else:
+            yield ChatStreamEvent(type="text_delta", text="done")
+        yield ChatStreamEvent(type="completed", finish_reason="stop")
+
+
+def agent_with(base: Path, name: str, model: Caller, seconds: float) -> Agent:
+    workspace = base / name
+    workspace.mkdir()
+    agent = Agent(workspace_root=workspace, backend=model)
+
+    @agent.tool(effect="read", name="wait")
+    async def wait() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Wait."""
+        if seconds:
+            await asyncio.sleep(seconds)
+        return "ok"
+
+    return agent
+
+
+async def together(agent: Agent, runs: int) -> float:
+    """Wall seconds of that many runs at once."""
+    begun = time.perf_counter()
+    results = await asyncio.gather(*(agent.run_async("go") for _ in range(runs)))
+    assert {result.status for result in results} == {"completed"}
+    return time.perf_counter() - begun
+
+
+async def measure(base: Path) -> tuple[float, float, float]:
+    await together(agent_with(base, "warm", Caller("wait", turns=1), 0), 2)
+    durable = await together(agent_with(base, "durable", Caller("wait", turns=5), 0), DURABLE_RUNS)
+    waiting = await together(agent_with(base, "waiting", Caller("wait", turns=1), 0.05), WAITING_RUNS)
+    parallel = await together(agent_with(base, "parallel", Caller("wait", turns=1, calls=5), 0.2), 1)
+    return DURABLE_RUNS / durable, waiting, parallel
+
+
+def main() -> None:
+    with directory() as base:
+        rate, waiting, parallel = asyncio.run(measure(base))
+    report(
+        Number("100 durable runs of 5 turns at once", rate, "/s", 300, "at least"),
+        Number("50 runs at once, each with a tool of 50 ms", waiting, "s", 0.3, "at most"),
+        Number("five calls of 200 ms in one turn", parallel, "s", 0.3, "at most"),
+    )
+
+
+if __name__ == "__main__":
+    main()
