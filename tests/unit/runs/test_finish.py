@@ -1,7 +1,9 @@
 """Ending a run: the order of what is written, and promises that were not kept."""
 
+import asyncio
 import errno
 import itertools
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,16 @@ from skills_runtime.errors import IllegalTransition, LogEnded, StorageFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import render
-from skills_runtime.runs import Deliverable, End, finish_run, open_run, read_events, read_record, verify_run
+from skills_runtime.runs import (
+    Deliverable,
+    End,
+    finish_run,
+    finish_run_async,
+    open_run,
+    read_events,
+    read_record,
+    verify_run,
+)
 from skills_runtime.testing import FaultyDisk
 from tests.support.finished import COMPLETED, REPORT, files_in, finished_run, working_run
 from tests.support.runs import decoded, keys_in, lines_of, new_run, ports_in
@@ -152,3 +163,35 @@ def test_a_manifest_that_cannot_be_written_is_an_error_of_the_disk(tmp_path: Pat
         finish_run(run, COMPLETED)
     run.close()
     assert run.state.open
+
+
+class HeldDisk(FaultyDisk):
+    """A disk whose syncs wait until the test lets them go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+        self.free = threading.Event()
+        self.free.set()
+
+    def sync(self, fd: int) -> None:
+        self.asked.set()
+        assert self.free.wait(20)
+        super().sync(fd)
+
+
+async def test_a_run_that_is_cancelled_while_it_ends_has_ended_whole(tmp_path: Path) -> None:
+    disk = HeldDisk()
+    run = new_run(tmp_path, disk=disk)
+    await run.change_async(RunStatus.RUNNING)
+    disk.asked.clear()
+    disk.free.clear()
+    ending = asyncio.ensure_future(finish_run_async(run, COMPLETED))
+    await asyncio.to_thread(disk.asked.wait, 20)
+    ending.cancel()
+    disk.free.set()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    run.close()
+    assert read_record(run.paths.run_json).status == "completed"
+    assert verify_run(run.paths.root, keys_in(tmp_path)).findings == []
