@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -48,6 +49,7 @@ class EventLog:
         self._disk = ports.disk
         self._checkpoints = checkpoints
         self._failure: StorageFailed | None = None
+        self._last_ids: tuple[tuple[str | None, str | None], bytes] = ((None, None), b"")
         self._listeners: list[Listener] = []
         self._companions: list[Path] = []
         # Protects sequence, chain and file end against tools that report from threads.
@@ -90,9 +92,12 @@ class EventLog:
         """Write one event; it survives the process, and after `commit` also the machine."""
         event_type, data = payload.event_type, encode_payload(payload)
         with self._mutex:
-            self._refuse_if_closed(event_type)
+            if self._failure is not None or self._ended:
+                self._refuse(event_type)
             timestamp = self._now()
-            body = self._body(event_type, timestamp, data, turn_id, step_id)
+            ids = self._ids_field(turn_id, step_id)
+            head = f'{{"seq":{self._seq},"type":"{event_type}","timestamp":"{timestamp}","run_id":"{self.run_id}"'
+            body = b'%b%b,"payload":%b,"epoch":%d' % (head.encode(), ids, data, self.epoch)
             before = self._chain.head
             seal = self._chain.seal(body)
             self._write(body + b',"mac":"' + seal + b'"}\n', before)
@@ -142,17 +147,19 @@ class EventLog:
                 os.close(self._fd)
                 self._fd = -1
 
-    def _refuse_if_closed(self, event_type: str) -> None:
+    def _refuse(self, event_type: str) -> NoReturn:
         if self._failure is not None:
             raise self._failure
-        if self._ended:
-            raise LogEnded(f"the run `{self.run_id}` has ended; `{event_type}` cannot follow")
+        raise LogEnded(f"the run `{self.run_id}` has ended; `{event_type}` cannot follow")
 
-    def _body(self, event_type: str, timestamp: str, data: bytes, turn_id: str | None, step_id: str | None) -> bytes:
-        turn = b',"turn_id":' + _quoted(turn_id) if turn_id else b""
-        step = b',"step_id":' + _quoted(step_id) if step_id else b""
-        head = f'{{"seq":{self._seq},"type":"{event_type}","timestamp":"{timestamp}","run_id":"{self.run_id}"'
-        return b'%b%b%b,"payload":%b,"epoch":%d' % (head.encode(), turn, step, data, self.epoch)
+    def _ids_field(self, turn_id: str | None, step_id: str | None) -> bytes:
+        """The keys of turn and step; most events have those of the event before."""
+        ids = (turn_id, step_id)
+        if ids != self._last_ids[0]:
+            turn = b',"turn_id":' + _quoted(turn_id) if turn_id else b""
+            step = b',"step_id":' + _quoted(step_id) if step_id else b""
+            self._last_ids = (ids, turn + step)
+        return self._last_ids[1]
 
     def _write(self, line: bytes, chain_head: bytes) -> None:
         try:
