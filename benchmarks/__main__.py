@@ -5,7 +5,7 @@ import sys
 from benchmarks.measure import run_benchmark
 
 BENCHMARKS = ("import_agent", "create_run", "append", "resume_large")
-AHEAD = ("turns", "concurrent")
+AHEAD = ("turns", "concurrent", "resume_uncompacted")
 """Numbers that are not held on every machine yet; run them by name."""
 
 

@@ -1,4 +1,4 @@
-"""Opening a run of one gigabyte to go on with it: time and memory of a fresh process."""
+"""Opening a run of one gigabyte to go on with it, compacted or not: time and memory of a fresh process."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ COMPACT_EVERY = 50
 DELTA = LlmResponseDelta(delta_type="text", text="y" * 4000)
 
 
-def write_gigabyte(base: Path) -> Path:
+def write_gigabyte(base: Path, *, compact_every: int | None) -> Path:
     """A log of a very long run: turns of a streamed answer and a call with its result."""
     run = new_run(base)
     run.change(RunStatus.RUNNING)
@@ -41,7 +41,7 @@ def write_gigabyte(base: Path) -> Path:
         run.append(LlmResponseFinished(finish_reason="tool_calls", calls=[call_id]), turn_id=turn_id)
         run.append(ToolCallStarted(call_id=call_id, tool="file_read", effect="read"))
         run.append(ToolCallFinished(call_id=call_id, tool="file_read", result=FINISHED.result))
-        if turn % COMPACT_EVERY == 0:
+        if compact_every and turn % compact_every == 0:
             run.append(ContextCompacted(summary="z" * 4000, kept_messages=6))
         run.commit()
     run.close()
@@ -59,13 +59,18 @@ def main() -> None:
     if len(sys.argv) == 3:
         resume(Path(sys.argv[1]), Path(sys.argv[2]))
         return
+    report(*measure("a compacted 1 GB log", compact_every=COMPACT_EVERY))
+
+
+def measure(what: str, *, compact_every: int | None) -> tuple[Number, Number]:
+    """Write the log, then open it in a process of its own."""
     with directory() as base:
         begun = time.perf_counter()
-        root = write_gigabyte(base)
+        root = write_gigabyte(base, compact_every=compact_every)
         print(f"  wrote 1 GB in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
         seconds, memory = cpu_of(sys.executable, "-m", "benchmarks.resume_large", str(root), str(base))
-    report(
-        Number("open and fold a 1 GB log for resume, CPU", seconds, "s", 2, "at most"),
+    return (
+        Number(f"open and fold {what} for resume, CPU", seconds, "s", 2, "at most"),
         Number("memory of that process", memory, "MB", 100, "at most"),
     )
 
