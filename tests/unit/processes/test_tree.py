@@ -76,7 +76,8 @@ def test_a_process_that_is_gone_is_no_error() -> None:
     assert tree.send([process(2**22 + 1, 1)], signal.SIGKILL) == set()
 
 
-def test_who_may_not_be_signalled_is_named(unprivileged: Unprivileged) -> None:
-    first = tree.look(1)
-    assert first is not None
-    assert unprivileged(lambda: tree.send([first], signal.SIGCONT)) == {1}
+def test_who_may_not_be_signalled_is_named(sleeper: subprocess.Popen[bytes], unprivileged: Unprivileged) -> None:
+    other = sleeper.pid if os.geteuid() == 0 else 1  # a process of somebody else
+    found = tree.look(other)
+    assert found is not None
+    assert unprivileged(lambda: tree.send([found], signal.SIGURG)) == {other}
