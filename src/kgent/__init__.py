@@ -1,6 +1,6 @@
 """The run and sandbox model of kgent, as three functions over run directories."""
 
-from skills_runtime.agent.context import (
+from kgent.context import (
     RunContext,
     create_run_context,
     load_run_context,

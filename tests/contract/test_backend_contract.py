@@ -76,9 +76,9 @@ def making(request: pytest.FixtureRequest, cleanup: ExitStack) -> Making:
 
 
 async def _ask(backend: Backend, answered: int = 0) -> list[ChatStreamEvent]:
-    messages = [{"role": "user", "content": "go"}, *[{"role": "assistant", "content": "x"}] * answered]
+    request = ChatRequest(model="m", messages=[{"role": "user", "content": "go"}], answered=answered)
     try:
-        return [event async for event in backend.stream_chat(ChatRequest(model="m", messages=messages))]
+        return [event async for event in backend.stream_chat(request)]
     finally:
         if isinstance(backend, OpenAIChatBackend):
             await backend.aclose()
@@ -106,10 +106,21 @@ async def test_calls_arrive_whole_and_in_order_before_the_end(making: Making) ->
     assert events[-2].type == "tool_calls"
 
 
-async def test_answers_come_in_the_order_of_the_conversation(making: Making) -> None:
+async def test_answers_come_in_the_order_of_the_run(making: Making) -> None:
     backend = making([Said("one"), Said("two")])
     first, second = await _ask(backend, 0), await _ask(backend, 1)
     assert [event.text for event in (first[0], second[0])] == ["one", "two"]
+
+
+async def test_the_pieces_of_a_call_add_up_to_it(making: Making) -> None:
+    events = await _ask(making([Said("", (("first", {"n": 1}), ("second", {"m": "üñ"})))]))
+    pieces = [event.call_delta for event in events if event.call_delta is not None]
+    (batch,) = [event.tool_calls or [] for event in events if event.type == "tool_calls"]
+    for index in {piece.index for piece in pieces}:  # those that do not stream calls have none
+        own = [piece for piece in pieces if piece.index == index]
+        assert "".join(piece.name for piece in own) == batch[index].name
+        assert "".join(piece.arguments for piece in own) == batch[index].arguments
+        assert {piece.id for piece in own} == {batch[index].id}
 
 
 async def test_a_backend_without_a_further_answer_raises_a_model_error(making: Making) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,23 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import EXIT_CODES, SkillsRuntimeError, ToolError
 from skills_runtime.events import canonical_json
-from skills_runtime.ports import Tool, ToolResult
+from skills_runtime.ports import Sandbox, Tool, ToolResult
 from skills_runtime.safety import sanitize
+from skills_runtime.sandbox import NoFence
 from skills_runtime.tools import builtin_tools
+from skills_runtime.tools.builtin import ExecCommand
 from tests.support.tools import Workshop
 from tests.support.trees import tree
 
-TOOLS: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
+
+class NoPages:
+    """A search service that knows nothing."""
+
+    async def search(self, q: str, recency: int | None, limit: int) -> Sequence[Mapping[str, Any]]:
+        return []
+
+
+TOOLS: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools(search=NoPages())}
 KEYWORDS = {
     "type", "properties", "required", "additionalProperties", "description", "default", "enum", "items", "anyOf",
     "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
@@ -28,29 +38,64 @@ KEYWORDS = {
 """What a schema may say: the part of JSON Schema that model providers take."""
 MAKING: dict[str, dict[str, Any]] = {
     "apply_patch": {"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"},
+    "ask_human": {"question": "Well?"},
+    "exec_command": {"cmd": "touch made", "yield_time_ms": 20_000},
     "file_delete": {"path": "a.txt"},
     "file_read": {"path": "a.txt"},
     "file_write": {"path": "b.txt", "content": "secret content"},
     "grep_files": {"pattern": "one"},
     "list_dir": {"dir_path": "."},
     "read_file": {"file_path": "a.txt"},
+    "request_user_input": {"questions": [{"id": "answer", "question": "Well?"}]},
+    "shell": {"command": ["touch", "made"], "env": {"TOKEN": "secret value"}},
+    "shell_command": {"command": "touch made", "env": {"TOKEN": "secret value"}},
+    "shell_exec": {"argv": ["touch", "made"], "env": {"TOKEN": "secret value"}},
     "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
     "view_image": {"path": "dot.gif"},
+    "web_search": {"q": "something"},
+    "write_stdin": {"session_id": 1, "chars": "made\n", "yield_time_ms": 20_000},
 }
 """Arguments with which each tool succeeds in the workshop below."""
+SEED_ARGUMENTS = {
+    "apply_patch": "input",
+    "ask_human": "question choices context",
+    "exec_command": "cmd workdir yield_time_ms max_output_tokens tty sandbox sandbox_permissions justification",
+    "file_read": "path max_bytes",
+    "file_write": "path content create_dirs mkdirs sandbox_permissions justification",
+    "grep_files": "pattern path include limit",
+    "list_dir": "dir_path depth offset limit",
+    "read_file": "file_path offset limit mode indentation",
+    "request_user_input": "questions",
+    "shell": "command workdir env timeout_ms sandbox sandbox_permissions justification",
+    "shell_command": "command workdir env timeout_ms sandbox sandbox_permissions justification",
+    "shell_exec": "argv cwd env timeout_ms sandbox sandbox_permissions tty justification",
+    "update_plan": "plan explanation",
+    "view_image": "path",
+    "web_search": "q recency limit",
+    "write_stdin": "session_id chars yield_time_ms max_output_tokens",
+}
+"""The names a user of the seed knows."""
 
 
 @contextmanager
-def _workshop() -> Generator[Workshop]:
+def _workshop(sandbox: Sandbox | None = None) -> Generator[Workshop]:
     with tempfile.TemporaryDirectory() as place:
-        workshop = Workshop(Path(place), delete="allow")
+        workshop = Workshop(Path(place), delete="allow", sandbox=sandbox, answers={"answer": "yes"})
         workshop.write("a.txt", "one\ntwo\n")
         workshop.write("dot.gif", b"GIF89a\1\0\1\0\0\0\0;")
         yield workshop
 
 
 def _call(tool: Tool, arguments: dict[str, Any], workshop: Workshop) -> ToolResult:
-    return asyncio.run(tool.invoke(arguments, workshop))
+    async def call() -> ToolResult:
+        try:
+            if tool.spec.name == "write_stdin" and not isinstance(workshop.sandbox, NoFence):
+                await ExecCommand().invoke({"cmd": 'read -r name; touch "$name"', "yield_time_ms": 0}, workshop)
+            return await tool.invoke(arguments, workshop)
+        finally:
+            await workshop.scope.aclose()
+
+    return asyncio.run(call())
 
 
 def test_each_tool_has_arguments_here() -> None:
@@ -79,9 +124,11 @@ def test_the_schema_is_self_contained_and_closed(tool: Tool) -> None:
     for one in _objects(schema):
         assert one.keys() <= KEYWORDS
         assert "type" in one or "anyOf" in one or "enum" in one
-        if one.get("type") == "object":
+        if one.get("type") == "object" and "properties" in one:
             assert one["additionalProperties"] is False
             assert set(one.get("required", ())) <= one["properties"].keys()
+        elif one.get("type") == "object":
+            assert one["additionalProperties"] == {"type": "string"}, "names are free, values are not"
 
 
 def test_every_argument_is_described(tool: Tool) -> None:
@@ -95,7 +142,7 @@ def test_every_argument_is_described(tool: Tool) -> None:
 
 
 def test_the_schema_is_json_and_always_the_same(tool: Tool) -> None:
-    again = {other.spec.name: other.spec.parameters for other in builtin_tools()}
+    again = {other.spec.name: other.spec.parameters for other in builtin_tools(search=NoPages())}
     assert canonical_json(dict(tool.spec.parameters)) == canonical_json(dict(again[tool.spec.name]))
 
 
@@ -122,6 +169,27 @@ def test_an_argument_it_does_not_have_is_refused_and_nothing_happens(tool: Tool)
     assert workshop.records == []
 
 
+def test_an_argument_of_another_type_is_refused_by_name_and_nothing_happens(tool: Tool) -> None:
+    for name in tool.spec.parameters["properties"]:
+        with _workshop(NoFence()) as workshop:
+            before = tree(workshop.root)
+            with pytest.raises(ToolError, match=rf"\$\.{name}\b|surprise") as caught:
+                _call(tool, {**MAKING[tool.spec.name], name: {"surprise": {"inside": []}}}, workshop)
+            assert tree(workshop.root) == before
+        assert caught.value.kind == "validation"
+        assert workshop.records == []
+
+
+def test_the_names_of_the_seed_are_kept(tool: Tool) -> None:
+    if tool.spec.name in SEED_ARGUMENTS:
+        assert set(tool.spec.parameters["properties"]) == set(SEED_ARGUMENTS[tool.spec.name].split())
+
+
+def test_only_what_may_be_repeated_is_repeated(tool: Tool) -> None:
+    assert tool.spec.recovery != "retry" or tool.spec.effect != "effectful"
+    assert tool.spec.max_parallel is None or tool.spec.max_parallel >= 1
+
+
 def test_a_missing_argument_is_refused_by_name(tool: Tool) -> None:
     for name in tool.spec.parameters.get("required", ()):
         given_ones = {other: value for other, value in MAKING[tool.spec.name].items() if other != name}
@@ -140,11 +208,17 @@ def test_a_tool_that_only_reads_changes_nothing(tool: Tool) -> None:
             assert tree(workshop.root) != before
 
 
+def _texts(value: str | dict[str, str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value.values())
+
+
 def test_hidden_arguments_are_not_in_the_sanitized_form(tool: Tool) -> None:
     arguments = MAKING[tool.spec.name]
     shown = sanitize(tool.spec, arguments)
+    assert set(tool.spec.hidden_arguments) <= arguments.keys()
     for name in tool.spec.hidden_arguments:
-        assert arguments[name] not in msgspec.json.encode(shown).decode()
+        for secret in _texts(arguments[name]):
+            assert secret not in msgspec.json.encode(shown).decode()
         assert shown[name].keys() == {"bytes", "sha256"}
     assert {name: shown[name] for name in shown.keys() - set(tool.spec.hidden_arguments)} == {
         name: arguments[name] for name in arguments.keys() - set(tool.spec.hidden_arguments)
@@ -177,7 +251,7 @@ def test_whatever_the_arguments_are_a_tool_answers_or_raises_an_error_of_ours(na
     if data.draw(st.booleans()):
         arguments = MAKING[name] | arguments
     problem, result = None, None
-    with _workshop() as workshop:
+    with _workshop(NoFence()) as workshop:  # arguments made up by a machine are nothing to execute
         try:
             result = _call(tool, arguments, workshop)
         except SkillsRuntimeError as error:

@@ -1,45 +1,53 @@
 """A chat service on this machine that says what it was told to, over real HTTP with server-sent events.
 
 Each request takes the next answer of the script; a request too many is answered with status 500.
+It misbehaves in every way services do, on request.
 """
 
 import json
 import socket
+import sys
 import threading
 import zlib
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self, cast
 
-Ending = Literal["done", "cut"]
+Ending = Literal["done", "closed", "cut", "silent"]
+"""With `[DONE]`; without it but in good order; in the middle; never, until the client has enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: a stream of chunks when the status is 200, else one body."""
+    """One answer: a stream of chunks when the status is 200, else one body; status 0 is no answer at all.
+
+    A chunk is data, or text that goes out as it is, or the bytes of one packet.
+    """
 
     chunks: Sequence[Any] = ()
     status: int = 200
     ending: Ending = "done"
     headers: tuple[tuple[str, str], ...] = ()
+    gap_sec: float = 0.0
 
 
 def says(*pieces: str, usage: tuple[int, int] | None = None) -> Answer:
     """An answer of text, one chunk a piece, with the tokens of request and answer if they are given."""
-    return Answer((*map(_text, pieces), _end("stop"), *_usage(usage)))
+    return Answer((*map(text_chunk, pieces), end_chunk("stop"), *_usage(usage)))
 
 
 def calls(*wanted: tuple[str, dict[str, Any]], text: str = "", usage: tuple[int, int] | None = None) -> Answer:
     """An answer that calls tools; the arguments arrive in two pieces, as they do from real services."""
     pieces = [piece for index, (name, arguments) in enumerate(wanted) for piece in _call(index, name, arguments)]
-    return Answer((*([_text(text)] if text else []), *pieces, _end("tool_calls"), *_usage(usage)))
+    return Answer((*([text_chunk(text)] if text else []), *pieces, end_chunk("tool_calls"), *_usage(usage)))
 
 
 def breaks_off(*pieces: str, ending: Ending = "cut") -> Answer:
     """An answer without its end: the connection is cut, or the stream ends without a finish reason."""
-    return Answer(tuple(map(_text, pieces)), ending=ending)
+    return Answer(tuple(map(text_chunk, pieces)), ending=ending)
 
 
 def refuses(status: int, message: str = "no", *, code: str | None = None) -> Answer:
@@ -48,19 +56,44 @@ def refuses(status: int, message: str = "no", *, code: str | None = None) -> Ans
     return Answer((body,), status=status, headers=(("retry-after-ms", "1"),))
 
 
-def fails_inside(message: str, *pieces: str) -> Answer:
+def fails_inside(message: str, *pieces: str, code: Any = None, kind: str = "test") -> Answer:
     """A stream that says in the middle that something went wrong."""
-    return Answer((*map(_text, pieces), {"error": {"message": message, "type": "test", "code": None}}))
+    return Answer((*map(text_chunk, pieces), {"error": {"message": message, "type": kind, "code": code}}))
+
+
+def hangs_up() -> Answer:
+    """No answer: the connection is closed instead."""
+    return Answer(status=0, ending="cut")
+
+
+def falls_silent(*pieces: str) -> Answer:
+    """An answer that stops coming while the connection stays."""
+    return Answer(tuple(map(text_chunk, pieces)), ending="silent")
+
+
+def packets(*parts: bytes, ending: Ending = "closed") -> Answer:
+    """An answer of these very bytes, each part a packet of its own."""
+    return Answer(parts, ending=ending)
+
+
+def redirects(status: int, target: str) -> Answer:
+    """A response that sends the client elsewhere."""
+    return Answer(({},), status=status, headers=(("Location", target),))
+
+
+Answering = Callable[[dict[str, Any]], Answer]
 
 
 class ModelServer:
     """The service; `base_url` is where it is, `requests` what it was asked."""
 
-    def __init__(self, answers: Iterable[Answer]) -> None:
+    def __init__(self, answers: Iterable[Answer] | Answering) -> None:
         self.requests: list[dict[str, Any]] = []
         self.authorizations: list[str] = []
         self.connections = 0
-        self._answers = list(answers)
+        self.left_alone = threading.Event()
+        """Set when a client has had enough of a silence."""
+        self._answer: Answering = answers if callable(answers) else _in_order(answers)
         self._lock = threading.Lock()
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -76,7 +109,7 @@ class ModelServer:
         with self._lock:
             self.requests.append(request)
             self.authorizations.append(authorization)
-            return self._answers.pop(0) if self._answers else refuses(500, "the script has no more answers")
+        return self._answer(request)
 
     def close(self) -> None:
         """Stop, and let no connection linger."""
@@ -94,9 +127,14 @@ class ModelServer:
         self.close()
 
 
-def start(answers: Iterable[Answer]) -> ModelServer:
-    """A running service; close it, or use it as a context."""
+def start(answers: Iterable[Answer] | Answering) -> ModelServer:
+    """A running service with answers in order, or one for each request; close it, or use it as a context."""
     return ModelServer(answers)
+
+
+def _in_order(answers: Iterable[Answer]) -> Answering:
+    left = deque(answers)  # its `popleft` is safe between threads
+    return lambda _: left.popleft() if left else refuses(500, "the script has no more answers")
 
 
 class _Server(ThreadingHTTPServer):
@@ -113,6 +151,10 @@ class _Server(ThreadingHTTPServer):
         self._open.append(connection)
         self.model.connections += 1
         return connection, address
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # the client may leave whenever it likes
+            super().handle_error(request, client_address)
 
     def hang_up(self) -> None:
         for connection in self._open:
@@ -132,16 +174,19 @@ class _Conversation(BaseHTTPRequestHandler):
         answer = model.next_answer(body, self.headers.get("Authorization", ""))
         if answer.status == 200:
             self._stream(answer)
-        else:
+        elif answer.status:
             self._refuse(answer)
+        self._end(answer.ending)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
 
     def _refuse(self, answer: Answer) -> None:
-        data = json.dumps(answer.chunks[0]).encode()
+        body = answer.chunks[0]
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        promised = len(data) + (answer.ending == "cut")
         self.send_response(answer.status)
-        for name, value in (*answer.headers, ("Content-Type", "application/json"), ("Content-Length", str(len(data)))):
+        for name, value in (*answer.headers, ("Content-Type", "application/json"), ("Content-Length", str(promised))):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
@@ -152,17 +197,28 @@ class _Conversation(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         for chunk in answer.chunks:
-            self._send(f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}\n\n")
-        if answer.ending == "cut":
-            self.close_connection = True
-            return
-        self._send("data: [DONE]\n\n")
-        self.wfile.write(b"0\r\n\r\n")
+            threading.Event().wait(answer.gap_sec)
+            self._send(chunk if isinstance(chunk, bytes) else line(chunk))
+        if answer.ending == "done":
+            self._send(line("[DONE]"))
+        if answer.ending in ("done", "closed"):
+            self.wfile.write(b"0\r\n\r\n")
 
-    def _send(self, text: str) -> None:
-        data = text.encode()
+    def _end(self, ending: Ending) -> None:
+        if ending == "silent":
+            self.connection.recv(1)
+            cast(_Server, self.server).model.left_alone.set()
+        if ending in ("cut", "silent"):
+            self.close_connection = True
+
+    def _send(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
         self.wfile.flush()
+
+
+def line(chunk: Any, *, newline: str = "\n") -> bytes:
+    """A chunk as it goes over the wire."""
+    return f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}{newline}{newline}".encode()
 
 
 def chunk(delta: dict[str, Any] | None, *, finish_reason: str | None = None, **rest: Any) -> dict[str, Any]:
@@ -177,11 +233,13 @@ def chunk(delta: dict[str, Any] | None, *, finish_reason: str | None = None, **r
     } | rest
 
 
-def _text(piece: str) -> dict[str, Any]:
+def text_chunk(piece: str) -> dict[str, Any]:
+    """A piece of text."""
     return chunk({"role": "assistant", "content": piece})
 
 
-def _end(reason: str) -> dict[str, Any]:
+def end_chunk(reason: str) -> dict[str, Any]:
+    """The end of an answer."""
     return chunk({}, finish_reason=reason)
 
 

@@ -27,11 +27,12 @@ RELATED: dict[str, st.SearchStrategy[Any]] = {
     "call_id": st.sampled_from(["call_1", "call_2", "call_3"]),
     "approval_key": st.sampled_from(["key_1", "key_2"]),
     "tool": st.sampled_from(["read", "write", "shell"]),
+    "kind": st.sampled_from(["steer", "answer", "approve", "cancel"]),
     "model": st.sampled_from(["large", "small"]),
     "path": st.sampled_from(["workspace/a", "workspace/b", "./workspace//a", "workspace/a -> workspace/b"]),
     "op": st.sampled_from(["read", "write", "delete", "rename", "list"]),
     "decision": st.sampled_from(["approved", "approved_for_session", "denied", "abort"]),
-    "delta_type": st.sampled_from(["text", "tool_calls"]),
+    "delta_type": st.sampled_from(["text", "reasoning", "tool_calls"]),
     "before": st.sampled_from([*RunStatus, "unheard of"]),
     "after": st.sampled_from([*RunStatus, "unheard of"]),
     "kept_messages": st.integers(min_value=0, max_value=9),
@@ -41,7 +42,13 @@ RELATED: dict[str, st.SearchStrategy[Any]] = {
 
 def _values(kind: Any) -> st.SearchStrategy[Any]:
     """Values of the type of a field."""
-    plain: dict[Any, st.SearchStrategy[Any]] = {str: TEXT, int: WHOLE, bool: st.booleans(), Any: JSON}
+    plain: dict[Any, st.SearchStrategy[Any]] = {
+        str: TEXT,
+        int: WHOLE,
+        float: st.floats(min_value=0, max_value=1e6),
+        bool: st.booleans(),
+        Any: JSON,
+    }
     arguments = get_args(kind)
     if kind in plain:
         return plain[kind]
@@ -52,7 +59,7 @@ def _values(kind: Any) -> st.SearchStrategy[Any]:
     if get_origin(kind) is list:
         return st.lists(_values(arguments[0]), max_size=3)
     if get_origin(kind) is dict:
-        return OBJECTS
+        return OBJECTS if arguments[1] is Any else st.dictionaries(TEXT, _values(arguments[1]), max_size=3)
     if issubclass(kind, msgspec.Struct):
         return structs(kind)
     raise NotImplementedError(f"say here how to make a `{kind}`")

@@ -1,24 +1,59 @@
 """A user's own tree with a run beside it, and the context in which a tool is called there."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import FileOperation
-from skills_runtime.ports import Tool, ToolResult
+from skills_runtime.ports import Closing, Question, Sandbox, Tool, ToolResult
+from skills_runtime.ports.children import Children
+from skills_runtime.ports.tools import Parked
 from skills_runtime.runs.files import RunFiles, shared_policy
 from skills_runtime.runs.files.policy import DeleteRule
 from skills_runtime.runs.layout import SUBDIRECTORIES
+from skills_runtime.sandbox import Unfenced
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+Held = TypeVar("Held", bound=Closing)
+
+
+class Holding:
+    """What a run holds on to, until it is closed."""
+
+    def __init__(self) -> None:
+        self._held: dict[type[Any], Any] = {}
+
+    def hold(self, kind: type[Held], make: Callable[[], Held]) -> Held:
+        """The one thing of this kind."""
+        if kind not in self._held:
+            self._held[kind] = make()
+        return self._held[kind]
+
+    async def aclose(self) -> None:
+        """Let go of everything."""
+        while self._held:
+            await self._held.popitem()[1].aclose()
 
 
 class Workshop:
     """Calls tools on the files below `root`; it is the context they get."""
 
+    run_id = "run_1"
     call_id = "call_1"
 
-    def __init__(self, place: Path, *, delete: DeleteRule = "disabled") -> None:
+    def __init__(
+        self,
+        place: Path,
+        *,
+        delete: DeleteRule = "disabled",
+        sandbox: Sandbox | None = None,
+        answers: Mapping[str, str] | None = None,
+        children: Children | None = None,
+    ) -> None:
         self.root = place / "project"
         self.root.mkdir(parents=True)
         run = place / "run"
@@ -26,12 +61,31 @@ class Workshop:
             (run / name).mkdir(parents=True)
         self.records: list[FileOperation] = []
         self.emitted: list[Payload] = []
+        self.blobs: dict[str, bytes] = {}
+        self.asked: list[Question] = []
+        self.answers = answers
+        self.children = children
+        self.scope = Holding()
+        self.sandbox = sandbox or Unfenced({"PATH": PATH, "HOME": str(place)})
         policy = replace(shared_policy(self.root, run), delete=delete)
         self.files = RunFiles(policy, self.records.append, call_id=self.call_id)
 
     def emit(self, payload: Payload) -> None:
         """Record an event on behalf of the call."""
         self.emitted.append(payload)
+
+    def keep(self, data: bytes) -> str:
+        """Keep bytes by their digest."""
+        digest = hashlib.sha256(data).hexdigest()
+        self.blobs[digest] = data
+        return digest
+
+    async def ask(self, *questions: Question) -> Mapping[str, str]:
+        """Answer with what the test has prepared; without any, nobody is there."""
+        self.asked += questions
+        if self.answers is None:
+            raise Parked
+        return {one.id: self.answers[one.id] for one in questions}
 
     def write(self, name: str, data: bytes | str) -> Path:
         """Make a file, and the directories above it."""

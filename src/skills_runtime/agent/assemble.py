@@ -3,30 +3,63 @@
 Configuration is imported where it is used: reading settings needs pydantic, importing an agent does not.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.ports import AgentPorts
-from skills_runtime.agent.prompt import SYSTEM_PROMPT
+from skills_runtime.agent.context import ContextRules
+from skills_runtime.agent.limits import Limits
+from skills_runtime.agent.ports import AgentPorts, Control
 from skills_runtime.agent.recorded import recorded_answers
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
+from skills_runtime.events import Event
 from skills_runtime.events.payloads import ForkPoint
-from skills_runtime.llm import OpenAIChatBackend, ReplayBackend, RetryingBackend, RetryPolicy, load_script
-from skills_runtime.ports import Approver, Backend, Ids
+from skills_runtime.llm import Price, ReplayBackend, RetryPolicy, fake_backend, openai_backend
+from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Sandbox
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
+from skills_runtime.safety import Gate
+from skills_runtime.sandbox import NoFence, Unfenced
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
-_KEY = re.compile("[!-~]+")
-"""What can be sent as a key: printable ASCII without spaces."""
+SYSTEM_PROMPT = """\
+You are a careful agent. Work on the user's task with the tools you have, one step after another.
+Put every file the user should receive below `deliverables/`.
+When the task is done, answer with a short summary and no tool call.
+"""
+
+
+class ChildProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kind of sub-agent may use: never more than the agent that begins it."""
+
+    tools: frozenset[str] | None = None
+    """The names of its tools; nothing means those of its parent."""
+    max_steps: int | None = None
+    description: str = ""
+
+
+class Equipment(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent was given besides its settings."""
+
+    tools: Registry
+    backend: Backend | None = None
+    approver: Approver | None = None
+    human: HumanIO | None = None
+    inbox: Inbox | None = None
+    hooks: tuple[Callable[[Event], None], ...] = ()
+    cancel_checker: Callable[[], bool] | None = None
+    profiles: Mapping[str, ChildProfile] | None = None
+    """What sub-agents may be; nothing means that there are none."""
+    limits: Limits | None = None
+    """What a sub-agent may use of what its parent has left."""
+    depth: int = 0
+    """How many runs stand above this agent's."""
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +71,12 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str | None = None
     run_id: str | None = None
     earlier_tasks: tuple[SessionTask, ...] = ()
+    history: tuple[Mapping[str, str], ...] = ()
+    """What was said in the session before: `role` and `content`."""
+    history_runs: tuple[str, ...] = ()
+    images: tuple[Path, ...] = ()
     fork: ForkPoint | None = None
+    parent_run_id: str | None = None
     ids: Ids = msgspec.field(default_factory=RandomIds)
 
 
@@ -78,7 +116,7 @@ def spec_for(resolved: "Resolved", request: RunRequest, *, config_text: str | No
         max_wall_time_sec=settings.run.max_wall_time_sec,
         environment_keys=(settings.llm.api_key_env,),
         fork=request.fork,
-        parent_run_id=request.fork.run_id if request.fork else None,
+        parent_run_id=request.fork.run_id if request.fork else request.parent_run_id,
     )
 
 
@@ -90,25 +128,92 @@ def log_ports() -> LogPorts:
 
 
 def agent_ports(
-    run: Run, resolved: "Resolved", backend: Backend, tools: Registry, approver: Approver | None
+    run: Run,
+    resolved: "Resolved",
+    equipment: Equipment,
+    backend: Backend,
+    *,
+    control: Control,
+    children: Children | None,
 ) -> AgentPorts:
     """What the loop works with."""
     settings = resolved.settings
     mode = _mode(run, settings.sandbox.workspace)
     return AgentPorts(
         backend=backend,
-        tools=tools,
+        tools=equipment.tools,
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
+        gate=_gate(resolved, equipment.approver),
+        sandbox=_sandbox(resolved),
+        root=resolved.workspace_root if mode == "shared" else run.paths.root / "workspace",
         system_prompt=(run.paths.root / "effective-system-prompt.md").read_text(encoding="utf-8"),
         planner_model=settings.models.planner,
         executor_model=settings.models.executor,
-        safety_mode=settings.safety.mode,
-        tool_allowlist=settings.safety.tool_allowlist,
-        tool_denylist=settings.safety.tool_denylist,
+        prices=_prices(resolved),
+        limits=equipment.limits or limits_of(resolved),
+        context=_context(resolved),
+        output_schema=settings.run.output_schema,
+        review=settings.run.review == "required",
+        inbox=equipment.inbox,
+        human=equipment.human,
+        human_timeout_ms=settings.run.human_timeout_ms,
+        control=control,
+        children=children,
+    )
+
+
+def _gate(resolved: "Resolved", approver: Approver | None) -> Gate:
+    safety = resolved.settings.safety
+    return Gate(
+        mode=safety.mode,
+        allowed=safety.tool_allowlist,
+        denied=safety.tool_denylist,
         approver=approver,
-        approval_timeout_ms=settings.safety.approval_timeout_ms,
-        max_steps=settings.run.max_steps,
-        max_wall_time_sec=settings.run.max_wall_time_sec,
+        timeout_ms=safety.approval_timeout_ms,
+    )
+
+
+def _sandbox(resolved: "Resolved") -> Sandbox:
+    """No fence only where the user's own configuration says so: a project cannot loosen this."""
+    unfenced = resolved.settings.sandbox.default_policy == "none"
+    return Unfenced(resolved.environment.process) if unfenced else NoFence()
+
+
+def _prices(resolved: "Resolved") -> dict[str, Price]:
+    settings = resolved.settings
+    prices = {one.model: one for one in settings.llm.prices}
+    unknown = {settings.models.planner, settings.models.executor} - prices.keys()
+    if settings.run.max_cost_usd is not None and unknown:
+        raise ConfigError(f"`run.max_cost_usd` needs the price of `{min(unknown)}`", hint="set it in `llm.prices`")
+    return {
+        name: Price(input=price.input, output=price.output, cached_input=price.cached_input)
+        for name, price in prices.items()
+    }
+
+
+def limits_of(resolved: "Resolved") -> Limits:
+    """The budget that the settings give."""
+    run = resolved.settings.run
+    return Limits(
+        max_steps=run.max_steps,
+        max_wall_time_sec=run.max_wall_time_sec,
+        max_tool_calls=run.max_tool_calls,
+        max_tokens=run.max_tokens,
+        max_cost_usd=run.max_cost_usd,
+        on_limit=run.on_limit,
+    )
+
+
+def _context(resolved: "Resolved") -> ContextRules:
+    recovery = resolved.settings.run.context_recovery
+    return ContextRules(
+        mode=recovery.mode,
+        window_tokens=recovery.window_tokens,
+        compact_at=recovery.compact_at,
+        max_compactions=recovery.max_compactions_per_run,
+        keep_last_messages=recovery.compaction_keep_last_messages,
+        history_max_chars=recovery.compaction_history_max_chars,
+        fallback_mode=recovery.ask_first_fallback_mode,
     )
 
 
@@ -122,32 +227,26 @@ def backend_for(resolved: "Resolved") -> Backend:
     """The model that `llm.backend` names."""
     llm = resolved.settings.llm
     if llm.backend == "fake":
-        if llm.fake.script is None:
-            raise ConfigError("`llm.backend: fake` needs a script", hint="set `llm.fake.script` to a YAML file")
-        return load_script(Path(llm.fake.script))
+        return fake_backend(Path(llm.fake.script) if llm.fake.script else None)
     if llm.backend == "replay":
         if llm.replay.run is None:
             raise ConfigError("`llm.backend: replay` needs a run", hint="set `llm.replay.run` to a run directory")
         return ReplayBackend(recorded_answers(Path(llm.replay.run)))
-    api_key = (resolved.environment.get(llm.api_key_env) or "").strip()
-    if not api_key:
-        raise ConfigError(
-            f"the environment variable `{llm.api_key_env}` is not set",
-            hint="set it, or work offline with `llm.backend: fake`",
-        )
-    if not _KEY.fullmatch(api_key):
-        raise ConfigError(
-            f"the environment variable `{llm.api_key_env}` does not hold a key", hint="a key has no spaces or umlauts"
-        )
-    _refuse_to_leak(resolved)
-    policy = RetryPolicy(
-        max_retries=llm.retry.max_retries,
-        base_delay_sec=llm.retry.base_delay_sec,
-        cap_delay_sec=llm.retry.cap_delay_sec,
-        jitter_ratio=llm.retry.jitter_ratio,
+    retry = llm.retry
+    backend = openai_backend(
+        base_url=llm.base_url,
+        api_key=resolved.environment.get(llm.api_key_env) or "",
+        api_key_env=llm.api_key_env,
+        timeout_sec=llm.timeout_sec,
+        retry=RetryPolicy(
+            max_retries=retry.max_retries,
+            base_delay_sec=retry.base_delay_sec,
+            cap_delay_sec=retry.cap_delay_sec,
+            jitter_ratio=retry.jitter_ratio,
+        ),
     )
-    backend = OpenAIChatBackend(base_url=llm.base_url, api_key=api_key, timeout_sec=llm.timeout_sec)
-    return RetryingBackend(backend, policy)
+    _refuse_to_leak(resolved)
+    return backend
 
 
 def _refuse_to_leak(resolved: "Resolved") -> None:

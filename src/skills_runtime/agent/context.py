@@ -1,131 +1,155 @@
-"""The seed's three functions over run directories, for programs that bring their own loop."""
+"""The context: how full it is, and how it is made smaller without losing the thread.
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+Compaction replaces old messages by a summary; the task, the skills and the plan survive, and no call loses its result.
+"""
+
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from skills_runtime.agent.assemble import RunRequest, log_ports, spec_for
-from skills_runtime.config import Defaults, Resolved, resolve
-from skills_runtime.errors import LogEnded, LogError, PolicyDenied, UsageError
-from skills_runtime.events.payloads import FileOperation, RunCancelled, RunCompleted, RunFailed
-from skills_runtime.runs import (
-    RunPaths,
-    RunRecord,
-    RunStatus,
-    check_transition,
-    create_run,
-    finish_run,
-    open_run,
-    parse_status,
-    read_record,
+from skills_runtime.agent.prompt import excerpt
+from skills_runtime.errors import ModelError
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import (
+    CompactionFailed,
+    CompactionStarted,
+    ContextCompacted,
+    ContextLengthExceeded,
+    ContextRecoveryDecided,
+    LlmRequestStarted,
+    LlmResponseDelta,
 )
-from skills_runtime.runs.files import isolated_policy
-from skills_runtime.runs.files import resolve as resolve_path
-from skills_runtime.runs.files.paths import printable
+from skills_runtime.llm import Transcriber
+from skills_runtime.ports import ChatRequest, Choice, Question
+from skills_runtime.projections import Conversation
+from skills_runtime.runs import Run, keep_artifact
 
-KGENT_DEFAULTS = Defaults(values={"sandbox": {"workspace": "isolated"}}, label="program:kgent")
+if TYPE_CHECKING:
+    from skills_runtime.agent.ports import AgentPorts
+
+Mode = Literal["compact_first", "ask_first", "fail_fast"]
+
+CHARS_PER_TOKEN = 3
+"""A careful guess, used only for what the model has not counted yet."""
+
+SUMMARY_PROMPT = """\
+Another model will continue this work with your summary in place of the conversation.
+Say what the task is, what was done and found, which files were written, what failed and why, and what is still to do.
+Keep names, paths, numbers and decisions exact. Answer with the summary only.
+"""
+
+CHOICES = (
+    Choice("compact_continue", "sum up the conversation and go on"),
+    Choice("handoff_new_run", "end this run with a summary that a new one can start from"),
+    Choice("terminate", "end this run"),
+)
 
 
-class RunContext(msgspec.Struct, frozen=True):
-    """A run directory and who it belongs to."""
+class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How much fits the model, and what happens when it is full."""
 
-    root: Path
-    session_id: str
-    task_id: str
-    run_id: str
-    config_fingerprint: str
-
-    @property
-    def record(self) -> RunRecord:
-        """What run.json says now."""
-        return read_record(RunPaths(self.root).run_json)
-
-    @property
-    def status(self) -> RunStatus:
-        """The state of the run."""
-        return parse_status(self.record.status)
+    mode: Mode = "compact_first"
+    window_tokens: int = 128_000
+    compact_at: float = 0.8
+    max_compactions: int = 0
+    keep_last_messages: int = 6
+    history_max_chars: int = 24_000
+    fallback_mode: Literal["compact_first", "fail_fast"] = "compact_first"
 
 
-def create_run_context(
-    config: Path | str | Mapping[str, Any] | Resolved,
-    prompt: str,
-    sandbox_path: Path | str,
-    session_id: str | None = None,
-    task_id: str | None = None,
-    run_id: str | None = None,
-) -> RunContext:
-    """Make a complete run directory in state `pending`, without running anything."""
-    request = RunRequest(
-        prompt=prompt, sandbox_path=Path(sandbox_path), session_id=session_id, task_id=task_id, run_id=run_id
+class Handoff(msgspec.Struct, frozen=True):
+    """Somebody wants the run to end with a summary of it."""
+
+    summary: str
+
+
+def tokens_in(conversation: Conversation) -> int:
+    """How many tokens the next request has, about: what the model counted, and a guess for what came since."""
+    since = max(0, conversation.chars - conversation.measured_chars)
+    return conversation.measured_tokens + since // CHARS_PER_TOKEN
+
+
+def nearly_full(conversation: Conversation, rules: ContextRules) -> bool:
+    """Whether it is time to compact, before the model refuses."""
+    due = tokens_in(conversation) >= rules.window_tokens * rules.compact_at
+    # Right after a compaction there is nothing more to gain.
+    shrinks = len(conversation.messages) > conversation.leading + 2 + rules.keep_last_messages
+    return due and shrinks and rules.mode == "compact_first" and not _used_up(conversation, rules)
+
+
+async def recover(run: Run, ports: "AgentPorts", error: ModelError) -> Handoff | None:
+    """Make room after the model refused the conversation as too long, or raise its error."""
+    conversation, rules = run.view.conversation, ports.context
+    run.append(ContextLengthExceeded(mode=rules.mode, compactions=conversation.compactions))
+    decision = await _decision(run, ports)
+    if decision == "handoff_new_run":
+        return Handoff(await _summary(run, ports))
+    shrinks = len(conversation.messages) > conversation.leading + 2
+    if decision != "compact_continue" or not shrinks or _used_up(conversation, rules):
+        raise error
+    await compact(run, ports, reason="context_length_exceeded")
+    return None
+
+
+async def compact(run: Run, ports: "AgentPorts", *, reason: str) -> None:
+    """Replace all but the newest messages by a summary, which is also kept as a file."""
+    rules, count = ports.context, run.view.conversation.compactions + 1
+    run.append(CompactionStarted(reason=reason, mode=rules.mode))
+    try:
+        summary = await _summary(run, ports)
+    except ModelError as error:
+        run.append(CompactionFailed(reason=reason, error=error.message))
+        summary = excerpt(run.view.conversation, run.blobs.get, limit=rules.history_max_chars)
+    name = f"archive/compaction-{count:03d}.md"
+    keep_artifact(run, name, summary.encode())
+    # After a refusal the newest messages may be what is too long.
+    kept = rules.keep_last_messages if reason == "threshold" else min(2, rules.keep_last_messages)
+    run.append(ContextCompacted(summary=summary, kept_messages=kept, reason=reason, count=count, artifact_path=name))
+    await run.commit_async()
+
+
+async def _decision(run: Run, ports: "AgentPorts") -> str:
+    rules = ports.context
+    if rules.mode == "ask_first" and ports.human is not None:
+        question = Question(question="The conversation no longer fits the model. What now?", choices=CHOICES)
+        call_id = f"context_{run.view.conversation.compactions + 1}"
+        said = await ports.human.ask(question, call_id=call_id, timeout_ms=ports.human_timeout_ms)
+        decision, fallback = said if said in {one.label for one in CHOICES} else "terminate", None
+    else:
+        mode = rules.fallback_mode if rules.mode == "ask_first" else rules.mode
+        decision = "compact_continue" if mode == "compact_first" else "terminate"
+        fallback = rules.fallback_mode if rules.mode == "ask_first" else None
+    run.append(ContextRecoveryDecided(mode=rules.mode, decision=decision, fallback_mode=fallback))
+    return decision
+
+
+async def _summary(run: Run, ports: "AgentPorts") -> str:
+    """What the planner makes of the conversation."""
+    history = excerpt(run.view.conversation, run.blobs.get, limit=ports.context.history_max_chars)
+    turn_id, model = f"turn_{run.state.turns + 1}", ports.planner_model
+    request = ChatRequest(
+        model=model,
+        messages=[{"role": "system", "content": SUMMARY_PROMPT}, {"role": "user", "content": history}],
+        run_id=run.state.run_id,
+        turn_id=turn_id,
+        answered=run.view.conversation.compactions,
+        purpose="compaction",
     )
-    run = create_run(spec_for(_resolved(config), request), log_ports())
-    try:
-        run.commit()
-    finally:
-        run.close()
-    return load_run_context(run.paths.root)
+    said: list[str] = []
+
+    def record(payload: Payload) -> None:
+        if not isinstance(payload, LlmResponseDelta):
+            run.append(payload, turn_id=turn_id)
+        elif payload.delta_type == "text":
+            said.append(payload.text)
+
+    record(LlmRequestStarted(model=model, messages_count=2))
+    transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=ports.prices.get(model))
+    async for event in ports.backend.stream_chat(request):
+        transcriber.take(event)
+    transcriber.finish()
+    return "".join(said)
 
 
-def load_run_context(root: Path | str) -> RunContext:
-    """The context of a run directory that exists, wherever it was copied to."""
-    record = read_record(RunPaths(Path(root)).run_json)
-    return RunContext(
-        root=Path(root).resolve(),
-        session_id=record.session_id,
-        task_id=record.task_id,
-        run_id=record.run_id,
-        config_fingerprint=record.config_fingerprint,
-    )
-
-
-def update_run_state(context: RunContext, status: RunStatus | str, *, failure_reason: str | None = None) -> None:
-    """Move a run to another state: legal moves only, recorded in the log first."""
-    wanted = parse_status(status)
-    try:
-        run = open_run(context.root, log_ports())
-    except LogEnded:
-        check_transition(context.status, wanted)
-        raise
-    locator = str(run.paths.events)
-    try:
-        if wanted is RunStatus.COMPLETED:
-            finish_run(run, RunCompleted(final_output="", wal_locator=locator))
-        elif wanted is RunStatus.FAILED:
-            reason = failure_reason or "unspecified"
-            finish_run(run, RunFailed(error_kind="unknown", message=reason, wal_locator=locator))
-        elif wanted is RunStatus.CANCELLED:
-            finish_run(run, RunCancelled(message=failure_reason or "cancelled", wal_locator=locator))
-        else:
-            run.change(wanted, reason=failure_reason or "")
-    finally:
-        run.close()
-
-
-def resolve_sandbox_path(context: RunContext, user_path: str) -> Path:
-    """The path inside the run directory that `user_path` means; anything that leads out is refused and recorded."""
-    try:
-        return resolve_path(isolated_policy(context.root), user_path)
-    except (PolicyDenied, UsageError) as error:
-        _record_refusal(context, user_path, error.kind)
-        raise
-
-
-def _record_refusal(context: RunContext, user_path: str, kind: str) -> None:
-    try:
-        run = open_run(context.root, log_ports())
-    except LogError:
-        return  # held by another process, ended, or not ours to write: the refusal itself stands
-    try:
-        run.append(FileOperation(op="resolve", path=printable(str(user_path)), ok=False, error=kind))
-    finally:
-        run.close()
-
-
-def _resolved(config: Path | str | Mapping[str, Any] | Resolved) -> Resolved:
-    if isinstance(config, Resolved):
-        return config
-    if isinstance(config, Mapping):
-        return resolve(Path.cwd(), session_settings=config, defaults=KGENT_DEFAULTS)
-    return resolve(Path.cwd(), config_paths=[Path(config)], defaults=KGENT_DEFAULTS)
+def _used_up(conversation: Conversation, rules: ContextRules) -> bool:
+    return 0 < rules.max_compactions <= conversation.compactions

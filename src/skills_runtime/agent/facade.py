@@ -4,12 +4,14 @@ Assembles settings, run and ports, then hands over to the loop.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from skills_runtime.agent.assemble import (
+    ChildProfile,
+    Equipment,
     RunRequest,
     agent_ports,
     backend_for,
@@ -18,18 +20,22 @@ from skills_runtime.agent.assemble import (
     log_ports,
     spec_for,
 )
+from skills_runtime.agent.beginning import begin, gather, start
+from skills_runtime.agent.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.outcome import RunResult, result_of
+from skills_runtime.agent.ports import Control
+from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event
-from skills_runtime.events.payloads import RunCancelled, RunStarted
-from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import Approver, Backend, Effect, Tool
+from skills_runtime.events.payloads import RunCancelled
+from skills_runtime.ports import Approver, Backend, Effect, HumanIO, Inbox, Recovery, Tool
 from skills_runtime.runs import Run, check_id, create_run, finish_run, fork_point, open_run, runs_root
 from skills_runtime.tools import Registry, builtin_tools, tool_from
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
+    from skills_runtime.tools.builtin import SearchProvider
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,47 +44,70 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Agent:
     """Runs tasks in a workspace, each as one run with one log."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the seed's signature, by name only
         self,
         *,
         workspace_root: Path | str | None = None,
         backend: Backend | None = None,
         config_paths: Iterable[Path | str] = (),
         session_settings: Mapping[str, Any] | None = None,
+        profile_id: str | None = None,
+        model: str | None = None,
+        planner_model: str | None = None,
+        executor_model: str | None = None,
+        env_vars: Mapping[str, str] | None = None,
         approval_provider: Approver | None = None,
+        human_io: HumanIO | None = None,
+        inbox: Inbox | None = None,
+        search: "SearchProvider | None" = None,
+        cancel_checker: Callable[[], bool] | None = None,
         event_hooks: Iterable[Callable[[Event], None]] = (),
+        child_profile_map: Mapping[str, ChildProfile] | None = None,
     ) -> None:
         from skills_runtime.config import resolve
+        from skills_runtime.config.environment import process_environ
 
-        self._resolved = resolve(
+        names = {"planner": planner_model or model, "executor": executor_model or model}
+        given = {name: value for name, value in names.items() if value is not None}
+        chosen: dict[str, Any] = {"models": given} if given else {}
+        if profile_id is not None:
+            chosen["profile_id"] = profile_id
+        resolved = resolve(
             Path(workspace_root) if workspace_root is not None else Path.cwd(),
             config_paths=[Path(path) for path in config_paths],
-            session_settings=session_settings,
+            session_settings=_over(session_settings or {}, chosen),
+            environ={**process_environ(), **env_vars} if env_vars else None,
         )
-        self._config_text: str | None = None
-        self._backend = backend
-        self._approver = approval_provider
-        self._hooks = tuple(event_hooks)
-        self._tools: Registry = builtin_tools()
+        equipment = Equipment(
+            tools=builtin_tools(search),
+            backend=backend,
+            approver=approval_provider,
+            human=human_io,
+            inbox=inbox,
+            hooks=tuple(event_hooks),
+            cancel_checker=cancel_checker,
+            profiles=child_profile_map,
+        )
+        self._equip(resolved, equipment)
 
     @classmethod
-    def from_resolved(
-        cls,
-        resolved: "Resolved",
-        *,
-        backend: Backend | None = None,
-        event_hooks: Iterable[Callable[[Event], None]] = (),
-        tools: Registry | None = None,
-    ) -> "Agent":
+    def from_resolved(cls, resolved: "Resolved", equipment: Equipment | None = None) -> "Agent":
         """An agent over settings somebody else resolved."""
         agent = cls.__new__(cls)
-        agent._resolved = resolved
-        agent._config_text = None
-        agent._backend = backend
-        agent._approver = None
-        agent._hooks = tuple(event_hooks)
-        agent._tools = tools if tools is not None else builtin_tools()
+        agent._equip(resolved, equipment or Equipment(tools=builtin_tools()))
         return agent
+
+    def _equip(self, resolved: "Resolved", equipment: Equipment) -> None:
+        self._resolved = resolved
+        self._equipment = equipment
+        self._backend = equipment.backend
+        self._tools: Registry = equipment.tools
+        self._config_text: str | None = None
+
+    @property
+    def resolved(self) -> "Resolved":
+        """The settings, and where each comes from."""
+        return self._resolved
 
     @property
     def workspace_root(self) -> Path:
@@ -93,7 +122,13 @@ class Agent:
     def tool(self, function: F, /) -> F: ...
     @overload
     def tool(
-        self, /, *, name: str | None = None, effect: Effect = "effectful", timeout_sec: float | None = None
+        self,
+        /,
+        *,
+        name: str | None = None,
+        effect: Effect = "effectful",
+        recovery: Recovery | None = None,
+        timeout_sec: float | None = None,
     ) -> Callable[[F], F]: ...
     def tool(
         self,
@@ -102,25 +137,28 @@ class Agent:
         *,
         name: str | None = None,
         effect: Effect = "effectful",
+        recovery: Recovery | None = None,
         timeout_sec: float | None = None,
     ) -> F | Callable[[F], F]:
         """Offer a typed function to the model: `@agent.tool`, or `@agent.tool(effect="read")`."""
 
         def offer(one: F) -> F:
-            self._tools.add(tool_from(one, name=name, effect=effect, timeout_sec=timeout_sec))
+            self._tools.add(tool_from(one, name=name, effect=effect, recovery=recovery, timeout_sec=timeout_sec))
             return one
 
         return offer if function is None else offer(function)
 
-    def run(self, task: str, *, run_id: str | None = None) -> RunResult:
-        """Work on a task until it ends; the id of a run that has not ended continues it."""
-        return _wait(self._run_once(task, run_id))
+    def run(
+        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
+    ) -> RunResult:
+        """Work on a task until it ends or waits; the id of a run that has not ended continues it."""
+        return _wait(self._run_once(self._request(task, run_id, initial_history)))
 
-    async def run_async(self, task: str, *, run_id: str | None = None) -> RunResult:
+    async def run_async(
+        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
+    ) -> RunResult:
         """Like `run`, on the caller's event loop."""
-        self._model()  # a configuration that cannot work leaves no run behind
-        run = self._existing(run_id) or self.create(RunRequest(prompt=task, run_id=run_id))
-        return await self.execute(run)
+        return await self.execute(self._open(self._request(task, run_id, initial_history)))
 
     def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
         """A new run that goes on from event `seq` of another, perhaps with another prompt."""
@@ -128,10 +166,11 @@ class Agent:
         task = prompt if prompt is not None else (Path(point.root) / "prompt.md").read_text(encoding="utf-8")
         return self.create(RunRequest(prompt=task, run_id=run_id, fork=point))
 
-    async def run_stream_async(self, task: str, *, run_id: str | None = None) -> AsyncGenerator[Event]:
+    async def run_stream_async(
+        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
+    ) -> AsyncGenerator[Event]:
         """The events of a run as they happen; leaving early stops the run cleanly."""
-        self._model()
-        run = self._existing(run_id) or self.create(RunRequest(prompt=task, run_id=run_id))
+        run = self._open(self._request(task, run_id, initial_history))
         happened: asyncio.Queue[Event | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -149,10 +188,12 @@ class Agent:
             work.cancel()
             await asyncio.wait([work])
 
-    def run_stream(self, task: str, *, run_id: str | None = None) -> Iterator[Event]:
+    def run_stream(
+        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
+    ) -> Iterator[Event]:
         """Like `run_stream_async`, for callers without an event loop."""
         with asyncio.Runner() as runner:
-            events = self.run_stream_async(task, run_id=run_id)
+            events = self.run_stream_async(task, run_id=run_id, initial_history=initial_history)
             try:
                 while (event := runner.run(_next(events))) is not None:
                     yield event
@@ -160,10 +201,10 @@ class Agent:
                 runner.run(events.aclose())
                 runner.run(self._hang_up())
 
-    async def _run_once(self, task: str, run_id: str | None) -> RunResult:
+    async def _run_once(self, request: RunRequest) -> RunResult:
         """A run on an event loop of its own, which takes the model's connections with it."""
         try:
-            return await self.run_async(task, run_id=run_id)
+            return await self.execute(self._open(request))
         finally:
             await self._hang_up()
 
@@ -174,25 +215,35 @@ class Agent:
             await close()
 
     def create(self, request: RunRequest) -> Run:
-        """Make the directory of a new run, in state `pending`."""
+        """Make the directory of a new run, in state `pending`, with everything it starts from."""
         if self._config_text is None:
             self._config_text = config_text_of(self._resolved)
-        return create_run(spec_for(self._resolved, request, config_text=self._config_text), log_ports())
+        material = gather(request)
+        run = create_run(spec_for(self._resolved, request, config_text=self._config_text), log_ports())
+        begin(run, material)
+        return run
 
     def resume(self, root: Path, *, adopt: bool = False) -> Run:
         """Open a run that has not ended, to go on with it."""
         return open_run(root, log_ports(), adopt=adopt)
 
-    async def execute(self, run: Run) -> RunResult:
-        """Work on an open run until it ends, then close it."""
-        for hook in self._hooks:
+    async def execute(self, run: Run, *, control: Control | None = None) -> RunResult:
+        """Work on an open run until it ends, waits or is left for later, then close it."""
+        for hook in self._equipment.hooks:
             run.log.listen(hook)
+        control = control or Control()
+        children = ChildRuns(self, self._equipment, run)
         try:
-            ports = agent_ports(run, self._resolved, self._model(), self._tools, self._approver)
-            await self._start(run)
-            await run_segment(run, ports)
+            ports = agent_ports(run, self._resolved, self._equipment, self._model(), control=control, children=children)
+            await start(run, workspace_root=self.workspace_root, summary=config_summary(self._resolved))
+            try:
+                async with cancelled_by(self._equipment.cancel_checker):
+                    await run_segment(run, ports)
+            finally:
+                await children.aclose()
+                await ports.scope.aclose()
         except asyncio.CancelledError:
-            if run.state.open:  # stopped before the loop had begun
+            if run.state.open and not control.stopping:  # cancelled before the loop had begun
                 finish_run(run, RunCancelled(message="cancelled", wal_locator=str(run.paths.events)))
             raise
         except StorageFailed as error:
@@ -200,32 +251,33 @@ class Agent:
             return result_of(run, error)
         finally:
             run.close()
-        return result_of(run)
+        return result_of(run, structured=self._resolved.settings.run.output_schema is not None)
 
     def _model(self) -> Backend:
         if self._backend is None:
             self._backend = backend_for(self._resolved)
         return self._backend
 
-    async def _start(self, run: Run) -> None:
-        resumed = run.state.started_at is not None
-        if run.state.status is not RunStatus.RUNNING:
-            await run.change_async(RunStatus.RUNNING)
-        task = run.state.task if resumed else (run.paths.root / "prompt.md").read_text(encoding="utf-8")
-        run.append(
-            RunStarted(
-                task=task,
-                workspace_root=str(self._resolved.workspace_root),
-                config_summary=dict(config_summary(self._resolved)),
-                resume={"enabled": resumed, "strategy": "replay", "previous_events": run.log.next_seq},
-            )
-        )
+    def _request(self, task: str, run_id: str | None, history: Sequence[Mapping[str, str]]) -> RunRequest:
+        return RunRequest(prompt=task, run_id=run_id, history=tuple(history))
+
+    def _open(self, request: RunRequest) -> Run:
+        """The run with this id if it exists, else a new one."""
+        self._model()  # a configuration that cannot work leaves no run behind
+        return self._existing(request.run_id) or self.create(request)
 
     def _existing(self, run_id: str | None) -> Run | None:
         if run_id is None:
             return None
         root = runs_root(self._resolved.workspace_root) / check_id(run_id, "run")
         return open_run(root, log_ports()) if root.exists() else None
+
+
+def _over(settings: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the session with what was given by name on top."""
+    from skills_runtime.config.merge import deep_merge
+
+    return deep_merge(settings, chosen)
 
 
 async def _next(events: AsyncGenerator[Event]) -> Event | None:

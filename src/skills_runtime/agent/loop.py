@@ -2,89 +2,181 @@
 
 What comes next is read off the log, so beginning and going on are the same function.
 
-state = fold(log) -> answer | settle calls | end
+state = fold(log) -> take in messages | settle calls | answer | end, wait or yield
 """
 
 import asyncio
-from collections.abc import Sequence
 
 from skills_runtime.agent.answer import answer
-from skills_runtime.agent.calls import refuse_unanswerable, settle, side_by_side
+from skills_runtime.agent.calls import settle, together
+from skills_runtime.agent.context import Handoff, compact, nearly_full, recover
+from skills_runtime.agent.inbox import record_all, take_in
+from skills_runtime.agent.limits import Reached, calls_left, out_of_time, spent, time_left
+from skills_runtime.agent.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.agent.ports import AgentPorts
 from skills_runtime.agent.prompt import Prompt
 from skills_runtime.errors import ApprovalDenied, LogError, ModelError, SkillsRuntimeError
-from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
+from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
-from skills_runtime.projections import Call, RunView
+from skills_runtime.projections import Call
 from skills_runtime.runs import End, Run, finish_run, finish_run_async
 from skills_runtime.safety.sanitize import well_formed
 
 __all__ = ["run_segment"]
 
+Outcome = End | RunWaitingHuman | None
+"""How a segment stops: the run ends, waits for somebody, or is only left for later."""
+
 
 async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
-    """Work on a run until it ends; the log says how far it is and what came of it."""
+    """Work on a run until it ends, waits or is left; the log says how far it is and what came of it."""
     locator = str(run.paths.events)
     try:
-        end = await _in_time(run, ports, locator)
+        outcome = await _in_time(run, ports, locator)
     except asyncio.CancelledError:
-        finish_run(run, RunCancelled(message="cancelled", wal_locator=locator))
+        _interrupt(run, ports, locator)
         raise
     except LogError:
         raise  # what the log cannot hold it cannot tell either: the run stays open
     except ApprovalDenied as error:
-        end = RunCancelled(message=error.message, wal_locator=locator)
+        outcome = RunCancelled(message=error.message, wal_locator=locator)
     except SkillsRuntimeError as error:
-        end = RunFailed(
-            error_kind=error.kind,
-            message=error.message,
-            retryable=isinstance(error, ModelError) and error.retryable,
-            details={"hint": error.hint} if error.hint else {},
-            wal_locator=locator,
-        )
+        outcome = _failed(error, locator)
     except Exception as error:  # noqa: BLE001 - the top of the loop: whatever a backend or an approver raises ends the run
         message = well_formed(f"{type(error).__name__}: {error}")
-        end = RunFailed(error_kind="unknown", message=message, wal_locator=locator)
-    await finish_run_async(run, end)
+        outcome = RunFailed(error_kind="unknown", message=message, wal_locator=locator)
+    await _conclude(run, ports, outcome)
     return run.state.status
 
 
-async def _in_time(run: Run, ports: AgentPorts, locator: str) -> End:
-    limit = asyncio.timeout(ports.max_wall_time_sec)
+async def _in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+    limit = asyncio.timeout(time_left(run.view, ports.limits))
     try:
         async with limit:
             return await _work(run, ports, locator)
     except TimeoutError:
         if not limit.expired():
             raise
-        return _over_budget("the run has used up its time", "run.max_wall_time_sec", locator)
+        return _over(out_of_time(), ports, locator)
 
 
-async def _work(run: Run, ports: AgentPorts, locator: str) -> End:
+async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     prompt = Prompt(ports.system_prompt, run.blobs.get)
-    while not _answered(run.view):
-        calls = _open_calls(run.view)
-        refuse_unanswerable(calls, ports)
-        for group in side_by_side(calls, ports.tools):
-            room = ports.max_steps - run.view.conversation.settled
-            await settle(run, group[:room] if room > 0 else (), ports)
-            if len(group) > room:
-                return _over_budget(f"the run has made {ports.max_steps} tool calls", "run.max_steps", locator)
+    talk = run.view.conversation
+    while not ports.control.yielding:
+        await take_in(run, ports.inbox)
+        if run.view.pending.cancelled:
+            return RunCancelled(message="cancelled", wal_locator=locator)
+        if talk.open_calls:
+            stop = await _settle(run, ports, locator)
+        elif talk.answered:
+            stop = _completed(run, ports, locator)
+        else:
+            stop = await _answer(run, ports, prompt, locator)
+        if stop is not None:
+            return stop
+    return None
+
+
+async def _settle(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+    """Settle the next calls that may run together."""
+    calls = list(run.view.conversation.open_calls.values())
+    for call in calls:
+        tool = ports.tools.find(call.tool)
+        if tool is not None and call.valid and call.phase == "requested":
+            ports.gate.refuse_unanswerable(tool.spec)
+    room, limit = calls_left(run.view, ports.limits)
+    over = spent(run.view, ports.limits) or (limit if room <= 0 else None)
+    if over is not None:
+        return _over(over, ports, locator)
+    waiting = await settle(run, together(calls, ports.tools)[:room], ports)
+    return _asking(waiting, locator) if waiting is not None else None
+
+
+async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
+    """Ask the model, with room made before it is needed."""
+    over = spent(run.view, ports.limits)
+    if over is not None:
+        return _over(over, ports, locator)
+    if nearly_full(run.view.conversation, ports.context):
+        await compact(run, ports, reason="threshold")
+    try:
         await answer(run, ports, prompt)
-    return RunCompleted(final_output=run.view.conversation.last_text, wal_locator=locator)
+    except ModelError as error:
+        if error.kind != "context_length_exceeded":
+            raise
+        handoff = await recover(run, ports, error)
+        return _handed_over(handoff, locator) if handoff is not None else None
+    return None
 
 
-def _answered(view: RunView) -> bool:
-    """Whether the last word is the model's, and asks for nothing more."""
-    last = view.conversation.messages[-1]
-    return last.role == "assistant" and not last.calls
+def _completed(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+    """The end, unless the answer is not what was asked for and the model may try again."""
+    talk = run.view.conversation
+    text = talk.last_text
+    problem = problem_with(text, ports.output_schema) if ports.output_schema is not None else None
+    if problem is None:
+        return RunCompleted(final_output=text, wal_locator=locator)
+    if talk.rejections < MAX_REJECTIONS:
+        run.append(OutputRejected(message=correction(problem)))
+        return None
+    message = f"the model's answer does not match `run.output_schema`: {problem}"
+    return RunFailed(error_kind="validation", message=message, wal_locator=locator)
 
 
-def _open_calls(view: RunView) -> Sequence[Call]:
-    return list(view.conversation.open_calls.values())
+async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> None:
+    match outcome:
+        case None:
+            await run.commit_async()
+        case RunWaitingHuman():
+            run.append(outcome)
+            await run.commit_async()
+            run.save()
+        case RunCompleted() if ports.review:
+            await run.change_async(RunStatus.REVIEW_REQUIRED, reason="the task asks for review")
+        case _:
+            await finish_run_async(run, outcome)
 
 
-def _over_budget(message: str, setting: str, locator: str) -> RunFailed:
+def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
+    """Record at once that the run was stopped, which can be undone, or cancelled, which cannot."""
+    if ports.control.stopping:
+        run.append(RunWaitingHuman(message="stopped", error_kind="stopped", wal_locator=locator))
+        run.commit()
+        run.save()
+        return
+    taken = record_all(run, ports.inbox)
+    finish_run(run, RunCancelled(message="cancelled", wal_locator=locator))
+    taken()
+
+
+def _asking(call: Call, locator: str) -> RunWaitingHuman:
+    return RunWaitingHuman(
+        message=f"`{call.tool}` waits for an answer", tool=call.tool, call_id=call.id, wal_locator=locator
+    )
+
+
+def _handed_over(handoff: Handoff, locator: str) -> RunCompleted:
+    return RunCompleted(final_output=handoff.summary, wal_locator=locator, metadata={"handoff": True})
+
+
+def _over(reached: Reached, ports: AgentPorts, locator: str) -> RunFailed | RunWaitingHuman:
+    if ports.limits.on_limit == "park":
+        message = f"{reached.message}; `{reached.setting}` would give it more"
+        return RunWaitingHuman(message=message, error_kind="budget_exceeded", wal_locator=locator)
     return RunFailed(
-        error_kind="budget_exceeded", message=message, details={"hint": f"raise `{setting}`"}, wal_locator=locator
+        error_kind="budget_exceeded",
+        message=reached.message,
+        details={"hint": f"raise `{reached.setting}`"},
+        wal_locator=locator,
+    )
+
+
+def _failed(error: SkillsRuntimeError, locator: str) -> RunFailed:
+    return RunFailed(
+        error_kind=error.kind,
+        message=error.message,
+        retryable=isinstance(error, ModelError) and error.retryable,
+        details={"hint": error.hint} if error.hint else {},
+        wal_locator=locator,
     )

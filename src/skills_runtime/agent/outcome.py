@@ -1,19 +1,23 @@
 """How a segment of a run ended, and what the caller gets to see of it."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from skills_runtime.errors import StorageFailed
+from skills_runtime.events.payloads import Usage
 from skills_runtime.events.states import RunStatus
 from skills_runtime.runs import Run
 
-ResultStatus = Literal["completed", "failed", "cancelled", "waiting_human"]
+ResultStatus = Literal["completed", "failed", "cancelled", "waiting_human", "paused"]
 
 _RESULT: dict[RunStatus, ResultStatus] = {
     RunStatus.COMPLETED: "completed",
     RunStatus.CANCELLED: "cancelled",
     RunStatus.WAITING_FOR_USER: "waiting_human",
+    RunStatus.REVIEW_REQUIRED: "waiting_human",
+    RunStatus.REVISION_REQUIRED: "paused",
+    RunStatus.RUNNING: "paused",
 }
 
 
@@ -30,8 +34,21 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str = ""
     error_kind: str | None = None
     hint: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
+    usage: Usage = Usage()
+    cost_usd: float | None = None
+    """What the run and its sub-agents cost, where prices are known."""
+    output: Any = None
+    """The answer as data, when `run.output_schema` asks for data."""
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens of the requests."""
+        return self.usage.input_tokens
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens of the answers."""
+        return self.usage.output_tokens
 
 
 def result_status(status: RunStatus) -> ResultStatus:
@@ -39,17 +56,29 @@ def result_status(status: RunStatus) -> ResultStatus:
     return _RESULT.get(status, "failed")
 
 
-def result_of(run: Run, storage: StorageFailed | None = None) -> RunResult:
+def result_of(run: Run, storage: StorageFailed | None = None, *, structured: bool = False) -> RunResult:
     """The result of a run as it stands, or of one that the disk stopped."""
     state = run.state
+    done = state.status in (RunStatus.COMPLETED, RunStatus.REVIEW_REQUIRED)
     return RunResult(
         status="failed" if storage else result_status(state.status),
-        final_output=storage.message if storage else state.final_output or state.failure_reason or "",
+        final_output=storage.message if storage else _words(run),
         artifacts=tuple(str(run.paths.root / name) for name in state.artifacts),
         wal_locator=str(run.paths.events),
         run_id=state.run_id,
-        error_kind=storage.kind if storage else state.error_kind,
+        error_kind=storage.kind if storage else state.error_kind or state.waiting_kind,
         hint=storage.hint if storage else "",
-        input_tokens=state.input_tokens,
-        output_tokens=state.output_tokens,
+        usage=Usage(
+            input_tokens=state.input_tokens, output_tokens=state.output_tokens, cached_tokens=state.cached_tokens
+        ),
+        cost_usd=(state.cost_usd + state.child_cost_usd) or None,
+        output=msgspec.json.decode(_words(run)) if structured and done else None,
     )
+
+
+def _words(run: Run) -> str:
+    """The answer, or why there is none."""
+    state = run.state
+    if state.status is RunStatus.REVIEW_REQUIRED:
+        return run.view.conversation.last_text
+    return state.final_output or state.failure_reason or state.waiting_message

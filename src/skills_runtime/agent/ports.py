@@ -1,27 +1,72 @@
 """What the loop needs besides the run itself, as one frozen value."""
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
 import msgspec
 
-from skills_runtime.ports import Approver, Backend, Files
-from skills_runtime.safety import SafetyMode
+from skills_runtime.agent.context import ContextRules
+from skills_runtime.agent.limits import Limits
+from skills_runtime.llm import Price
+from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox
+from skills_runtime.ports.tools import Held
+from skills_runtime.safety import Gate
 from skills_runtime.tools import Registry
 
 
+class Control:
+    """How somebody outside stops the work on a run without ending the run."""
+
+    def __init__(self) -> None:
+        self.stopping = False
+        """Whether a cancellation only stops the work: the run waits and can be resumed."""
+        self.yielding = False
+        """Whether the work stops at the next boundary, without a trace."""
+
+
+class RunScope:
+    """What tools hold on to from one call to the next; closed when work on the run stops."""
+
+    def __init__(self) -> None:
+        self._held: dict[type, Closing] = {}
+
+    def hold(self, kind: type[Held], make: Callable[[], Held]) -> Held:
+        """The one thing of this kind, made when it is first asked for."""
+        if kind not in self._held:
+            self._held[kind] = make()
+        return cast("Held", self._held[kind])
+
+    async def aclose(self) -> None:
+        """Let go of everything, the newest first."""
+        while self._held:
+            _, thing = self._held.popitem()
+            await thing.aclose()
+
+
 class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """The model, the tools, the gate and the limits of one run."""
+    """The model, the tools, the gate, the fence, the people and the limits of one run."""
 
     backend: Backend
     tools: Registry
     files: Files
+    gate: Gate
+    sandbox: Sandbox
+    root: Path
+    """Where processes start."""
     system_prompt: str
     planner_model: str
-    """Answers the first turn."""
+    """Answers the first turn, and sums up."""
     executor_model: str
     """Answers the rest."""
-    safety_mode: SafetyMode = "ask"
-    tool_allowlist: tuple[str, ...] = ()
-    tool_denylist: tuple[str, ...] = ()
-    approver: Approver | None = None
-    approval_timeout_ms: int | None = None
-    max_steps: int = 40
-    max_wall_time_sec: float | None = None
+    prices: Mapping[str, Price] = {}
+    limits: Limits = Limits()
+    context: ContextRules = ContextRules()
+    output_schema: Mapping[str, Any] | None = None
+    review: bool = False
+    inbox: Inbox | None = None
+    human: HumanIO | None = None
+    human_timeout_ms: int | None = None
+    children: Children | None = None
+    control: Control = msgspec.field(default_factory=Control)
+    scope: RunScope = msgspec.field(default_factory=RunScope)

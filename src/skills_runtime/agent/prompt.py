@@ -5,20 +5,17 @@ Pure but for the blobs it looks up.
 The request only ever grows at its end, so that a provider's cache of the beginning keeps working.
 """
 
-from collections.abc import Callable
-from typing import Any
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
 import msgspec
 
 from skills_runtime.projections import Call, Content, Conversation, Message
 
-SYSTEM_PROMPT = """\
-You are a careful agent. Work on the user's task with the tools you have, one step after another.
-Put every file the user should receive below `deliverables/`.
-When the task is done, answer with a short summary and no tool call.
-"""
-
 ReadBlob = Callable[[str], bytes]
+
+EXCERPT_OF_A_RESULT = 800
 
 
 class Prompt:
@@ -28,13 +25,15 @@ class Prompt:
         self._system = {"role": "system", "content": system_prompt}
         self._read_blob = read_blob
         self._conversation: list[Message] = []
+        self._taken = 0
         self._built: list[dict[str, Any]] = []
 
     def messages(self, conversation: Conversation) -> list[dict[str, Any]]:
         """The whole request, in the shape chat providers take."""
         if conversation.messages is not self._conversation:  # it only grows, unless it was compacted into a new one
-            self._conversation, self._built = conversation.messages, []
-        self._built.extend(_message(one, self._read_blob) for one in conversation.messages[len(self._built) :])
+            self._conversation, self._taken, self._built = conversation.messages, 0, []
+        self._built.extend(_messages(conversation.messages[self._taken :], self._read_blob))
+        self._taken = len(conversation.messages)
         return [self._system, *self._built]
 
 
@@ -43,17 +42,41 @@ def arguments_of(call: Call, read_blob: ReadBlob) -> str:
     return _text(call.arguments, read_blob)
 
 
+def excerpt(conversation: Conversation, read_blob: ReadBlob, *, limit: int) -> str:
+    """The conversation as text of about `limit` characters, with the middle left out."""
+    lines = [line for one in conversation.messages for line in _lines(one, read_blob)]
+    text = "\n\n".join(lines)
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit // 3]}\n\n[… {len(text) - limit} characters left out …]\n\n{text[-(limit - limit // 3) :]}"
+
+
+def _messages(messages: list[Message], read_blob: ReadBlob) -> Iterator[dict[str, Any]]:
+    """Pictures that tools return follow the results: providers take them from users only."""
+    seen: list[Mapping[str, Any]] = []
+    for one in messages:
+        if seen and one.role != "tool":
+            yield _pictures(seen, read_blob)
+            seen = []
+        yield _message(one, read_blob)
+        if one.role == "tool":
+            seen.extend(_image_in(one.result or Content()))
+    if seen:
+        yield _pictures(seen, read_blob)
+
+
 def _message(message: Message, read_blob: ReadBlob) -> dict[str, Any]:
     if message.role == "tool":
         content = _text(message.result or Content(), read_blob)
         return {"role": "tool", "tool_call_id": message.call_id, "content": content}
-    if not message.calls:
-        return {"role": message.role, "content": message.text}
-    return {
-        "role": message.role,
-        "content": message.text or None,
-        "tool_calls": [_call(call, read_blob) for call in message.calls],
-    }
+    if message.calls:
+        calls = [_call(call, read_blob) for call in message.calls]
+        return {"role": message.role, "content": message.text or None, "tool_calls": calls}
+    text = read_blob(message.blob).decode() if message.blob else message.text
+    if not message.images:
+        return {"role": message.role, "content": text}
+    pictures = [_picture(one, read_blob) for one in message.images]
+    return {"role": message.role, "content": [{"type": "text", "text": text}, *pictures]}
 
 
 def _call(call: Call, read_blob: ReadBlob) -> dict[str, Any]:
@@ -64,3 +87,39 @@ def _call(call: Call, read_blob: ReadBlob) -> dict[str, Any]:
 def _text(content: Content, read_blob: ReadBlob) -> str:
     data = read_blob(content.blob) if content.blob else msgspec.json.encode(content.data)
     return data.decode()
+
+
+def _image_in(result: Content) -> Iterator[Mapping[str, Any]]:
+    """The picture in a result, if a tool put one there."""
+    image = _field(_field(result.data, "data"), "image")
+    if _field(image, "blob") and _field(image, "media_type"):
+        yield image
+
+
+def _field(value: Any, name: str) -> Any:
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+
+
+def _pictures(images: list[Mapping[str, Any]], read_blob: ReadBlob) -> dict[str, Any]:
+    label = {"type": "text", "text": "The pictures the tools returned:"}
+    return {"role": "user", "content": [label, *(_picture(one, read_blob) for one in images)]}
+
+
+def _picture(image: Mapping[str, Any], read_blob: ReadBlob) -> dict[str, Any]:
+    data = base64.b64encode(read_blob(str(image["blob"]))).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:{image['media_type']};base64,{data}"}}
+
+
+def _lines(message: Message, read_blob: ReadBlob) -> Iterator[str]:
+    if message.role == "tool":
+        text = _text(message.result or Content(), read_blob)
+        yield f"result of {message.call_id}: {_short(text)}"
+        return
+    if message.text or not message.calls:
+        yield f"{message.role}: {message.text}"
+    for call in message.calls:
+        yield f"call {call.id}: {call.tool} {_short(arguments_of(call, read_blob))}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= EXCERPT_OF_A_RESULT else f"{text[:EXCERPT_OF_A_RESULT]} […]"

@@ -14,6 +14,7 @@ from types import FrameType, MappingProxyType
 from typing import Protocol
 
 from skills_runtime.agent import Agent, RunRequest, RunResult
+from skills_runtime.agent.assemble import Equipment
 from skills_runtime.config import Resolved
 from skills_runtime.engine import LocalDispatcher
 from skills_runtime.errors import EXIT_CODES, StorageFailed
@@ -23,6 +24,7 @@ from skills_runtime.ledger import RunIndex
 from skills_runtime.ports import Backend
 from skills_runtime.projections import RunState
 from skills_runtime.runs import Run
+from skills_runtime.tools import builtin_tools
 
 LEFT_AT_ONCE = 130
 
@@ -116,7 +118,7 @@ async def _execute(plan: Plan, index: RunIndex, view: View) -> Ending:
     def listen(event: Event) -> None:
         loop.call_soon_threadsafe(happened.put_nowait, event)
 
-    agent = Agent.from_resolved(plan.resolved, backend=plan.backend, event_hooks=[listen])
+    agent = Agent.from_resolved(plan.resolved, Equipment(tools=builtin_tools(), backend=plan.backend, hooks=(listen,)))
     with interrupts(view) as interrupted:
         run = plan.open(agent)
         shown = asyncio.create_task(_show(run, happened, view))

@@ -5,12 +5,12 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from skills_runtime.agent.context import KGENT_DEFAULTS
 from skills_runtime.cli.machine import checked_path, checked_text
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.files import parse_mapping
 from skills_runtime.config.merge import deep_merge, planted
+from skills_runtime.config.resolve import KGENT_DEFAULTS
 from skills_runtime.errors import ValidationFailed
 
 

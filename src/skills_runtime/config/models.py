@@ -19,6 +19,8 @@ from skills_runtime.config.section import (
 )
 from skills_runtime.config.skill_models import PromptSettings, SkillsSettings
 
+Dollars = Annotated[float, Field(ge=0)]
+
 CONFIG_VERSION = 1
 """The newest `config_version` this program understands."""
 
@@ -27,9 +29,13 @@ class ContextRecovery(Section):
     """What happens when the model's context is full."""
 
     mode: Literal["compact_first", "ask_first", "fail_fast"] = Field(
-        default="fail_fast", description="What to do first when the context is full."
+        default="compact_first", description="What to do first when the context is full."
     )
-    max_compactions_per_run: Count = Field(default=2, description="How often a run may compact; 0 means any number.")
+    window_tokens: Positive = Field(default=128_000, description="How many tokens the model takes in one request.")
+    compact_at: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.8, description="The share of the window at which a run compacts by itself."
+    )
+    max_compactions_per_run: Count = Field(default=0, description="How often a run may compact; 0 means any number.")
     ask_first_fallback_mode: Literal["compact_first", "fail_fast"] = Field(
         default="compact_first", description="What `ask_first` does when nobody can be asked."
     )
@@ -53,6 +59,24 @@ class RunSettings(Section):
     max_steps: Positive = Field(default=40, description="How many tool calls a run may execute.")
     max_wall_time_sec: Positive | None = Field(
         default=1800, description="How many seconds a run may take; `null` means no limit."
+    )
+    max_tool_calls: Positive | None = Field(
+        default=None, description="How many tool calls a run and its sub-agents may make together."
+    )
+    max_tokens: Positive | None = Field(
+        default=None, description="How many tokens a run and its sub-agents may use together."
+    )
+    max_cost_usd: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="How much a run and its sub-agents may cost; needs `llm.prices`."
+    )
+    on_limit: Literal["fail", "park"] = Field(
+        default="fail", description="Whether a run that reaches a limit fails or waits to be given more."
+    )
+    review: Literal["none", "required"] = Field(
+        default="none", description="Whether somebody must approve the result before the run is completed."
+    )
+    output_schema: dict[str, Any] | None = Field(
+        default=None, description="The JSON schema the final answer must match; `null` means any text."
     )
     human_timeout_ms: Positive | None = Field(
         default=None, description="How long to wait for a person's answer; `null` means as long as it takes."
@@ -144,6 +168,17 @@ class ReplayBackend(Section):
     run: FilePath | None = Field(default=None, description="The directory of the run to repeat.")
 
 
+class ModelPrice(Section):
+    """What a model costs, in US dollars for a million tokens."""
+
+    model: Text = Field(description="The name of the model.")
+    input: Dollars = Field(description="What the request costs.")
+    cached_input: Dollars | None = Field(
+        default=None, description="What the part costs that the provider had kept; `null` means the same."
+    )
+    output: Dollars = Field(description="What the answer costs.")
+
+
 class LlmSettings(Section):
     """Where the model is and how it is called."""
 
@@ -156,6 +191,7 @@ class LlmSettings(Section):
     )
     timeout_sec: Positive = Field(default=60, description="How long to wait for the service to react.")
     retry: Retry = Field(default_factory=Retry, description="How a failed request is repeated.")
+    prices: Annotated[tuple[ModelPrice, ...], LAX] = Field(default=(), description="What models cost.")
     fake: FakeBackend = Field(default_factory=FakeBackend, description="The scripted backend.")
     replay: ReplayBackend = Field(default_factory=ReplayBackend, description="The backend that repeats a run.")
 

@@ -23,6 +23,9 @@ class Defaults:
     values: Mapping[str, Any]
 
 
+KGENT_DEFAULTS = Defaults(values={"sandbox": {"workspace": "isolated"}}, label="program:kgent")
+
+
 @dataclass(frozen=True, slots=True)
 class ResolvedRunConfig:
     """The few values a run's backend needs, with their sources."""

@@ -21,6 +21,10 @@ class Dispatcher(Protocol):
         """Stop a run; returns when it has stopped."""
         ...
 
+    async def stop(self, run_id: str) -> None:
+        """Stop the work on a run without ending it; it can be resumed."""
+        ...
+
     async def nudge(self, run_id: str) -> None:
         """Tell whoever executes a run to look into its inbox now."""
         ...

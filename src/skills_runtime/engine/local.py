@@ -5,25 +5,32 @@ from contextlib import suppress
 
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.outcome import result_of
+from skills_runtime.agent.ports import Control
 from skills_runtime.engine.indexing import row_of
 from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled
-from skills_runtime.ledger import RunIndex
+from skills_runtime.ledger import RunIndex, SqliteInbox
 from skills_runtime.projections import RunState
 from skills_runtime.runs import Run, finish_run, runs_root
 
 DEFAULT_SLOTS = 8
+WATCH_SECONDS = 0.05
+"""How soon a cancellation from another process is seen."""
 
 
 class LocalDispatcher:
     """The Dispatcher of a single machine."""
 
-    def __init__(self, agent: Agent, index: RunIndex, *, slots: int = DEFAULT_SLOTS) -> None:
+    def __init__(
+        self, agent: Agent, index: RunIndex, *, inbox: SqliteInbox | None = None, slots: int = DEFAULT_SLOTS
+    ) -> None:
         self._agent = agent
         self._index = index
+        self._inbox = inbox
         self._slots = asyncio.Semaphore(slots)
         self._work: dict[str, asyncio.Task[RunResult]] = {}
-        self._nudges: dict[str, asyncio.Event] = {}
+        self._controls: dict[str, Control] = {}
+        self._watcher: asyncio.Task[None] | None = None
         self._draining = False
 
     async def submit(self, run: Run) -> None:
@@ -37,8 +44,10 @@ class LocalDispatcher:
         except BaseException:
             run.close()
             raise
-        self._nudges[run_id] = asyncio.Event()
-        self._work[run_id] = asyncio.create_task(self._execute(run), name=f"run {run_id}")
+        self._controls[run_id] = Control()
+        self._work[run_id] = asyncio.create_task(self._execute(run, self._controls[run_id]), name=f"run {run_id}")
+        if self._inbox is not None and self._watcher is None:
+            self._watcher = asyncio.create_task(self._watch(self._inbox), name="inbox")
         await asyncio.sleep(0)  # from here on whoever stops the run stops it inside `_execute`, which records that
 
     async def result(self, run_id: str) -> RunResult:
@@ -51,15 +60,41 @@ class LocalDispatcher:
         task.cancel()
         await asyncio.wait([task])
 
+    async def stop(self, run_id: str) -> None:
+        """Stop the work on a run without ending it; returns when nothing of it runs any more."""
+        self._task(run_id)
+        self._controls[run_id].stopping = True
+        await self.cancel(run_id)
+
     async def nudge(self, run_id: str) -> None:
         """Tell whoever executes a run to look into its inbox now."""
         self._task(run_id)
-        self._nudges[run_id].set()
+        if self._inbox is not None:
+            self._obey(self._inbox, run_id)
 
     async def drain(self) -> None:
         """Take no more runs and wait for those under way."""
         self._draining = True
         await asyncio.gather(*self._work.values(), return_exceptions=True)
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.wait([self._watcher])
+
+    async def _watch(self, inbox: SqliteInbox) -> None:
+        """Look for cancellations whenever the inbox was written; other messages wait for the next turn."""
+        seen = inbox.version()
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            version = inbox.version()
+            if version != seen:
+                seen = version
+                for run_id in tuple(self._work):
+                    self._obey(inbox, run_id)
+
+    def _obey(self, inbox: SqliteInbox, run_id: str) -> None:
+        task = self._work[run_id]
+        if not task.done() and any(message.kind == "cancel" for message in inbox.pending(run_id)):
+            task.cancel()
 
     def _task(self, run_id: str) -> asyncio.Task[RunResult]:
         try:
@@ -67,12 +102,12 @@ class LocalDispatcher:
         except KeyError:
             raise NotFound(f"the run `{run_id}` is not executed by this process") from None
 
-    async def _execute(self, run: Run) -> RunResult:
+    async def _execute(self, run: Run, control: Control) -> RunResult:
         try:
             async with self._slots:
-                return await self._agent.execute(run)
+                return await self._agent.execute(run, control=control)
         except asyncio.CancelledError:
-            if run.state.open:  # it was still waiting for a slot
+            if run.state.open and not control.stopping:  # it was still waiting for a slot
                 finish_run(run, RunCancelled(message="cancelled", wal_locator=str(run.paths.events)))
             return result_of(run)
         finally:

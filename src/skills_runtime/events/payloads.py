@@ -153,6 +153,9 @@ class LlmUsage(Payload, frozen=True):
     output_tokens: int = 0
     total_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+    """What it cost, where the price of the model is known."""
     provider: str | None = None
     request_id: str | None = None
 
@@ -213,6 +216,8 @@ class ToolCallFinished(Payload, frozen=True):
     tool: str
     result: dict[str, Any]
     result_blob: str | None = None
+    size: int | None = None
+    """How many bytes the exact one has."""
 
 
 class FileOperation(Payload, frozen=True):
@@ -232,21 +237,24 @@ class FileOperation(Payload, frozen=True):
 
 
 class HumanRequest(Payload, frozen=True):
-    """The run asks a person."""
+    """The run asks a person; `questions` has them all when there are several."""
 
     event_type: ClassVar[str] = "human_request"
     call_id: str
     question: str = ""
     choices: list[str] = []
     context: str = ""
+    tool: str = ""
+    questions: list[dict[str, Any]] = []
 
 
 class HumanResponse(Payload, frozen=True):
-    """A person answered."""
+    """A person answered; `answers` has every answer by the id of its question."""
 
     event_type: ClassVar[str] = "human_response"
     call_id: str
     answer: str = ""
+    answers: dict[str, str] = {}
 
 
 class PlanUpdated(Payload, frozen=True):
@@ -267,6 +275,120 @@ class ContextCompacted(Payload, frozen=True):
     reason: str = ""
     count: int = 0
     artifact_path: str = ""
+
+
+class ContextLengthExceeded(Payload, frozen=True):
+    """The conversation no longer fits the model."""
+
+    event_type: ClassVar[str] = "context_length_exceeded"
+    mode: str
+    compactions: int = 0
+
+
+class ContextRecoveryDecided(Payload, frozen=True):
+    """What is done about a full context."""
+
+    event_type: ClassVar[str] = "context_recovery_decided"
+    mode: str
+    decision: str
+    fallback_mode: str | None = None
+
+
+class CompactionStarted(Payload, frozen=True):
+    """The model is asked to sum up the conversation."""
+
+    event_type: ClassVar[str] = "compaction_started"
+    reason: str
+    mode: str = ""
+
+
+class CompactionFailed(Payload, frozen=True):
+    """The model gave no summary; an excerpt takes its place."""
+
+    event_type: ClassVar[str] = "compaction_failed"
+    reason: str
+    error: str
+
+
+class BudgetIncreased(Payload, frozen=True):
+    """Somebody gave the run more room."""
+
+    event_type: ClassVar[str] = "budget_increased"
+    reason: str
+    old: dict[str, Any] = {}
+    new: dict[str, Any] = {}
+
+
+class OutputRejected(Payload, frozen=True):
+    """The last answer is not the data that was asked for, and the model is told why."""
+
+    event_type: ClassVar[str] = "output_rejected"
+    message: str
+
+
+class HistoryLoaded(Payload, frozen=True):
+    """What was said in the session before this run."""
+
+    event_type: ClassVar[str] = "history_loaded"
+    messages: list[dict[str, str]]
+    runs: list[str] = []
+
+
+class ImagesAttached(Payload, frozen=True):
+    """Pictures that belong to the task: `media_type`, `name`, and the `blob` that holds each."""
+
+    event_type: ClassVar[str] = "images_attached"
+    images: list[dict[str, str]]
+
+
+class SkillInjected(Payload, frozen=True):
+    """A skill's text became part of the conversation; `text_blob` holds it exactly."""
+
+    event_type: ClassVar[str] = "skill_injected"
+    skill_name: str
+    skill_path: str = ""
+    namespace: str = ""
+    skill_locator: str = ""
+    source: str = "mention"
+    mention_text: str = ""
+    space_id: str | None = None
+    source_id: str | None = None
+    render: str = "body"
+    text_blob: str | None = None
+
+
+class SkillInjectionSkipped(Payload, frozen=True):
+    """A skill was asked for and left out."""
+
+    event_type: ClassVar[str] = "skill_injection_skipped"
+    skill_name: str
+    skill_path: str = ""
+    reason: str = ""
+    missing_env_vars: list[str] = []
+    policy: str = ""
+
+
+class ChildRunStarted(Payload, frozen=True):
+    """A call began a run of its own."""
+
+    event_type: ClassVar[str] = "child_run_started"
+    call_id: str
+    child_run_id: str
+    root: str
+    message: str = ""
+    profile_id: str = ""
+
+
+class ChildRunFinished(Payload, frozen=True):
+    """A run that this one began has ended, or waits."""
+
+    event_type: ClassVar[str] = "child_run_finished"
+    child_run_id: str
+    status: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    tool_calls: int = 0
 
 
 class InboxReceived(Payload, frozen=True):

@@ -67,6 +67,10 @@ class Database:
         with self._lock, _in_our_words(self.path):
             return [dict(row) for row in self._connection.execute(queries()[query], parameters)]
 
+    def version(self) -> int:
+        """A number that changes whenever another connection has written."""
+        return int(self._pragma("data_version") or 0)
+
     @contextmanager
     def transaction(self) -> Generator[None]:
         """Everything inside is committed together, or not at all."""

@@ -81,6 +81,10 @@ class SqliteInbox:
                     hint="a message is recorded by one event only; read the log again",
                 )
 
+    def version(self) -> int:
+        """A number that changes whenever another connection writes; asking is cheap."""
+        return self._database.version()
+
     def close(self) -> None:
         """Close the connection."""
         self._database.close()

@@ -31,16 +31,26 @@ class FakeChatBackend:
 
 
 class ScriptedBackend:
-    """Gives the answer that follows those already in the conversation, so a resumed run goes on where it was."""
+    """Gives the answer that follows those the run has had, so a resumed run goes on where it was."""
 
-    def __init__(self, calls: Iterable[FakeChatCall]) -> None:
+    def __init__(self, calls: Iterable[FakeChatCall], *, compactions: Iterable[str] = ()) -> None:
         self._calls = list(calls)
+        self._compactions = list(compactions)
+        self._compacted = 0
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        """Stream the answer this point of the conversation calls for."""
-        answered = sum(message.get("role") == "assistant" for message in request.messages)
-        for event in _answer(self._calls, answered):
+        """Stream the answer this point of the run calls for, or the next summary."""
+        events = self._summary() if request.purpose == "compaction" else _answer(self._calls, request.answered)
+        for event in events:
             yield event
+
+    def _summary(self) -> Iterable[ChatStreamEvent]:
+        if not self._compactions:
+            raise ModelError("the script has no summary", hint="add `compactions` to it")
+        text = self._compactions[min(self._compacted, len(self._compactions) - 1)]
+        self._compacted += 1
+        yield ChatStreamEvent(type="text_delta", text=text)
+        yield ChatStreamEvent(type="completed", finish_reason="stop")
 
 
 def _answer(calls: Sequence[FakeChatCall], index: int) -> Iterable[ChatStreamEvent]:
@@ -60,17 +70,20 @@ class _ScriptToolCall(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _ScriptCall(msgspec.Struct, forbid_unknown_fields=True):
+    reasoning: str = ""
     text: str = ""
     tool_calls: list[_ScriptToolCall] = []
+    finish_reason: str = ""
     usage: dict[str, int] = {}
 
 
 class _Script(msgspec.Struct, forbid_unknown_fields=True):
     calls: list[_ScriptCall]
+    compactions: list[str] = []
 
 
 def load_script(path: Path) -> ScriptedBackend:
-    """The scripted model of a YAML file with a list `calls` of `text` and `tool_calls`."""
+    """The scripted model of a YAML file: `calls` with `reasoning`, `text` and `tool_calls`, and `compactions`."""
     import yaml
 
     try:
@@ -84,7 +97,8 @@ def load_script(path: Path) -> ScriptedBackend:
         raise ConfigError(f"the fake model's script `{path}` is not YAML: {_where(error)}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"the fake model's script `{path}` is not a script: {error}") from error
-    return ScriptedBackend(_scripted(number, call) for number, call in enumerate(script.calls))
+    calls = (_scripted(number, call) for number, call in enumerate(script.calls))
+    return ScriptedBackend(calls, compactions=script.compactions)
 
 
 def _where(error: Exception) -> str:
@@ -100,8 +114,10 @@ def _scripted(number: int, call: _ScriptCall) -> FakeChatCall:
         )
         for index, one in enumerate(call.tool_calls)
     ]
-    events = [ChatStreamEvent(type="text_delta", text=call.text)] if call.text else []
+    events = [ChatStreamEvent(type="reasoning_delta", text=call.reasoning)] if call.reasoning else []
+    if call.text:
+        events.append(ChatStreamEvent(type="text_delta", text=call.text))
     if tool_calls:
         events.append(ChatStreamEvent(type="tool_calls", tool_calls=tool_calls))
-    reason = "tool_calls" if tool_calls else "stop"
+    reason = call.finish_reason or ("tool_calls" if tool_calls else "stop")
     return FakeChatCall([*events, ChatStreamEvent(type="completed", finish_reason=reason, usage=call.usage or None)])

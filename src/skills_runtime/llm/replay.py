@@ -18,13 +18,13 @@ class RecordedAnswer:
 
 
 class ReplayBackend:
-    """Gives recorded answers in their order."""
+    """Gives recorded answers by how many the run has had, and recorded summaries in their order."""
 
-    def __init__(self, answers: Sequence[RecordedAnswer]) -> None:
-        self._script = ScriptedBackend(_call(answer) for answer in answers)
+    def __init__(self, answers: Sequence[RecordedAnswer], *, compactions: Sequence[str] = ()) -> None:
+        self._script = ScriptedBackend(map(_call, answers), compactions=compactions)
 
     def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        """Stream the recorded answer for this point of the conversation."""
+        """Stream the recorded answer for this point of the run."""
         return self._script.stream_chat(request)
 
 

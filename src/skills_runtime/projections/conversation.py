@@ -7,32 +7,24 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ContextCompacted,
+    HistoryLoaded,
+    ImagesAttached,
+    InboxReceived,
     LlmRequestStarted,
     LlmResponseDelta,
     LlmResponseFinished,
+    LlmUsage,
+    OutputRejected,
+    PlanUpdated,
     RunCompleted,
     RunStarted,
+    SkillInjected,
     ToolCallFinished,
     ToolCallRequested,
     ToolCallStarted,
 )
 
 Phase = Literal["requested", "started"]
-
-READS = frozenset(
-    {
-        ContextCompacted,
-        LlmRequestStarted,
-        LlmResponseDelta,
-        LlmResponseFinished,
-        RunCompleted,
-        RunStarted,
-        ToolCallFinished,
-        ToolCallRequested,
-        ToolCallStarted,
-    }
-)
-"""The payloads this projection looks at."""
 
 CLOSING = (ToolCallStarted, RunCompleted)
 """In logs of version 0 nothing says that an answer is complete, but these only happen when it is."""
@@ -62,9 +54,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
+    blob: str = ""
+    """Where the text is when the log does not hold it."""
+    images: list[dict[str, str]] = []
     calls: list[Call] = []
     call_id: str = ""
     result: Content | None = None
+    pinned: bool = False
+    """Survives compaction."""
 
 
 class Conversation(msgspec.Struct, kw_only=True):
@@ -74,65 +71,102 @@ class Conversation(msgspec.Struct, kw_only=True):
     open_calls: dict[str, Call] = {}
     coming_text: list[str] = []
     coming_calls: list[Call] = []
+    held_back: list[Message] = []
+    """What came in while calls were open: providers want their results first."""
+    leading: int = 0
+    """How many messages stand before the task."""
     task: str = ""
+    plan: list[dict[str, Any]] = []
     answers: int = 0
     settled: int = 0
+    compactions: int = 0
+    rejections: int = 0
+    chars: int = 0
+    """How long the messages are, about."""
+    measured_tokens: int = 0
+    """How many tokens the model counted when it last answered."""
+    measured_chars: int = 0
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
-        if isinstance(event.payload, CLOSING) and (self.coming_text or self.coming_calls):
-            self._finish_answer()
-        match event.payload:
-            case RunStarted(task=task):
-                self._start(task)
-            case LlmRequestStarted():
-                self.coming_text, self.coming_calls = [], []
-            case LlmResponseDelta(delta_type="text", text=text):
-                self.coming_text.append(text)
-            case ToolCallRequested() as payload:
-                self.coming_calls.append(_requested(payload, event.step_id))
-            case LlmResponseFinished():
-                self._finish_answer()
-            case ToolCallStarted(call_id=call_id, effect=effect) if call_id in self.open_calls:
-                call = self.open_calls[call_id]
-                self.open_calls[call_id] = msgspec.structs.replace(call, phase="started", effect=effect)
-            case ContextCompacted() as payload:
-                self._compact(payload)
-            case ToolCallFinished() as payload if payload.call_id in self.open_calls:
-                del self.open_calls[payload.call_id]
-                self.settled += 1
-                result = Content(payload.result, payload.result_blob)
-                self.messages.append(Message(role="tool", call_id=payload.call_id, result=result))
-            case _:
-                pass
+        payload = event.payload
+        if isinstance(payload, CLOSING) and (self.coming_text or self.coming_calls):
+            self.finish_answer()
+        change = _CHANGES.get(type(payload))
+        if change is not None:
+            change(self, event, payload)
 
     @property
     def last_text(self) -> str:
         """The text of the last answer."""
         return next((one.text for one in reversed(self.messages) if one.role == "assistant"), "")
 
-    def _start(self, task: str) -> None:
+    @property
+    def answered(self) -> bool:
+        """Whether the last word is the model's, and asks for nothing more."""
+        last = self.messages[-1] if self.messages else None
+        return last is not None and last.role == "assistant" and not last.calls
+
+    def start(self, payload: RunStarted) -> None:
         """Take the task; a fork may have been given another one, which replaces it or follows what was said."""
-        if task == self.task and self.messages:
+        if payload.task == self.task and len(self.messages) > self.leading:
             return
         if not self.answers:
-            self.messages = []
-        self.messages.append(Message(role="user", text=task))
-        self.task = task
+            self.messages = self.messages[: self.leading]
+            self.chars = sum(map(_size, self.messages))
+        self.say(Message(role="user", text=payload.task, pinned=True))
+        self.task = payload.task
 
-    def _compact(self, payload: ContextCompacted) -> None:
-        """Keep the task, the summary and the newest messages, never a result without its call."""
-        first = max(1, len(self.messages) - payload.kept_messages)
+    def lead(self, message: Message) -> None:
+        """Put a message before the task, or at the end when the model has answered already."""
+        if self.answers:
+            self.say(message)
+            return
+        self.messages = [*self.messages[: self.leading], message, *self.messages[self.leading :]]
+        self.leading += 1
+        self.chars += _size(message)
+
+    def say(self, message: Message) -> None:
+        """Add a message, after the results that are still to come."""
+        if self.open_calls:
+            self.held_back.append(message)
+            return
+        self.messages.append(message)
+        self.chars += _size(message)
+
+    def settle(self, payload: ToolCallFinished) -> None:
+        """Add the result of an open call."""
+        del self.open_calls[payload.call_id]
+        self.settled += 1
+        message = Message(role="tool", call_id=payload.call_id, result=Content(payload.result, payload.result_blob))
+        self.messages.append(message)
+        self.chars += payload.size or _size(message)
+        if not self.open_calls:
+            held, self.held_back = self.held_back, []
+            for one in held:
+                self.say(one)
+
+    def compact(self, payload: ContextCompacted) -> None:
+        """Keep what is pinned, the summary and the newest messages, never a result without its call."""
+        first = max(self.leading + 1, len(self.messages) - payload.kept_messages)
         if self.open_calls:  # their results are still to come, so the answer that made them stays
             first = min(first, max(at for at, one in enumerate(self.messages) if one.role == "assistant"))
         while first < len(self.messages) and self.messages[first].role == "tool":
             first += 1
-        summary = Message(role="assistant", text=payload.summary)
-        self.messages = [*self.messages[:1], summary, *self.messages[first:]]
+        pinned = [one for one in self.messages[:first] if one.pinned]
+        summary = Message(role="user", text=_summary(payload.summary, self.plan))
+        self.leading = sum(one.pinned for one in self.messages[: self.leading])
+        self.messages = [*pinned, summary, *self.messages[first:]]
+        self.compactions += 1
+        self.chars = sum(map(_size, self.messages))
+        self.measured_tokens = self.measured_chars = 0
 
-    def _finish_answer(self) -> None:
+    def finish_answer(self) -> None:
+        """Count what has come in as an answer."""
         calls = self.coming_calls
-        self.messages.append(Message(role="assistant", text="".join(self.coming_text), calls=calls))
+        message = Message(role="assistant", text="".join(self.coming_text), calls=calls)
+        self.messages.append(message)
+        self.chars += _size(message)
         self.open_calls = {call.id: call for call in calls}
         self.coming_text, self.coming_calls = [], []
         self.answers += 1
@@ -146,3 +180,107 @@ def _requested(payload: ToolCallRequested, step_id: str | None) -> Call:
         valid=payload.arguments_valid,
         step_id=step_id or "",
     )
+
+
+def _summary(text: str, plan: list[dict[str, Any]]) -> str:
+    steps = [f"- [{one.get('status', '')}] {one.get('step', '')}" for one in plan]
+    current = ["", "The plan as it stands:", *steps] if steps else []
+    return "\n".join(["Summary of the work so far (older messages were left out):", "", text, *current])
+
+
+def _size(message: Message) -> int:
+    arguments = sum(len(msgspec.json.encode(call.arguments.data)) for call in message.calls)
+    result = len(msgspec.json.encode(message.result.data)) if message.result is not None else 0
+    return len(message.text) + arguments + result
+
+
+def _asked(talk: Conversation, event: Event, payload: LlmRequestStarted) -> None:
+    talk.coming_text, talk.coming_calls = [], []
+
+
+def _delta(talk: Conversation, event: Event, payload: LlmResponseDelta) -> None:
+    if payload.delta_type == "text":
+        talk.coming_text.append(payload.text)
+
+
+def _called(talk: Conversation, event: Event, payload: ToolCallRequested) -> None:
+    talk.coming_calls.append(_requested(payload, event.step_id))
+
+
+def _used(talk: Conversation, event: Event, payload: LlmUsage) -> None:
+    talk.measured_tokens = payload.input_tokens + payload.output_tokens
+    talk.measured_chars = talk.chars + sum(map(len, talk.coming_text))
+
+
+def _answered(talk: Conversation, event: Event, payload: LlmResponseFinished) -> None:
+    talk.finish_answer()
+
+
+def _begun(talk: Conversation, event: Event, payload: ToolCallStarted) -> None:
+    call = talk.open_calls.get(payload.call_id)
+    if call is not None:
+        talk.open_calls[call.id] = msgspec.structs.replace(call, phase="started", effect=payload.effect)
+
+
+def _finished(talk: Conversation, event: Event, payload: ToolCallFinished) -> None:
+    if payload.call_id in talk.open_calls:
+        talk.settle(payload)
+
+
+def _started(talk: Conversation, event: Event, payload: RunStarted) -> None:
+    talk.start(payload)
+
+
+def _compacted(talk: Conversation, event: Event, payload: ContextCompacted) -> None:
+    talk.compact(payload)
+
+
+def _planned(talk: Conversation, event: Event, payload: PlanUpdated) -> None:
+    talk.plan = payload.plan
+
+
+def _remembered(talk: Conversation, event: Event, payload: HistoryLoaded) -> None:
+    for one in payload.messages:
+        role = "assistant" if one.get("role") == "assistant" else "user"
+        talk.lead(Message(role=role, text=one.get("content", "")))
+
+
+def _taught(talk: Conversation, event: Event, payload: SkillInjected) -> None:
+    if payload.text_blob:
+        talk.lead(Message(role="user", blob=payload.text_blob, pinned=True))
+
+
+def _shown(talk: Conversation, event: Event, payload: ImagesAttached) -> None:
+    talk.lead(Message(role="user", text="Pictures that belong to the task:", images=payload.images, pinned=True))
+
+
+def _steered(talk: Conversation, event: Event, payload: InboxReceived) -> None:
+    if payload.kind == "steer":
+        talk.say(Message(role="user", text=str(payload.body.get("text", ""))))
+
+
+def _rejected(talk: Conversation, event: Event, payload: OutputRejected) -> None:
+    talk.rejections += 1
+    talk.say(Message(role="user", text=payload.message))
+
+
+_CHANGES: dict[type, Any] = {
+    LlmRequestStarted: _asked,
+    LlmResponseDelta: _delta,
+    LlmResponseFinished: _answered,
+    LlmUsage: _used,
+    ToolCallRequested: _called,
+    ToolCallStarted: _begun,
+    ToolCallFinished: _finished,
+    RunStarted: _started,
+    ContextCompacted: _compacted,
+    PlanUpdated: _planned,
+    HistoryLoaded: _remembered,
+    SkillInjected: _taught,
+    ImagesAttached: _shown,
+    InboxReceived: _steered,
+    OutputRejected: _rejected,
+}
+
+READS = frozenset({*_CHANGES, *CLOSING})
+"""The payloads this projection looks at."""

@@ -1,5 +1,8 @@
 """What a run is waiting for: approvals and questions nobody has answered yet."""
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 import msgspec
 
 from skills_runtime.events import Event
@@ -8,13 +11,25 @@ from skills_runtime.events.payloads import (
     ApprovalRequested,
     HumanRequest,
     HumanResponse,
+    InboxReceived,
     RunCancelled,
     RunCompleted,
     RunFailed,
+    ToolCallFinished,
 )
 
 READS = frozenset(
-    {ApprovalRequested, ApprovalDecided, HumanRequest, HumanResponse, RunCompleted, RunFailed, RunCancelled}
+    {
+        ApprovalRequested,
+        ApprovalDecided,
+        HumanRequest,
+        HumanResponse,
+        InboxReceived,
+        RunCompleted,
+        RunFailed,
+        RunCancelled,
+        ToolCallFinished,
+    }
 )
 """The payloads this projection looks at."""
 
@@ -38,6 +53,8 @@ class PendingQuestion(msgspec.Struct, frozen=True, kw_only=True):
     choices: list[str]
     seq: int
     since: str
+    ids: list[str] = []
+    """What its parts are called, when there are several."""
 
 
 class Pending(msgspec.Struct):
@@ -45,6 +62,12 @@ class Pending(msgspec.Struct):
 
     approvals: dict[str, PendingApproval] = {}
     questions: dict[str, PendingQuestion] = {}
+    answers: dict[str, dict[str, str]] = {}
+    """What people sent, by call, and the run has not heard yet."""
+    responses: dict[str, dict[str, str]] = {}
+    """What the run has heard, by call, until the call that asked is settled."""
+    cancelled: bool = False
+    """Whether somebody wants the run to stop."""
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -67,10 +90,30 @@ class Pending(msgspec.Struct):
                     choices=asked.choices,
                     seq=event.seq,
                     since=event.timestamp,
+                    ids=[str(one.get("id", "")) for one in asked.questions],
                 )
-            case HumanResponse(call_id=call_id):
+            case HumanResponse(call_id=call_id) as response:
                 self.questions.pop(call_id, None)
+                self.answers.pop(call_id, None)
+                self.responses[call_id] = response.answers or {"answer": response.answer}
+            case ToolCallFinished(call_id=call_id):
+                self.responses.pop(call_id, None)
+            case InboxReceived(kind="answer", body=body):
+                self._answer(body)
+            case InboxReceived(kind="cancel"):
+                self.cancelled = True
             case RunCompleted() | RunFailed() | RunCancelled():
-                self.approvals, self.questions = {}, {}
+                self.approvals, self.questions, self.answers, self.responses = {}, {}, {}, {}
             case _:
                 pass
+
+    def _answer(self, body: Mapping[str, Any]) -> None:
+        """Match an answer to its question; one that names none belongs to the oldest."""
+        call_id = str(body.get("call_id") or next(iter(self.questions), ""))
+        if call_id not in self.questions:
+            return
+        question = self.questions.pop(call_id)
+        given: Any = body.get("answers")
+        if not isinstance(given, dict):
+            given = dict.fromkeys(question.ids or ["answer"], body.get("answer", ""))
+        self.answers[call_id] = {str(name): str(text) for name, text in cast("dict[Any, Any]", given).items()}

@@ -1,5 +1,6 @@
 """Where a run stands: the projection that becomes run.json, the ledger row and the header of every view."""
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -7,6 +8,8 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ArtifactManifestWritten,
+    ChildRunFinished,
+    ChildRunStarted,
     ForkPoint,
     InboxReceived,
     LlmRequestStarted,
@@ -22,6 +25,18 @@ from skills_runtime.events.payloads import (
     ToolCallRequested,
 )
 from skills_runtime.events.states import RunStatus
+
+
+class Child(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run that another one began, and what it has used so far."""
+
+    root: str
+    call_id: str = ""
+    profile_id: str = ""
+    status: str = "running"
+    tokens: int = 0
+    cost_usd: float = 0.0
+    tool_calls: int = 0
 
 
 class RunState(msgspec.Struct, kw_only=True):
@@ -48,6 +63,9 @@ class RunState(msgspec.Struct, kw_only=True):
     started_at: str | None = None
     completed_at: str | None = None
     failure_reason: str | None = None
+    waiting_message: str = ""
+    """What a run that waits is waiting for."""
+    waiting_kind: str | None = None
     error_kind: str | None = None
     final_output: str = ""
     last_seq: int = -1
@@ -59,17 +77,46 @@ class RunState(msgspec.Struct, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cost_usd: float = 0.0
+    children: dict[str, Child] = {}
+    """The runs this one began, by id."""
+    worked_sec: float = 0.0
+    """How long earlier segments worked on the run."""
+    segment_since: str = ""
     inbox_position: int = 0
+    inbox_seq: int = 0
     manifest_sha256: str = ""
     artifacts: list[str] = []
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
+        if event.epoch != self.epoch:
+            self.rest()
         self.last_seq, self.last_mac, self.epoch = event.seq, event.mac, event.epoch
-        self.updated_at = event.timestamp
         change = _CHANGES.get(type(event.payload))
         if change is not None:
             change(self, event, event.payload)
+        self.updated_at = event.timestamp
+
+    def rest(self) -> None:
+        """Nobody works on the run from here on, until somebody starts again."""
+        self.worked_sec += seconds_between(self.segment_since, self.updated_at)
+        self.segment_since = ""
+
+    @property
+    def child_tokens(self) -> int:
+        """Tokens that sub-agents have used."""
+        return sum(child.tokens for child in self.children.values())
+
+    @property
+    def child_cost_usd(self) -> float:
+        """What sub-agents have cost."""
+        return sum(child.cost_usd for child in self.children.values())
+
+    @property
+    def child_tool_calls(self) -> int:
+        """Calls that sub-agents have made."""
+        return sum(child.tool_calls for child in self.children.values())
 
     @property
     def open(self) -> bool:
@@ -95,6 +142,7 @@ def _started(state: RunState, event: Event, payload: RunStarted) -> None:
     state.run_id = state.run_id or event.run_id
     state.created_at = state.created_at or event.timestamp
     state.task, state.workspace_root = payload.task, payload.workspace_root
+    state.segment_since = state.segment_since or event.timestamp
     _enter(state, RunStatus.RUNNING, event.timestamp)
 
 
@@ -104,6 +152,8 @@ def _changed(state: RunState, event: Event, payload: RunStateChanged) -> None:
 
 
 def _waiting(state: RunState, event: Event, payload: RunWaitingHuman) -> None:
+    state.rest()
+    state.waiting_message, state.waiting_kind = payload.message, payload.error_kind
     _enter(state, RunStatus.WAITING_FOR_USER, event.timestamp)
 
 
@@ -124,6 +174,8 @@ def _cancelled(state: RunState, event: Event, payload: RunCancelled) -> None:
 
 def _enter(state: RunState, status: RunStatus, at: str) -> None:
     state.status = status
+    if status is not RunStatus.WAITING_FOR_USER:
+        state.waiting_message, state.waiting_kind = "", None
     if status is RunStatus.RUNNING and state.started_at is None:
         state.started_at = at
     if status.terminal:
@@ -144,14 +196,42 @@ def _used(state: RunState, event: Event, payload: LlmUsage) -> None:
     state.input_tokens += payload.input_tokens
     state.output_tokens += payload.output_tokens
     state.cached_tokens += payload.cached_tokens
+    state.cost_usd += payload.cost_usd or 0.0
+
+
+def _child_ended(state: RunState, event: Event, payload: ChildRunFinished) -> None:
+    child = state.children.get(payload.child_run_id)
+    if child is not None:
+        state.children[payload.child_run_id] = msgspec.structs.replace(
+            child,
+            status=payload.status,
+            tokens=payload.input_tokens + payload.output_tokens,
+            cost_usd=payload.cost_usd or 0.0,
+            tool_calls=payload.tool_calls,
+        )
+
+
+def _child_began(state: RunState, event: Event, payload: ChildRunStarted) -> None:
+    known = state.children.get(payload.child_run_id)
+    fresh = Child(root=payload.root, call_id=payload.call_id, profile_id=payload.profile_id)
+    state.children[payload.child_run_id] = msgspec.structs.replace(known, status="running") if known else fresh
 
 
 def _received(state: RunState, event: Event, payload: InboxReceived) -> None:
     state.inbox_position = max(state.inbox_position, payload.position)
+    state.inbox_seq = event.seq
 
 
 def _listed(state: RunState, event: Event, payload: ArtifactManifestWritten) -> None:
     state.manifest_sha256 = payload.manifest.sha256
+
+
+def seconds_between(begun: str, ended: str) -> float:
+    """How long it is from one timestamp of a log to another; nothing when one is missing or makes no sense."""
+    try:
+        return max(0.0, (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds())
+    except (ValueError, TypeError):
+        return 0.0
 
 
 def number_of(name: str | None) -> int:
@@ -174,6 +254,8 @@ _CHANGES: dict[type, Any] = {
     LlmRequestStarted: _asked,
     LlmUsage: _used,
     ToolCallRequested: _called,
+    ChildRunStarted: _child_began,
+    ChildRunFinished: _child_ended,
     InboxReceived: _received,
     ArtifactManifestWritten: _listed,
 }

@@ -8,6 +8,7 @@ from skills_runtime.runs.export import export_run
 from skills_runtime.runs.finish import End, finish_run, finish_run_async
 from skills_runtime.runs.fork import fork_point
 from skills_runtime.runs.ids import check_id, is_legal_id
+from skills_runtime.runs.kept import keep_artifact
 from skills_runtime.runs.layout import RunPaths, runs_root
 from skills_runtime.runs.log import (
     EventLog,
@@ -48,6 +49,7 @@ __all__ = [
     "follow_lines",
     "fork_point",
     "is_legal_id",
+    "keep_artifact",
     "open_run",
     "parse_status",
     "read_events",

@@ -1,6 +1,7 @@
 """The gate: what a call may show, and whether it may run."""
 
+from skills_runtime.safety.gate import Gate
 from skills_runtime.safety.policy import Allow, Ask, Deny, SafetyMode, approval_key, decide
 from skills_runtime.safety.sanitize import sanitize
 
-__all__ = ["Allow", "Ask", "Deny", "SafetyMode", "approval_key", "decide", "sanitize"]
+__all__ = ["Allow", "Ask", "Deny", "Gate", "SafetyMode", "approval_key", "decide", "sanitize"]

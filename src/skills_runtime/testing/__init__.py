@@ -2,9 +2,11 @@
 
 from skills_runtime.testing.clock import CountingIds, FrozenClock
 from skills_runtime.testing.disk import FaultyDisk
+from skills_runtime.testing.inbox import InMemoryInbox
 
 __all__ = [
     "CountingIds",
     "FaultyDisk",
     "FrozenClock",
+    "InMemoryInbox",
 ]

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,8 +16,13 @@ def _said(text: str) -> FakeChatCall:
 
 
 async def _ask(backend: Backend, answered: int = 0) -> list[ChatStreamEvent]:
-    messages: list[dict[str, Any]] = [{"role": "system"}, {"role": "user"}, *[{"role": "assistant"}] * answered]
-    return [event async for event in backend.stream_chat(ChatRequest(model="m", messages=messages))]
+    request = ChatRequest(model="m", messages=[{"role": "user"}], answered=answered)
+    return [event async for event in backend.stream_chat(request)]
+
+
+async def _compact(backend: Backend) -> str:
+    request = ChatRequest(model="m", messages=[{"role": "user"}], answered=7, purpose="compaction")
+    return "".join([event.text or "" async for event in backend.stream_chat(request)])
 
 
 def _script(tmp_path: Path, text: str) -> Path:
@@ -31,9 +35,29 @@ async def test_an_answer_that_forgot_its_end_gets_one() -> None:
     assert [event.type for event in await _ask(FakeChatBackend(calls=[_said("x")]))] == ["text_delta", "completed"]
 
 
-async def test_a_scripted_model_gives_the_same_answer_to_the_same_conversation() -> None:
+async def test_a_scripted_model_gives_the_same_answer_at_the_same_point_of_a_run() -> None:
     backend = ScriptedBackend([_said("one"), _said("two")])
     assert [(await _ask(backend, n))[0].text for n in (1, 0, 1)] == ["two", "one", "two"]
+
+
+async def test_a_scripted_model_does_not_count_what_the_conversation_still_holds() -> None:
+    request = ChatRequest(model="m", messages=[{"role": "assistant"}] * 5, answered=1)
+    events = [event async for event in ScriptedBackend([_said("one"), _said("two")]).stream_chat(request)]
+    assert events[0].text == "two"
+
+
+async def test_summaries_come_in_order_and_the_last_one_again() -> None:
+    backend = ScriptedBackend([], compactions=["first", "last"])
+    assert [await _compact(backend) for _ in range(3)] == ["first", "last", "last"]
+
+
+async def test_a_script_without_a_summary_says_so() -> None:
+    with pytest.raises(ModelError, match="the script has no summary"):
+        await _compact(ScriptedBackend([_said("one")]))
+
+
+async def test_a_fake_model_answers_a_compaction_like_any_request() -> None:
+    assert await _compact(FakeChatBackend([_said("one")])) == "one"
 
 
 async def test_a_fake_model_that_has_said_everything_tells_how_many_answers_it_had() -> None:
@@ -62,6 +86,19 @@ calls:
     assert [event.finish_reason for event in await _ask(backend, 1)] == [None, "stop"]
 
 
+async def test_a_script_holds_reasoning_an_end_and_summaries(tmp_path: Path) -> None:
+    text = "calls: [{reasoning: hm, text: half, finish_reason: length}]\ncompactions: [so far]"
+    backend = load_script(_script(tmp_path, text))
+    events = await _ask(backend)
+    assert [(event.type, event.text) for event in events] == [
+        ("reasoning_delta", "hm"),
+        ("text_delta", "half"),
+        ("completed", None),
+    ]
+    assert events[-1].finish_reason == "length"
+    assert await _compact(backend) == "so far"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -71,6 +108,7 @@ calls:
         ("calls: [{texts: a}]", "is not a script"),
         ("calls: [{tool_calls: [{arguments: {}}]}]", "is not a script"),
         ("calls: [{text: 7}]", "is not a script"),
+        ("calls: []\ncompactions: sum", "is not a script"),
     ],
 )
 def test_a_script_that_cannot_be_used_is_refused_by_name(tmp_path: Path, text: str, complaint: str) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from skills_runtime.errors import ModelError
@@ -101,7 +102,13 @@ async def test_a_service_that_is_not_there_is_an_error_that_may_be_tried_again()
 
 async def test_usage_is_told_in_our_words() -> None:
     (end,) = [event for event in await _answer(says("x", usage=(12, 3))) if event.type == "completed"]
-    assert end.usage == {"input_tokens": 12, "output_tokens": 3, "total_tokens": 15, "cached_tokens": 0}
+    assert end.usage == {
+        "input_tokens": 12,
+        "output_tokens": 3,
+        "total_tokens": 15,
+        "cached_tokens": 0,
+        "reasoning_tokens": 0,
+    }
     assert (end.provider, end.request_id) == ("openai", "chatcmpl-1")
 
 
@@ -132,6 +139,36 @@ async def test_the_request_is_what_the_wire_expects() -> None:
             "stream_options": {"include_usage": True},
         }
     ]
+
+
+async def _sent(**more: Any) -> dict[str, Any]:
+    request = msgspec.structs.replace(REQUEST, **more)
+    with model_server.start([says("x")]) as server:
+        await _stream(_backend(server), request)
+    return server.requests[0]
+
+
+async def test_pictures_reach_the_service() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    message = {"role": "user", "content": [{"type": "text", "text": "What is this?"}, picture]}
+    assert (await _sent(messages=[message]))["messages"] == [message]
+
+
+async def test_the_shape_of_the_answer_reaches_the_service() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+    shape = {"type": "json_schema", "json_schema": {"name": "number", "strict": True, "schema": schema}}
+    assert (await _sent(response_format=shape))["response_format"] == shape
+
+
+async def test_what_nobody_chose_is_left_to_the_service() -> None:
+    assert (await _sent()).keys() == {"model", "messages", "stream", "stream_options"}
+
+
+async def test_a_conversation_that_is_not_unicode_is_refused_before_it_is_sent() -> None:
+    with model_server.start([says("x")]) as server:
+        with pytest.raises(ModelError, match="not Unicode"):
+            await _stream(_backend(server), ChatRequest(model="m", messages=[{"role": "user", "content": "\ud83c"}]))
+        assert server.requests == []
 
 
 async def test_pieces_without_an_index_belong_to_the_call_whose_id_they_carry() -> None:

@@ -75,7 +75,11 @@ def test_what_nobody_answered_yet_is_pending() -> None:
     pending = fold(numbered(asked), Pending())
     assert (pending.approvals["k"].call_id, pending.approvals["k"].seq) == ("c", 0)
     assert pending.questions["q"].since == "2026-01-01T00:00:01Z"
-    answered = [ApprovalDecided(approval_key="k", decision="approved"), HumanResponse(call_id="q")]
+    answered = [
+        ApprovalDecided(approval_key="k", decision="approved"),
+        HumanResponse(call_id="q"),
+        ToolCallFinished(call_id="q", tool="ask_human", result={}),
+    ]
     assert fold(numbered([*asked, *answered]), Pending()) == Pending()
 
 

@@ -6,13 +6,12 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta
 
-from skills_runtime.errors import PolicyDenied, ToolError, ValidationFailed
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import FileOperation
+from skills_runtime.errors import NotFound, PolicyDenied, ToolError, ValidationFailed
 from skills_runtime.runs.files import RunFiles, isolated_policy
 from skills_runtime.tools import Arguments, Registry, builtin_tools, parse, schema_of
 from skills_runtime.tools.builtin import FileRead, FileWrite
 from tests.support.agents import Doing, succeed
+from tests.support.tools import Workshop
 
 
 class Wanted(Arguments, frozen=True):
@@ -22,23 +21,14 @@ class Wanted(Arguments, frozen=True):
     count: Annotated[int, Meta(ge=1)] = 3
 
 
-class Context:
-    """What a tool may use, without a run."""
-
-    def __init__(self, root: Path) -> None:
-        self.call_id = "call_1"
-        self.records: list[FileOperation] = []
-        self.files = RunFiles(isolated_policy(root), self.records.append).for_call(self.call_id)
-
-    def emit(self, payload: Payload) -> None:
-        """Record nothing."""
-
-
 @pytest.fixture
-def context(tmp_path: Path) -> Context:
+def context(tmp_path: Path) -> Workshop:
+    """A run whose own directory is the whole world."""
     for name in ("workspace", "deliverables", "logs", "blobs"):
         (tmp_path / name).mkdir()
-    return Context(tmp_path)
+    workshop = Workshop(tmp_path / "aside")
+    workshop.files = RunFiles(isolated_policy(tmp_path), workshop.records.append, call_id=workshop.call_id)
+    return workshop
 
 
 def test_a_struct_is_the_schema_the_model_sees() -> None:
@@ -100,7 +90,7 @@ def test_a_built_in_tool_describes_itself(tool: Any) -> None:
     assert tool.spec.effect in ("read", "idempotent", "effectful")
 
 
-async def test_what_was_written_can_be_read(context: Context) -> None:
+async def test_what_was_written_can_be_read(context: Workshop) -> None:
     written = await FileWrite().invoke({"path": "workspace/new/a.txt", "content": "grüß"}, context)
     assert (written.ok, written.data) == (True, {"path": "workspace/new/a.txt", "bytes": 6})
     read = await FileRead().invoke({"path": "workspace/new/a.txt"}, context)
@@ -111,7 +101,7 @@ async def test_what_was_written_can_be_read(context: Context) -> None:
     ]
 
 
-async def test_a_long_file_is_cut_and_that_is_said(context: Context) -> None:
+async def test_a_long_file_is_cut_and_that_is_said(context: Workshop) -> None:
     await FileWrite().invoke({"path": "workspace/a", "content": "x" * 20}, context)
     read = await FileRead().invoke({"path": "workspace/a", "max_bytes": 10}, context)
     assert (read.stdout, read.truncated) == ("x" * 10, True)
@@ -119,19 +109,20 @@ async def test_a_long_file_is_cut_and_that_is_said(context: Context) -> None:
     assert (len(whole.stdout), whole.truncated) == (20, False)
 
 
-async def test_bytes_that_are_not_text_are_replaced(context: Context, tmp_path: Path) -> None:
+async def test_bytes_that_are_not_text_are_replaced(context: Workshop, tmp_path: Path) -> None:
     (tmp_path / "workspace" / "a").write_bytes(b"a\xffb")
     assert (await FileRead().invoke({"path": "workspace/a"}, context)).stdout == "a�b"
 
 
-async def test_directories_are_made_only_when_asked_for(context: Context, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="does not exist"):
-        await FileWrite().invoke({"path": "workspace/new/a", "content": "x", "create_dirs": False}, context)
+@pytest.mark.parametrize("name", ["create_dirs", "mkdirs"])
+async def test_directories_are_made_only_when_asked_for(context: Workshop, tmp_path: Path, name: str) -> None:
+    with pytest.raises(NotFound, match="does not exist"):
+        await FileWrite().invoke({"path": "workspace/new/a", "content": "x", name: False}, context)
     assert not (tmp_path / "workspace" / "new").exists()
 
 
 @pytest.mark.parametrize("path", ["run.json", "events.jsonl", "config.yaml", "logs/x", "archive/x", "a.txt", "blobs/x"])
-async def test_only_the_two_directories_may_be_written(context: Context, tmp_path: Path, path: str) -> None:
+async def test_only_the_two_directories_may_be_written(context: Workshop, tmp_path: Path, path: str) -> None:
     with pytest.raises(PolicyDenied):
         await FileWrite().invoke({"path": path, "content": "x"}, context)
     assert not (tmp_path / path).exists()

@@ -24,10 +24,10 @@ def replay(options: ReplayOptions, program: Program) -> int:
     """Repeat a run with what it recorded, and report the first difference."""
     import asyncio
 
-    from skills_runtime.agent.replay import replay as replay_run
     from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.engine.replay import replay as replay_run
 
     paths = find_run(options.run, options.workspace_root)
     resolved = settings_of(paths, state_of(paths), options, above=ALOFT)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import SandboxPermissions, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
 
@@ -15,6 +15,14 @@ class FileWriteArguments(Arguments, frozen=True):
     path: Annotated[str, Meta(description="The file, relative to the working directory.")]
     content: Annotated[str, Meta(description="The whole new content.")]
     create_dirs: Annotated[bool, Meta(description="Create missing directories.")] = True
+    mkdirs: Annotated[bool, Meta(description="Another name for `create_dirs`.")] | None = None
+    sandbox_permissions: (
+        Annotated[SandboxPermissions, Meta(description="`require_escalated` marks what a person should look at.")]
+        | None
+    ) = None
+    justification: (
+        Annotated[str, Meta(max_length=2000, description="Why it is needed, for whoever has to approve it.")] | None
+    ) = None
 
 
 class FileWrite:
@@ -31,7 +39,8 @@ class FileWrite:
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Write it."""
         wanted = parse(arguments, FileWriteArguments)
-        written = context.files.write(wanted.path, wanted.content.encode(), create_dirs=wanted.create_dirs)
+        create_dirs = wanted.create_dirs if wanted.mkdirs is None else wanted.mkdirs
+        written = context.files.write(wanted.path, wanted.content.encode(), create_dirs=create_dirs)
         return ToolResult(
             ok=True, stdout=f"wrote {written} bytes to {wanted.path}", data={"path": wanted.path, "bytes": written}
         )

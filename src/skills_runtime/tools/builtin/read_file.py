@@ -10,10 +10,12 @@ from skills_runtime.errors import ToolError
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.blocks import Extent, block_around, window
+from skills_runtime.tools.spill import LIMIT
 
 MAX_BYTES = 16 << 20
 MAX_LINE_CHARS = 500
-MAX_PAGE_CHARS = 128 * 1024
+MAX_PAGE_BYTES = LIMIT - 4096
+"""A page and what is said about it fit into one result, so that no line between its ends is left out."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -99,17 +101,18 @@ def _chosen(lines: Sequence[bytes], wanted: ReadFileArguments) -> tuple[range, r
 def _page(lines: Sequence[bytes], chosen: range) -> _Page:
     """The chosen lines, or as many of them as fit on a page."""
     texts: list[str] = []
-    chars, shortened, replaced = 0, 0, False
+    size, shortened, replaced = 0, 0, False
     for number in chosen:
         line = lines[number].removesuffix(b"\r")
         text = line.decode(errors="replace")
-        chars += min(len(text), MAX_LINE_CHARS)
-        if texts and chars > MAX_PAGE_CHARS:
+        is_long = len(text) > MAX_LINE_CHARS
+        if is_long:
+            text = f"{text[:MAX_LINE_CHARS]}… [{len(text) - MAX_LINE_CHARS} more characters]"
+        size += len(f"L{number + 1}: {text}\n".encode())
+        if texts and size > MAX_PAGE_BYTES:
             break
         replaced = replaced or ("\ufffd" in text and not _is_utf8(line))
-        if len(text) > MAX_LINE_CHARS:
-            text = f"{text[:MAX_LINE_CHARS]}… [{len(text) - MAX_LINE_CHARS} more characters]"
-            shortened += 1
+        shortened += is_long
         texts.append(text)
     return _Page(first=chosen.start + 1, texts=texts, shortened=shortened, replaced=replaced)
 

@@ -1,7 +1,8 @@
-"""view_image: one picture, for the model to look at."""
+"""view_image: one picture, for the model to look at.
 
-import base64
-import hashlib
+The result names the blob that holds the picture; the prompt shows it as what it is, not as text.
+"""
+
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -29,7 +30,6 @@ class ViewImage:
         description="Look at a picture (PNG, JPEG, GIF or WebP, at most 5 MiB).",
         parameters=schema_of(ViewImageArguments),
         effect="read",
-        hidden_results=("data",),
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
@@ -45,14 +45,12 @@ class ViewImage:
                 f"`{wanted.path}` is not a whole PNG, JPEG, GIF or WebP picture of a usual size",
                 hint="convert it, or read it as a file",
             )
-        data = {
-            "path": wanted.path,
-            "mime": picture.mime,
+        image = {
+            "media_type": picture.mime,
+            "blob": context.keep(content),
             "bytes": len(content),
-            "sha256": hashlib.sha256(content).hexdigest(),
             "width": picture.width,
             "height": picture.height,
-            "image_base64": base64.b64encode(content).decode(),
         }
         shown = f"{wanted.path}: {picture.mime}, {picture.width} x {picture.height} pixels, {len(content)} bytes"
-        return ToolResult(ok=True, stdout=shown, data=data)
+        return ToolResult(ok=True, stdout=shown, data={"path": wanted.path, "image": image})

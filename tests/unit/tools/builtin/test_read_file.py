@@ -4,7 +4,9 @@ import pytest
 
 from skills_runtime.errors import NotFound, PathEscape, ToolError
 from skills_runtime.ports import ToolResult
+from skills_runtime.testing import FrozenClock
 from skills_runtime.tools.builtin import ReadFile, read_file
+from skills_runtime.tools.invoke import invoke
 from tests.support.tools import Workshop, data_of
 
 
@@ -75,7 +77,7 @@ async def test_a_long_line_is_cut_with_a_mark(workshop: Workshop) -> None:
 
 
 async def test_a_page_has_a_size_and_says_where_it_ended(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_file, "MAX_PAGE_CHARS", 10)
+    monkeypatch.setattr(read_file, "MAX_PAGE_BYTES", 20)
     result = await _read(workshop, "12345\n" * 5)
     assert result.stdout == "L1: 12345\nL2: 12345\n[go on with offset=3; the file has 5 lines]"
 
@@ -157,3 +159,16 @@ async def test_a_whole_block_is_not_truncated(workshop: Workshop) -> None:
     result = await _read(workshop, CODE, mode="indentation", offset=10)
     assert not result.truncated
     assert "[" not in result.stdout
+
+
+async def test_pages_of_a_long_file_fit_into_their_results_and_together_are_the_file(workshop: Workshop) -> None:
+    lines = [f"line {number} " + "漢" * 30 for number in range(3000)]
+    workshop.write("long", "\n".join(lines))
+    found: list[str] = []
+    while len(found) < len(lines):
+        arguments = {"file_path": "long", "offset": len(found) + 1, "limit": 10_000}
+        result = await invoke(ReadFile(), arguments, workshop, clock=FrozenClock())
+        assert "spilled" not in data_of(result)
+        page = [line for line in result.stdout.split("\n") if line.startswith("L")]
+        found += [line.partition(": ")[2] for line in page]
+    assert found == lines

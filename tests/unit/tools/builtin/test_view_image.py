@@ -1,6 +1,5 @@
 """view_image: which pictures are shown, and what is said about them."""
 
-import base64
 import hashlib
 import struct
 import zlib
@@ -46,15 +45,12 @@ async def test_a_picture_is_shown_with_its_facts(name: str, workshop: Workshop) 
     mime, content = PICTURES[name]
     workshop.write("misleading.txt", content)
     result = await workshop.call(ViewImage(), path="misleading.txt")
+    digest = hashlib.sha256(content).hexdigest()
     assert data_of(result) == {
         "path": "misleading.txt",
-        "mime": mime,
-        "bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "width": 3,
-        "height": 2,
-        "image_base64": base64.b64encode(content).decode(),
+        "image": {"media_type": mime, "blob": digest, "bytes": len(content), "width": 3, "height": 2},
     }
+    assert workshop.blobs == {digest: content}
     assert result.stdout == f"misleading.txt: {mime}, 3 x 2 pixels, {len(content)} bytes"
 
 
@@ -64,7 +60,7 @@ async def test_a_picture_cut_short_is_refused_and_raises_nothing_else(name: str,
     for length in range(len(content)):
         workshop.write("p", content[:length])
         try:
-            shown = data_of(await workshop.call(ViewImage(), path="p"))
+            shown = data_of(await workshop.call(ViewImage(), path="p"))["image"]
         except ToolError:
             continue
         assert (shown["width"], shown["height"]) == (3, 2)
@@ -91,6 +87,7 @@ async def test_what_is_not_a_picture_of_a_usual_size_is_refused(content: bytes, 
     with pytest.raises(ToolError) as caught:
         await workshop.call(ViewImage(), path="p.png")
     assert caught.value.kind == "validation"
+    assert workshop.blobs == {}
 
 
 async def test_a_picture_of_the_largest_size_is_shown_and_one_byte_more_is_not(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent.assemble import RunRequest
+from skills_runtime.agent.assemble import Equipment, RunRequest
 from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.recorded import recorded_answers
 from skills_runtime.errors import ToolError
@@ -53,7 +53,8 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     paths = RunPaths(root.resolve())
     recorded = fold(read_events(paths), Moves())
     backend = ReplayBackend(recorded_answers(paths.root))
-    agent = Agent.from_resolved(resolved, backend=backend, tools=_recorded_tools(paths, recorded.conversation))
+    equipment = Equipment(backend=backend, tools=_recorded_tools(paths, recorded.conversation))
+    agent = Agent.from_resolved(resolved, equipment)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as aside:
         prompt = (paths.root / "prompt.md").read_text(encoding="utf-8")
         run = agent.create(RunRequest(prompt=prompt, sandbox_path=Path(aside) / "run"))

@@ -1,0 +1,219 @@
+"""Sub-agents: real runs with a directory and a log of their own, begun by a call of another run.
+
+The parent's log names them, so whoever resumes the parent finds them again; what they use counts for the parent.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skills_runtime.agent.assemble import Equipment, RunRequest, limits_of, log_ports
+from skills_runtime.agent.limits import rest_of
+from skills_runtime.agent.outcome import RunResult, result_status
+from skills_runtime.agent.ports import Control
+from skills_runtime.errors import LogEnded, ToolError
+from skills_runtime.events.payloads import (
+    ChildRunFinished,
+    ChildRunStarted,
+    HumanRequest,
+    HumanResponse,
+    RunCancelled,
+)
+from skills_runtime.ports import ChildStatus, Inbox, Parked
+from skills_runtime.projections import RunView
+from skills_runtime.projections.pending import PendingQuestion
+from skills_runtime.runs import Run, RunPaths, finish_run, read_view, runs_root
+from skills_runtime.runs.run import opened
+from skills_runtime.tools import Registry
+
+if TYPE_CHECKING:
+    from skills_runtime.agent.facade import Agent
+
+MAX_DEPTH = 3
+FAMILY = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_agent"})
+"""The tools that need a family."""
+
+
+class ChildRuns:
+    """The runs that one run has begun, and the work on them in this process."""
+
+    def __init__(self, agent: "Agent", equipment: Equipment, run: Run) -> None:
+        self._agent = agent
+        self._equipment = equipment
+        self._run = run
+        self._work: dict[str, tuple[asyncio.Task[RunResult], Control]] = {}
+
+    async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
+        """Begin a run with this task; the same call begins one only once."""
+        profiles = self._equipment.profiles or {}
+        if profiles and agent_type not in profiles:
+            raise ToolError("permission", f"there is no kind of agent `{agent_type}`", hint=", ".join(profiles))
+        state = self._run.state
+        name = hashlib.sha256(f"{state.turns}\n{call_id}".encode()).hexdigest()[:8]
+        child_id = f"{state.run_id[:100]}-{name}"
+        root = runs_root(self._agent.workspace_root) / child_id
+        self._run.append(
+            ChildRunStarted(
+                call_id=call_id, child_run_id=child_id, root=str(root), message=message[:200], profile_id=agent_type
+            )
+        )
+        await self._run.commit_async()
+        if not root.exists():
+            request = RunRequest(
+                prompt=message, run_id=child_id, session_id=state.session_id, parent_run_id=state.run_id
+            )
+            self._begin(child_id, self._child(agent_type).create(request), agent_type)
+        return await self.resume(child_id)
+
+    async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
+        """Where they stand once all have ended or wait for somebody, or the time is over."""
+        while True:
+            for child_id in ids:
+                await self.resume(child_id)
+            tasks = [self._work[child_id][0] for child_id in ids if child_id in self._work]
+            if tasks:
+                await asyncio.wait(tasks, timeout=timeout_ms / 1000 if timeout_ms is not None else None)
+            answered = [child_id for child_id in ids if await self._answer(child_id)]
+            if not answered:
+                return [self._status(child_id) for child_id in ids]
+
+    async def send(self, child_id: str, message: str) -> ChildStatus:
+        """Tell a run something it takes in at its next turn."""
+        self._root(child_id)
+        if self._equipment.inbox is None:
+            raise ToolError("validation", "this agent has no inbox, so nothing can be sent to its sub-agents")
+        self._equipment.inbox.send(child_id, "steer", {"text": message})
+        return self._status(child_id)
+
+    async def resume(self, child_id: str) -> ChildStatus:
+        """Go on with a run that stopped before its end."""
+        status = self._status(child_id)
+        if status.status in ("paused", "waiting_human") and not self._running(child_id):
+            child = self._run.state.children[child_id]
+            agent = self._child(child.profile_id)
+            self._begin(child_id, agent.resume(Path(child.root)), child.profile_id)
+        return self._status(child_id)
+
+    async def close(self, child_id: str) -> ChildStatus:
+        """Stop a run; returns when it is gone."""
+        root = self._root(child_id)
+        if self._running(child_id):
+            task, _ = self._work[child_id]
+            task.cancel()
+            await asyncio.wait([task])
+        else:
+            _end(root)
+        return self._status(child_id)
+
+    async def aclose(self) -> None:
+        """Stop the work on every child: for good when the parent has ended, else until it goes on."""
+        tasks: list[asyncio.Task[RunResult]] = []
+        for task, control in self._work.values():
+            control.stopping = self._run.state.open
+            task.cancel()
+            tasks.append(task)
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _answer(self, child_id: str) -> bool:
+        """Pass a child's questions on to whoever answers for the parent, and the answers back."""
+        inbox = self._equipment.inbox
+        if inbox is None or self._running(child_id):
+            return False
+        questions = list(_view(self._root(child_id)).pending.questions.values())
+        for question in questions:
+            await self._pass_on(child_id, question, inbox)
+        return bool(questions)
+
+    async def _pass_on(self, child_id: str, question: PendingQuestion, inbox: Inbox) -> None:
+        name, pending = f"{child_id}:{question.call_id}", self._run.view.pending
+        if name not in pending.answers and name not in pending.responses:
+            if name not in pending.questions:
+                asked = HumanRequest(call_id=name, question=question.question, choices=question.choices, tool="wait")
+                self._run.append(asked)
+                await self._run.commit_async()
+            raise Parked(name)
+        if name in pending.answers:
+            self._run.append(HumanResponse(call_id=name, answers=pending.answers[name]))
+            await self._run.commit_async()
+        said = {"call_id": question.call_id, "answers": pending.responses[name]}
+        inbox.send(child_id, "answer", said, idempotency_key=name)
+
+    def _begin(self, child_id: str, run: Run, profile: str) -> None:
+        control = Control()
+        task = asyncio.create_task(self._child(profile).execute(run, control=control), name=f"run {child_id}")
+        self._work[child_id] = task, control
+        task.add_done_callback(lambda _: self._note(child_id))
+
+    def _note(self, child_id: str) -> None:
+        """Record how a child stands when work on it stops, unless its parent has ended."""
+        if not self._run.state.open or self._run.log.ended:
+            return
+        view = _view(self._root(child_id))
+        self._run.append(
+            ChildRunFinished(
+                child_run_id=child_id,
+                status=view.state.status.value,
+                input_tokens=view.state.input_tokens,
+                output_tokens=view.state.output_tokens + view.state.child_tokens,
+                cost_usd=view.state.cost_usd + view.state.child_cost_usd,
+                tool_calls=view.conversation.settled + view.state.child_tool_calls,
+            )
+        )
+
+    def _child(self, profile: str) -> "Agent":
+        """An agent that may do no more than this one, with what is left of its budget."""
+        from skills_runtime.agent.facade import Agent
+
+        chosen = (self._equipment.profiles or {}).get(profile)
+        depth = self._equipment.depth + 1
+        hidden = FAMILY if depth >= MAX_DEPTH else frozenset[str]()
+        names = {tool.spec.name for tool in self._equipment.tools} - hidden
+        if chosen is not None and chosen.tools is not None:
+            names &= chosen.tools
+        limits = rest_of(self._run.view, self._equipment.limits or limits_of(self._agent.resolved))
+        if chosen is not None and chosen.max_steps is not None:
+            limits = msgspec.structs.replace(limits, max_steps=min(limits.max_steps, chosen.max_steps))
+        tools = Registry(*(tool for tool in self._equipment.tools if tool.spec.name in names))
+        equipment = msgspec.structs.replace(self._equipment, tools=tools, limits=limits, depth=depth, hooks=())
+        return Agent.from_resolved(self._agent.resolved, equipment)
+
+    def _running(self, child_id: str) -> bool:
+        return child_id in self._work and not self._work[child_id][0].done()
+
+    def _root(self, child_id: str) -> Path:
+        child = self._run.state.children.get(child_id)
+        if child is None:
+            raise ToolError("not_found", f"this run has begun no agent `{child_id}`")
+        return Path(child.root)
+
+    def _status(self, child_id: str) -> ChildStatus:
+        root = self._root(child_id)
+        if self._running(child_id):
+            return ChildStatus(id=child_id, status="running")
+        if not root.exists():
+            return ChildStatus(id=child_id, status="paused")
+        state = _view(root).state
+        return ChildStatus(
+            id=child_id,
+            status=result_status(state.status),
+            final_output=state.final_output or state.failure_reason or state.waiting_message,
+            error_kind=state.error_kind,
+            profile_id=self._run.state.children[child_id].profile_id,
+        )
+
+
+def _view(root: Path) -> RunView:
+    return read_view(RunPaths(root), log_ports())
+
+
+def _end(root: Path) -> None:
+    try:
+        with opened(root, log_ports()) as run:
+            finish_run(run, RunCancelled(message="closed by the run that began it", wal_locator=str(run.paths.events)))
+    except LogEnded:
+        return

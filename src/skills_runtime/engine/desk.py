@@ -1,0 +1,104 @@
+"""Where people reach a run: messages, answers, cancellation and review, whether it is worked on now or not."""
+
+from collections.abc import Mapping
+
+from skills_runtime.errors import IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
+from skills_runtime.events.payloads import RunCancelled, RunCompleted
+from skills_runtime.events.states import RunStatus
+from skills_runtime.ports import Inbox, InboxMessage
+from skills_runtime.projections import RunView
+from skills_runtime.projections.pending import PendingQuestion
+from skills_runtime.runs import LogPorts, RunPaths, finish_run, open_run, read_view
+from skills_runtime.runs.run import opened
+
+
+class Desk:
+    """Takes what people say to runs of this machine; every message is durable before these return."""
+
+    def __init__(self, inbox: Inbox, ports: LogPorts) -> None:
+        self._inbox = inbox
+        self._ports = ports
+
+    def send(self, paths: RunPaths, text: str, *, key: str | None = None) -> InboxMessage:
+        """Tell a run something it takes in at its next turn."""
+        if not text.strip():
+            raise ValidationFailed("an empty message says nothing", hint="write what the run should know")
+        state = self._open(paths).state
+        return self._inbox.send(state.run_id, "steer", {"text": text}, idempotency_key=key)
+
+    def answer(
+        self, paths: RunPaths, answers: Mapping[str, str] | str, *, call_id: str | None = None, key: str | None = None
+    ) -> InboxMessage:
+        """Answer what a run asked: one text, or one for each question by its id."""
+        view = self._open(paths)
+        question = _question(view, call_id)
+        if not isinstance(answers, str):
+            _check_ids(question, answers)
+        said = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
+        body = {"call_id": question.call_id, **said}
+        return self._inbox.send(view.state.run_id, "answer", body, idempotency_key=key)
+
+    def cancel(self, paths: RunPaths, reason: str = "cancelled") -> InboxMessage | None:
+        """End a run: at once when nobody works on it, else by a message to who does."""
+        try:
+            with opened(paths.root, self._ports) as run:
+                finish_run(run, RunCancelled(message=reason, wal_locator=str(paths.events)))
+                return None
+        except LogLocked:
+            state = self._open(paths).state
+            return self._inbox.send(state.run_id, "cancel", {"reason": reason})
+
+    def approve(self, paths: RunPaths, note: str = "") -> RunStatus:
+        """Accept the result of a run that waits for review; it is completed now."""
+        run = open_run(paths.root, self._ports)
+        try:
+            _check_review(run.state.status)
+            done = RunCompleted(
+                final_output=run.view.conversation.last_text,
+                wal_locator=str(paths.events),
+                metadata={"review": {"decision": "approved", "note": note}},
+            )
+            finish_run(run, done)
+            return run.state.status
+        finally:
+            run.close()
+
+    def revise(self, paths: RunPaths, note: str) -> RunStatus:
+        """Send a run that waits for review back to work; the note is the next thing its model reads."""
+        if not note.strip():
+            raise ValidationFailed("a revision needs a note", hint="say what should be different")
+        with opened(paths.root, self._ports) as run:
+            _check_review(run.state.status)
+            key = f"review-{run.state.last_seq}"  # said again after a crash it is the same message
+            self._inbox.send(run.state.run_id, "steer", {"text": note, "review": True}, idempotency_key=key)
+            run.change(RunStatus.REVISION_REQUIRED, reason=note)
+            return run.state.status
+
+    def _open(self, paths: RunPaths) -> RunView:
+        view = read_view(paths, self._ports)
+        if not view.state.open:
+            raise LogEnded(f"the run `{view.state.run_id}` has ended and takes no more messages")
+        return view
+
+
+def _question(view: RunView, call_id: str | None) -> PendingQuestion:
+    questions = view.pending.questions
+    if not questions:
+        raise NotFound(f"the run `{view.state.run_id}` has asked nothing", hint="`runs show` tells what it waits for")
+    if call_id is None and len(questions) > 1:
+        raise ValidationFailed("the run has asked several things", hint=f"name one call: {', '.join(questions)}")
+    chosen = call_id or next(iter(questions))
+    if chosen not in questions:
+        raise NotFound(f"no question of the call `{chosen}` is open", hint=f"open: {', '.join(questions)}")
+    return questions[chosen]
+
+
+def _check_ids(question: PendingQuestion, answers: Mapping[str, str]) -> None:
+    wanted = question.ids or ["answer"]
+    if sorted(answers) != sorted(wanted):
+        raise ValidationFailed("the answers do not fit the questions", hint=f"answer: {', '.join(wanted)}")
+
+
+def _check_review(status: RunStatus) -> None:
+    if status is not RunStatus.REVIEW_REQUIRED:
+        raise IllegalTransition(f"a run that is `{status}` does not wait for review")

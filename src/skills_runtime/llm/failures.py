@@ -1,0 +1,206 @@
+"""What a provider's refusal means: status, code and message become one error of ours.
+
+Pure; knows the shapes several providers use, and nothing of HTTP libraries.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, cast
+
+import msgspec
+
+from skills_runtime.errors import ModelError
+from skills_runtime.llm.text import one_line
+
+Meaning = Literal[
+    "too_long", "spent", "key", "access", "limited", "broken", "redirect", "passing", "refused", "inside", "rejected"
+]  # fmt: skip
+LONGEST_READ = 4000
+"""Characters of an explanation that are looked at."""
+PASSING = (408, 409, 425)
+"""Refusals that are not the fault of the request."""
+
+TOO_LONG_CODES = frozenset(
+    {"context_length_exceeded", "string_above_max_length", "array_above_max_length", "exceed_context_size_error"}
+)
+TOO_LONG = re.compile(
+    "|".join(
+        [
+            r"maximum (?:context|prompt|input|model) length",
+            r"context[ _-](?:length|window|size|limit)\b.{0,60}\bexceed",
+            r"\b(?:exceed\w*|overflow\w*|longer than|larger than|too large for)\b.{0,60}\bcontext\b",
+            r"\bexceed\w*\b.{0,40}\b(?:input|prompt|token) limit",
+            r"\b(?:prompt|input|inputs|conversation|messages)\b.{0,20} too (?:long|large)",
+            r"too many (?:input |prompt )?tokens",
+            r"\binput (?:length|token count)\b.{0,60}\b(?:should be|must be|exceed)",
+            r"`inputs` tokens \+ `max_new_tokens` must be",
+            r"reduce the length of the (?:messages|prompt|input)",
+        ]
+    ),
+    re.IGNORECASE | re.DOTALL,
+)
+CONVERSATION = re.compile("messages|input|prompt|content")
+"""How parameters begin that shorter conversations make shorter."""
+
+SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+LIMITED = frozenset(
+    {"rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "resource_exhausted"}
+)
+BROKEN = frozenset(
+    {
+        "server_error", "internal_error", "internal_server_error", "api_error", "overloaded", "overloaded_error",
+        "engine_overloaded_error", "service_unavailable", "service_unavailable_error", "unavailable", "timeout_error",
+    }
+)  # fmt: skip
+
+
+class _Told(NamedTuple):
+    message: str
+    kind: str
+    hint: str = ""
+    retryable: bool = False
+
+
+_MEANINGS: dict[Meaning, _Told] = {
+    "too_long": _Told("the conversation is too long for the model: {said}", "context_length_exceeded"),
+    "spent": _Told("the model's provider wants to be paid: {said}", "rate_limited", "check the plan and its billing"),
+    "key": _Told("the model's provider refused the key", "auth_error", "check `llm.api_key_env`"),
+    "access": _Told(
+        "the model's provider refused access: {said}", "auth_error", "check `llm.api_key_env` and what it may use"
+    ),
+    "limited": _Told("the model's provider limits the rate of requests", "rate_limited", retryable=True),
+    "broken": _Told("the model's provider failed with {status}", "server_error", retryable=True),
+    "redirect": _Told(
+        "the model's provider answered {status}, and redirects are not followed",
+        "http_error",
+        "set `llm.base_url` to where the service is",
+    ),
+    "passing": _Told("the model's provider answered {status}: {said}", "http_error", retryable=True),
+    "refused": _Told("the model's provider answered {status}: {said}", "http_error"),
+    "inside": _Told("the model's provider broke off with an error: {said}", "llm_error", retryable=True),
+    "rejected": _Told("the model's provider broke off with an error: {said}", "llm_error"),
+}
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider said instead of an answer."""
+
+    status: int | None = None
+    """Of the response, or the one an error inside a stream names."""
+    inside: bool = False
+    words: frozenset[str] = frozenset()
+    """Its code, type and state, in lower case."""
+    param: str = ""
+    message: str = ""
+    retry_after_sec: float | None = None
+
+
+def refusal_of(
+    body: object, *, status: int | None = None, headers: Mapping[str, str] | None = None, secret: str = ""
+) -> Refusal:
+    """Read a refusal of any shape; without a status it came inside a stream, and the secret is never repeated."""
+    error = _innermost(body)
+    named = re.fullmatch("[45][0-9]{2}", str(error.get("code")))
+    words = (error.get(name) for name in ("code", "type", "status"))
+    texts = (error.get(name) for name in ("message", "detail"))
+    message = next((text for text in texts if isinstance(text, str) and text), "")
+    return Refusal(
+        status=int(named[0]) if status is None and named else status,
+        inside=status is None,
+        words=frozenset(word.lower() for word in words if isinstance(word, str)),
+        param=str(error.get("param") or ""),
+        message=one_line(message or _written(body), limit=LONGEST_READ, secret=secret),
+        retry_after_sec=retry_after(headers or {}),
+    )
+
+
+def is_too_long(refusal: Refusal) -> bool:
+    """Whether a shorter conversation would have been answered."""
+    if refusal.param and not CONVERSATION.match(refusal.param):
+        return False  # the description of a tool can be too long as well, and stays so
+    if refusal.words & TOO_LONG_CODES or refusal.status == 413:
+        return True
+    return refusal.status in (None, 400, 422) and TOO_LONG.search(refusal.message) is not None
+
+
+def rejects_stream_options(refusal: Refusal) -> bool:
+    """Whether the service does not know the option that asks for usage."""
+    named = f"{refusal.param} {refusal.message}"
+    return refusal.status in (400, 404, 422) and ("stream_options" in named or "include_usage" in named)
+
+
+def meaning_of(refusal: Refusal) -> Meaning:
+    """What kind of refusal this is."""
+    if is_too_long(refusal):
+        return "too_long"
+    if refusal.words & SPENT:
+        return "spent"
+    if refusal.inside:
+        return _meaning_inside(refusal)
+    return _meaning_of_status(refusal.status or 0)
+
+
+def explained(refusal: Refusal) -> ModelError:
+    """The error of ours that a refusal amounts to."""
+    told = _MEANINGS[meaning_of(refusal)]
+    said = one_line(refusal.message) or "no reason given"
+    return ModelError(
+        told.message.format(status=refusal.status or f"an error: {said}", said=said),
+        kind=told.kind,
+        hint=told.hint,
+        retryable=told.retryable,
+        retry_after_sec=refusal.retry_after_sec if told.retryable else None,
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """What the provider asks for: seconds, or a date by its own clock; nonsense counts as nothing."""
+    from email.utils import parsedate_to_datetime
+
+    text = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        wait = parsedate_to_datetime(text) - parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, wait.total_seconds())
+
+
+def _meaning_inside(refusal: Refusal) -> Meaning:
+    if refusal.status == 429 or refusal.words & LIMITED:
+        return "limited"
+    if (refusal.status or 0) >= 500 or refusal.words & BROKEN:
+        return "broken"
+    return "inside" if refusal.status in (None, *PASSING) else "rejected"
+
+
+def _meaning_of_status(status: int) -> Meaning:
+    known: dict[int, Meaning] = {401: "key", 403: "access", 429: "limited", **dict.fromkeys(PASSING, "passing")}
+    if status in known:
+        return known[status]
+    if status >= 500:
+        return "broken"
+    return "redirect" if 300 <= status < 400 else "refused"
+
+
+def _innermost(body: object) -> Mapping[str, Any]:
+    """The object that explains: providers wrap it in `error`, and some in a list."""
+    if isinstance(body, list) and body:
+        return _innermost(cast(list[object], body)[0])
+    if not isinstance(body, Mapping):
+        return {"message": body}
+    error = cast(Mapping[str, Any], body)
+    return _innermost(error["error"]) if error.get("error") else error
+
+
+def _written(body: object) -> str:
+    """A body that has no message, as text."""
+    if body is None or isinstance(body, str):
+        return body or ""
+    try:
+        return msgspec.json.encode(body).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(body)[:2000]

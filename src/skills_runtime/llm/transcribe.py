@@ -1,0 +1,194 @@
+"""From the stream of an answer to the events that tell of it.
+
+Knows nothing of runs: what it records goes to a function.
+"""
+
+from collections.abc import Callable, Container, Sequence
+
+import msgspec
+
+from skills_runtime.errors import ModelError
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import LlmResponseDelta, LlmRetryScheduled, LlmUsage
+from skills_runtime.llm.prices import Price, cost_of
+from skills_runtime.llm.text import well_formed
+from skills_runtime.ports import ChatStreamEvent, Clock, ToolCall, ToolCallDelta
+
+DELTA_SECONDS = 0.05
+DELTA_CHARS = 4096
+
+NOT_AN_ANSWER = {
+    "length": "the model's answer was cut off at its length limit",
+    "content_filter": "the provider's filter withheld the model's answer",
+}
+"""Ends of a stream that are no end of an answer."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One complete answer; its text has been recorded."""
+
+    calls: list[ToolCall]
+    """Each with an id of its own, as text that can be written."""
+    finish_reason: str
+    text_chars: int
+
+
+class Transcriber:
+    """Records one answer while it comes in, and says at the end what came of it.
+
+    `taken` are the ids of earlier calls, which no call of this answer may have.
+    """
+
+    def __init__(
+        self,
+        record: Callable[[Payload], object],
+        *,
+        model: str,
+        clock: Clock,
+        price: Price | None = None,
+        taken: Container[str] = frozenset(),
+    ) -> None:
+        self._record = record
+        self._model = model
+        self._clock = clock
+        self._price = price
+        self._taken = taken
+        self._text, self._reasoning, self._writing = _Words("text"), _Words("reasoning"), _Writing()
+        self._open: _Words | _Writing = self._text
+        self._held_chars = 0
+        self._written = clock.monotonic()
+        self._calls: list[ToolCall] = []
+        self._end: ChatStreamEvent | None = None
+
+    def take(self, event: ChatStreamEvent) -> None:
+        """Take in one piece."""
+        match event:
+            case ChatStreamEvent(type="text_delta", text=str(text)) if text:
+                self._turn_to(self._text)
+                self._text.add(text)
+                self._hold(len(text))
+            case ChatStreamEvent(type="reasoning_delta", text=str(text)) if text:
+                self._turn_to(self._reasoning)
+                self._reasoning.add(text)
+                self._hold(len(text))
+            case ChatStreamEvent(type="tool_call_delta", call_delta=ToolCallDelta() as piece):
+                self._turn_to(self._writing)
+                self._writing.add(piece)
+                self._hold(len(piece.arguments))
+            case ChatStreamEvent(type="tool_calls"):
+                self._calls.extend(event.tool_calls or ())
+            case ChatStreamEvent(type="retry_scheduled"):
+                self._record(LlmRetryScheduled(**(event.retry or {})))
+            case ChatStreamEvent(type="completed"):
+                self._end = event
+            case _:
+                pass
+
+    def flush(self) -> None:
+        """Record what is held back, as before an error is told."""
+        for held in (self._reasoning, self._text, self._writing):
+            self._record_held(held, whole=True)
+
+    def finish(self) -> Answer:
+        """What came of it; raises `ModelError` when that is not a whole answer."""
+        self.flush()
+        if self._end is None:
+            raise ModelError("the model's answer broke off before its end", retryable=True)
+        if self._end.usage is not None:
+            self._record(_usage(self._model, self._end, self._price))
+        reason = well_formed(self._end.finish_reason or "stop")
+        if reason in NOT_AN_ANSWER:
+            raise ModelError(NOT_AN_ANSWER[reason])
+        if not self._calls and not self._text.chars:
+            raise ModelError("the model answered with nothing", retryable=True)
+        return Answer(calls=_distinct(self._calls, self._taken), finish_reason=reason, text_chars=self._text.chars)
+
+    def _turn_to(self, held: "_Words | _Writing") -> None:
+        """Keep the order: what is held of one type is recorded before another type begins."""
+        if held is not self._open:
+            self._record_held(self._open)
+            self._open = held
+
+    def _hold(self, chars: int) -> None:
+        self._held_chars += chars
+        late = self._clock.monotonic() - self._written >= DELTA_SECONDS
+        if late or self._held_chars >= DELTA_CHARS:
+            self._record_held(self._open)
+
+    def _record_held(self, held: "_Words | _Writing", *, whole: bool = False) -> None:
+        delta = held.drain(whole=whole)
+        self._held_chars = 0
+        if delta is not None:
+            self._record(delta)
+            self._written = self._clock.monotonic()
+
+
+class _Words:
+    """Text or reasoning that waits to be recorded."""
+
+    def __init__(self, delta_type: str) -> None:
+        self.chars = 0
+        self._delta_type = delta_type
+        self._pieces: list[str] = []
+
+    def add(self, text: str) -> None:
+        self._pieces.append(text)
+
+    def drain(self, *, whole: bool) -> LlmResponseDelta | None:
+        text = "".join(self._pieces)
+        # A service may cut a character in two: its first half waits for the second.
+        half = text[-1:] if not whole and "\ud800" <= text[-1:] <= "\udbff" else ""
+        self._pieces = [half] if half else []
+        text = well_formed(text.removesuffix(half))
+        self.chars += len(text)
+        return LlmResponseDelta(delta_type=self._delta_type, text=text) if text else None
+
+
+class _Writing:
+    """Calls that are being written: who they are and how far, never what, for nothing has sanitized that yet."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, tuple[str, str, int]] = {}
+        self._changed: dict[int, None] = {}
+
+    def add(self, piece: ToolCallDelta) -> None:
+        call_id, name, chars = self._calls.get(piece.index, (f"call_{piece.index + 1}", "", 0))
+        self._calls[piece.index] = (piece.id or call_id, name + piece.name, chars + len(piece.arguments))
+        self._changed[piece.index] = None
+
+    def drain(self, *, whole: bool) -> LlmResponseDelta | None:
+        changed, self._changed = self._changed, {}
+        written = [
+            {"call_id": well_formed(call_id), "tool": name, "name": name, "arguments_chars": chars}
+            for call_id, raw_name, chars in map(self._calls.__getitem__, changed)
+            for name in (well_formed(raw_name),)
+        ]
+        return LlmResponseDelta(delta_type="tool_calls", tool_calls=written) if written else None
+
+
+def _distinct(calls: Sequence[ToolCall], taken: Container[str]) -> list[ToolCall]:
+    """The calls as text that can be written, each with an id of its own."""
+    distinct: dict[str, ToolCall] = {}
+    for number, call in enumerate(calls, start=1):
+        call_id = well_formed(call.id) or f"call_{number}"
+        while call_id in distinct or call_id in taken:
+            call_id = f"{call_id}_{number}"
+        distinct[call_id] = ToolCall(id=call_id, name=well_formed(call.name), arguments=well_formed(call.arguments))
+    return list(distinct.values())
+
+
+def _usage(model: str, end: ChatStreamEvent, price: Price | None) -> LlmUsage:
+    usage = {name: count for name, count in (end.usage or {}).items() if count}
+    used_in, used_out = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
+    cached = usage.get("cached_tokens", 0)
+    return LlmUsage(
+        model=model,
+        input_tokens=used_in,
+        output_tokens=used_out,
+        total_tokens=usage.get("total_tokens", used_in + used_out),
+        cached_tokens=cached,
+        reasoning_tokens=usage.get("reasoning_tokens", 0),
+        cost_usd=None if price is None else cost_of(price, used_in, used_out, cached),
+        provider=end.provider,
+        request_id=None if end.request_id is None else well_formed(end.request_id),
+    )

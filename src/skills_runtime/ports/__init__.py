@@ -1,0 +1,74 @@
+"""The seams: what the engine needs from outside, as Protocols, with the values that cross them.
+
+Adapters live in their own rooms; fakes for tests are in `skills_runtime.testing`.
+"""
+
+from skills_runtime.ports.children import Children, ChildStatus
+from skills_runtime.ports.files import DirectoryListing, FileChange, FileEntry, FileKind, Files
+from skills_runtime.ports.model import Backend, ChatRequest, ChatStreamEvent, ToolCall, ToolCallDelta
+from skills_runtime.ports.people import (
+    ApprovalRequest,
+    Approver,
+    Choice,
+    DecisionKind,
+    HumanIO,
+    Inbox,
+    InboxKind,
+    InboxMessage,
+    Question,
+)
+from skills_runtime.ports.sandbox import ProcessRequest, Sandbox, SandboxPermissions, SandboxPlan
+from skills_runtime.ports.system import Clock, Disk, Ids
+from skills_runtime.ports.tools import (
+    Closing,
+    Effect,
+    Parked,
+    Recovery,
+    Scope,
+    Tool,
+    ToolContext,
+    ToolResult,
+    ToolSpec,
+    VerifyingTool,
+)
+
+__all__ = [
+    "ApprovalRequest",
+    "Approver",
+    "Backend",
+    "ChatRequest",
+    "ChatStreamEvent",
+    "ChildStatus",
+    "Children",
+    "Choice",
+    "Clock",
+    "Closing",
+    "DecisionKind",
+    "DirectoryListing",
+    "Disk",
+    "Effect",
+    "FileChange",
+    "FileEntry",
+    "FileKind",
+    "Files",
+    "HumanIO",
+    "Ids",
+    "Inbox",
+    "InboxKind",
+    "InboxMessage",
+    "Parked",
+    "ProcessRequest",
+    "Question",
+    "Recovery",
+    "Sandbox",
+    "SandboxPermissions",
+    "SandboxPlan",
+    "Scope",
+    "Tool",
+    "ToolCall",
+    "ToolCallDelta",
+    "ToolContext",
+    "ToolResult",
+    "ToolSpec",
+    "VerifyingTool",
+]

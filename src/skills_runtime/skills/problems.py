@@ -1,0 +1,85 @@
+"""What can be wrong with a skill: a code programs know, one sentence for people, and who has to act.
+
+A search for skills collects problems as values, so that one broken skill never hides the others.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+import msgspec
+
+from skills_runtime.errors import TOOL_KINDS, ConfigError, UsageError
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "SKILL_SCAN_METADATA_INVALID": "validation",
+        "SKILL_SCAN_SOURCE_UNAVAILABLE": "not_found",
+        "SKILL_SCAN_LIMIT_REACHED": "validation",
+        "SKILL_SCAN_LINK_SKIPPED": "validation",
+        "SKILL_DUPLICATE_NAME": "validation",
+        "SKILL_SPACE_NOT_CONFIGURED": "not_found",
+        "SKILL_UNKNOWN": "not_found",
+        "SKILL_MENTION_FORMAT_INVALID": "validation",
+        "SKILL_BODY_READ_FAILED": "not_found",
+        "SKILL_BODY_TOO_LARGE": "validation",
+        "SKILL_ENV_VAR_MISSING": "missing_env_var",
+        "SKILL_ACTIONS_DISABLED": "permission",
+        "SKILL_ACTION_NOT_FOUND": "not_found",
+        "SKILL_ACTION_DEFINITION_INVALID": "validation",
+        "SKILL_ACTION_ARGV_PATH_ESCAPE": "permission",
+        "SKILL_ACTION_ARGV_PATH_INVALID": "validation",
+        "SKILL_ACTION_SOURCE_UNSUPPORTED": "validation",
+        "SKILL_REFERENCES_DISABLED": "permission",
+        "SKILL_REF_PATH_INVALID": "validation",
+        "SKILL_REF_PATH_ESCAPE": "permission",
+        "SKILL_REF_NOT_FOUND": "not_found",
+        "SKILL_REF_SOURCE_UNSUPPORTED": "validation",
+    }
+)
+"""The kind of error that each code is."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong, and where; a warning leaves nothing out that was asked for."""
+
+    code: str
+    message: str
+    hint: str = ""
+    severity: Literal["error", "warning"] = "error"
+    locator: str = ""
+    """Where it is, fit to be printed."""
+    namespace: str = ""
+    name: str = ""
+    """The name under which somebody would look for what is broken."""
+    details: Mapping[str, Any] = {}
+
+
+class SkillError(UsageError):
+    """A skill cannot be used as asked."""
+
+    def __init__(self, problem: Problem) -> None:
+        details = {"code": problem.code, **problem.details}
+        super().__init__(problem.message, hint=problem.hint, details=details)
+        self.problem = problem
+        self.kind = KINDS[problem.code]
+
+    @property
+    def code(self) -> str:
+        """Which problem it is."""
+        return self.problem.code
+
+    @property
+    def tool_kind(self) -> str:
+        """The kind as a tool may report it."""
+        return self.kind if self.kind in TOOL_KINDS else "validation"
+
+
+def failure(code: str, message: str, *, hint: str = "", **details: Any) -> SkillError:
+    """The error for a problem."""
+    return SkillError(Problem(code=code, message=message, hint=hint, details=details))
+
+
+def misconfigured(code: str, message: str, *, hint: str) -> ConfigError:
+    """The error for settings that name skills in a way that cannot work."""
+    return ConfigError(message, hint=hint, details={"code": code})

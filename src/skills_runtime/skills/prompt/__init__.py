@@ -1,0 +1,1 @@
+"""The parts that a prompt is put together from."""

@@ -1,0 +1,84 @@
+"""Puts together what a run tells its model before anything else: instructions, skills, and which tools there are.
+
+Made once, when a run begins; it stays the beginning of every request, so a provider's cache of it keeps working.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skills_runtime.events.payloads import SkillInjectionSkipped
+from skills_runtime.skills.catalog import listed
+from skills_runtime.skills.library import Library
+from skills_runtime.skills.prompt.injection import Injected, MissingVariable, injections
+from skills_runtime.skills.prompt.profile import HistoryMode, choices_of
+from skills_runtime.skills.prompt.system import Texts, offered_tools, system_text
+from skills_runtime.skills.prompt.template import uses
+from skills_runtime.skills.prompt.texts import text_of
+
+if TYPE_CHECKING:
+    from skills_runtime.config.skill_models import PromptSettings
+
+
+class HistoryRule(msgspec.Struct, frozen=True):
+    """How much of the past goes into a request."""
+
+    mode: HistoryMode
+    max_messages: int
+    max_chars: int
+
+
+class PromptParts(msgspec.Struct, frozen=True, kw_only=True):
+    """The fixed beginning of every request of a run, and the rules for the rest."""
+
+    system: str
+    injected: tuple[Injected, ...]
+    tools: frozenset[str] | None
+    """The tools to offer; nothing means all of them."""
+    history: HistoryRule
+    skipped: tuple[SkillInjectionSkipped, ...] = ()
+    missing_env: tuple[MissingVariable, ...] = ()
+    """What to ask a person for: give it to the library and assemble again, for those skills are not injected yet."""
+
+
+def assemble(
+    prompt_settings: "PromptSettings",
+    *,
+    task: str,
+    cwd: Path,
+    library: Library,
+    tool_names: Sequence[str],
+    constraints: str = "",
+) -> PromptParts:
+    """The prompt of a run that begins; a mention that names no skill is an error.
+
+    Skills are looked for in the task, and under the injection mode `all` also in what the user wrote for the system.
+    """
+    choices = choices_of(prompt_settings)
+    given = text_of(prompt_settings.system_text, prompt_settings.system_path, "prompt.system_path")
+    developer = text_of(prompt_settings.developer_text, prompt_settings.developer_path, "prompt.developer_path")
+    system = choices.system if given is None else given
+    sought = {"all": f"{system}\n{developer or ''}\n{task}", "explicit_only": task, "none": ""}[choices.injection]
+    outcomes = injections(library.resolve(sought), library, choices.render)
+    tools = offered_tools(choices.tools, task, tool_names)
+    wants_list = choices.skills_list or uses(system, "skills") or uses(developer or "", "skills")
+    texts = Texts(
+        system=system,
+        developer=developer or "",
+        task=task,
+        constraints=constraints,
+        tools=[name for name in tool_names if tools is None or name in tools],
+        skills=listed(library.list()) if wants_list else "",
+        list_skills=choices.skills_list,
+    )
+    history = prompt_settings.history
+    return PromptParts(
+        system=system_text(texts, cwd, show_tree=prompt_settings.include_cwd_tree),
+        injected=tuple(each for each in outcomes if isinstance(each, Injected)),
+        skipped=tuple(each for each in outcomes if isinstance(each, SkillInjectionSkipped)),
+        missing_env=tuple(name for each in outcomes if isinstance(each, tuple) for name in each),
+        tools=tools,
+        history=HistoryRule(choices.history, history.max_messages, history.max_chars),
+    )

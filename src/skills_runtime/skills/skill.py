@@ -1,0 +1,47 @@
+"""A skill and how it is mentioned: plain values; what a skill says stays with its source until it is needed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+
+class Mention(msgspec.Struct, frozen=True, order=True):
+    """The exact name of one skill, as `$[web:mvp].article-writer`."""
+
+    namespace: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """How it is written."""
+        return f"$[{self.namespace}].{self.name}"
+
+
+class Skill(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a skill without reading its body."""
+
+    namespace: str
+    name: str
+    description: str
+    """One line: what it does and when to use it."""
+    locator: str
+    """Where it comes from, fit to be printed."""
+    space_id: str
+    source_id: str
+    path: Path | None = None
+    """Its `SKILL.md`, when it is a file; no link is on the way to it."""
+    metadata: Mapping[str, Any] = {}
+    """Everything else its front matter says; every scalar is text."""
+    required_env_vars: tuple[str, ...] = ()
+
+    @property
+    def mention(self) -> Mention:
+        """The name it is called by."""
+        return Mention(self.namespace, self.name)
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory its files are in, when it has one."""
+        return self.path.parent if self.path is not None else None

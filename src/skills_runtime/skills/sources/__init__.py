@@ -1,0 +1,7 @@
+"""The places that skills come from, one file each."""
+
+from skills_runtime.skills.sources.filesystem import FilesystemSource
+from skills_runtime.skills.sources.memory import MemorySource, Row
+from skills_runtime.skills.sources.source import Origin, Report, ScanOptions, Source
+
+__all__ = ["FilesystemSource", "MemorySource", "Origin", "Report", "Row", "ScanOptions", "Source"]

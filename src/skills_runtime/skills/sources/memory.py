@@ -1,0 +1,76 @@
+"""Skills that a program registers itself."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from skills_runtime.skills.neutral import one_line, well_formed
+from skills_runtime.skills.parse import checked
+from skills_runtime.skills.problems import Problem, failure
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.source import Origin, Report
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill as a program registers it; a body that is a function is called when it is needed."""
+
+    skill_name: str
+    description: str
+    body: str | Callable[[], str]
+    locator: str = ""
+    required_env_vars: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = {}
+
+
+class MemorySource:
+    """Holds registered skills of one space."""
+
+    def __init__(self, origin: Origin, rows: Iterable[Row]) -> None:
+        self.origin = origin
+        self._rows = tuple(rows)
+
+    def skills(self) -> Report:
+        """Every row that is a skill."""
+        found = [self._skill(row) for row in self._rows]
+        return Report(
+            tuple(each for each in found if isinstance(each, Skill)),
+            tuple(each for each in found if isinstance(each, Problem)),
+        )
+
+    def body(self, skill: Skill) -> str:
+        """What was registered for the skill."""
+        row = next((row for row in self._rows if row.skill_name == skill.name), None)
+        if row is None:
+            raise _unread(skill, "it is not registered any more")
+        if isinstance(row.body, str):
+            return well_formed(row.body)
+        try:
+            body: Any = row.body()
+        except (OSError, ValueError, LookupError) as error:
+            raise _unread(skill, f"{type(error).__name__}: {error}") from error
+        if not isinstance(body, str):
+            raise _unread(skill, f"its loader returned `{type(body).__name__}` instead of text")
+        return well_formed(body)
+
+    def _skill(self, row: Row) -> Skill | Problem:
+        found = checked(row.skill_name, row.description, row.metadata)
+        locator = one_line(row.locator) or f"memory://{self.origin.source_id}/{one_line(row.skill_name)}"
+        if isinstance(found, Problem):
+            return msgspec.structs.replace(found, locator=locator, namespace=self.origin.namespace, name=row.skill_name)
+        return Skill(
+            namespace=self.origin.namespace,
+            name=found.name,
+            description=found.description,
+            locator=locator,
+            space_id=self.origin.space_id,
+            source_id=self.origin.source_id,
+            metadata=found.metadata,
+            required_env_vars=row.required_env_vars,
+        )
+
+
+def _unread(skill: Skill, why: str) -> Exception:
+    return failure(
+        "SKILL_BODY_READ_FAILED", f"the text of `{skill.mention.text}` cannot be had: {why}", locator=skill.locator
+    )

@@ -1,0 +1,98 @@
+"""A bounded search for directories that hold a skill, never through a link."""
+
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+
+import msgspec
+
+from skills_runtime.skills.files import LISTING, open_below
+from skills_runtime.skills.sources.source import ScanOptions
+
+FILE_NAME = "SKILL.md"
+
+_NEVER_ENTERED = frozenset({".git", "node_modules", "__pycache__"})
+
+Parts = tuple[str, ...]
+
+
+class _Inside(msgspec.Struct, frozen=True):
+    """What a directory has in it, as far as the search cares."""
+
+    is_skill: bool
+    directories: list[str]
+    links: list[str]
+
+
+class Search:
+    """A search and what it left out; the lists are whole once it has ended."""
+
+    def __init__(self, options: ScanOptions) -> None:
+        self.refused: list[tuple[Parts, OSError]] = []
+        """Directories that could not be looked into."""
+        self.links: list[Parts] = []
+        """Links to directories, which were not followed."""
+        self.limits: list[str] = []
+        """The settings whose limits ended the search early."""
+        self._options = options
+
+    def skill_directories(self, root: int) -> Iterator[Parts]:
+        """The names that lead to each directory with a skill, nearest first and by name.
+
+        What is below such a directory belongs to the skill and is not searched.
+        """
+        waiting: deque[Parts] = deque([()])
+        room = self._options.max_dirs_per_root - 1
+        while waiting:
+            parts = waiting.popleft()
+            try:
+                inside = self._look(root, parts)
+            except OSError as error:
+                self.refused.append((parts, error))
+                continue
+            if inside.is_skill:
+                yield parts
+                continue
+            self.links += [(*parts, name) for name in inside.links]
+            found = inside.directories
+            if found and len(parts) >= self._options.max_depth:
+                self._stopped_by("max_depth")
+                continue
+            if len(found) > room:
+                self._stopped_by("max_dirs_per_root")
+            waiting.extend((*parts, name) for name in found[:room])
+            room = max(room - len(found), 0)
+
+    def _look(self, root: int, parts: Parts) -> _Inside:
+        fd = open_below(root, parts, LISTING)
+        try:
+            with os.scandir(fd) as listing:
+                entries = list(listing)
+                links = [each.name for each in entries if each.is_symlink() and self._may_enter(each.name)]
+                return _Inside(
+                    is_skill=any(each.name == FILE_NAME for each in entries),
+                    directories=sorted(
+                        each.name
+                        for each in entries
+                        if self._may_enter(each.name) and each.is_dir(follow_symlinks=False)
+                    ),
+                    links=sorted(name for name in links if _leads_to_directory(fd, name)),
+                )
+        finally:
+            os.close(fd)
+
+    def _may_enter(self, name: str) -> bool:
+        hidden = self._options.ignore_dot_entries and name.startswith(".")
+        return not hidden and name not in _NEVER_ENTERED
+
+    def _stopped_by(self, limit: str) -> None:
+        if limit not in self.limits:
+            self.limits.append(limit)
+
+
+def _leads_to_directory(directory: int, name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=directory).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,49 @@
+"""What every place that skills come from can do."""
+
+from typing import Protocol
+
+import msgspec
+
+from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.skill import Skill
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Which space a source fills, and under which namespace."""
+
+    space_id: str
+    namespace: str
+    source_id: str
+
+
+class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a search for skills goes."""
+
+    ignore_dot_entries: bool = True
+    max_depth: int = 99
+    max_dirs_per_root: int = 100_000
+    max_frontmatter_bytes: int = 65_536
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a search found, and what it could not use."""
+
+    skills: tuple[Skill, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class Source(Protocol):
+    """A place that skills come from."""
+
+    @property
+    def origin(self) -> Origin:
+        """The space it fills."""
+        ...
+
+    def skills(self) -> Report:
+        """Search it once; what is broken is in the report and raises nothing."""
+        ...
+
+    def body(self, skill: Skill) -> str:
+        """The Markdown of one of its skills; raises `SkillError` when it cannot be read."""
+        ...

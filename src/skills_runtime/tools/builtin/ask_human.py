@@ -1,0 +1,46 @@
+"""ask_human: one question that only a person can answer."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.ports import Choice, Question, ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+
+MAX_CHARS = 20_000
+MAX_CHOICES = 50
+
+_Option = Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class AskHumanArguments(Arguments, frozen=True):
+    """What ask_human takes."""
+
+    question: Annotated[str, Meta(min_length=1, max_length=MAX_CHARS, description="What to ask, in one go.")]
+    choices: Annotated[list[_Option], Meta(max_length=MAX_CHOICES, description="Answers to choose from.")] | None = None
+    context: Annotated[str, Meta(max_length=MAX_CHARS, description="What one must know to answer.")] | None = None
+
+
+class AskHuman:
+    """Asks a person; the run may wait for days."""
+
+    spec = ToolSpec(
+        name="ask_human",
+        description="Ask the user something that you cannot find out or decide yourself, and wait for the answer.",
+        parameters=schema_of(AskHumanArguments),
+        effect="read",
+        recovery="retry",
+        max_parallel=1,
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Ask."""
+        wanted = parse(arguments, AskHumanArguments)
+        question = Question(
+            question=wanted.question,
+            choices=tuple(map(Choice, wanted.choices or ())),
+            context=wanted.context or "",
+        )
+        answer = (await context.ask(question))[question.id]
+        return ToolResult(ok=True, stdout=answer, data={"answer": answer})

@@ -1,0 +1,59 @@
+"""exec_command: one line of shell on a terminal of its own, which may go on after the call."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.errors import ToolError
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.processes import shell_command
+from skills_runtime.tools import processes, terminals
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+
+
+class ExecCommandArguments(Arguments, frozen=True):
+    """What exec_command takes."""
+
+    cmd: Annotated[str, Meta(min_length=1, description="What a shell is to run.")]
+    workdir: processes.Directory | None = None
+    yield_time_ms: terminals.YieldMs = terminals.DEFAULT_YIELD_MS
+    max_output_tokens: terminals.OutputTokens | None = None
+    tty: Annotated[bool, Meta(description="Always true: shell_command runs without a terminal.")] = True
+    sandbox: processes.Sandboxing | None = None
+    sandbox_permissions: processes.Permissions | None = None
+    justification: processes.Justification | None = None
+
+
+class ExecCommand:
+    """Starts a session."""
+
+    spec = ToolSpec(
+        name="exec_command",
+        description="Start a line of shell on a terminal. If it still runs after `yield_time_ms`, the result has a"
+        " `session_id` for write_stdin. Sessions end with the run.",
+        parameters=schema_of(ExecCommandArguments),
+        effect="effectful",
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Start it, and wait a little for what it says."""
+        wanted = parse(arguments, ExecCommandArguments)
+        if not wanted.tty:
+            raise ToolError("validation", "a session is always on a terminal", hint="use shell_command without one")
+        work = processes.Work(
+            argv=shell_command(wanted.cmd),
+            directory=wanted.workdir,
+            sandbox=wanted.sandbox,
+            permissions=wanted.sandbox_permissions,
+            terminal=True,
+        )
+        sessions = terminals.sessions_of(context)
+        number = await sessions.start(processes.plan_for(work, context))
+        try:
+            return await terminals.answer_of(
+                context, number, wait_ms=wanted.yield_time_ms, max_tokens=wanted.max_output_tokens
+            )
+        except BaseException:
+            await sessions.close(number)  # nobody was told its number, so nobody could end it
+            raise

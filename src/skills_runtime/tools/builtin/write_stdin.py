@@ -1,0 +1,46 @@
+"""write_stdin: typing into a session, or only looking what it says."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools import terminals
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+
+
+class WriteStdinArguments(Arguments, frozen=True):
+    """What write_stdin takes."""
+
+    session_id: Annotated[int, Meta(description="The number that exec_command gave.")]
+    chars: Annotated[str, Meta(description="What to type, with its line ends; nothing only reads.")] = ""
+    yield_time_ms: terminals.YieldMs = terminals.DEFAULT_YIELD_MS
+    max_output_tokens: terminals.OutputTokens | None = None
+
+
+class WriteStdin:
+    """Talks with a session."""
+
+    spec = ToolSpec(
+        name="write_stdin",
+        description="Type into a session of exec_command and read what it says. Control characters are keys:"
+        " \\u0003 interrupts, \\u0004 ends the input.",
+        parameters=schema_of(WriteStdinArguments),
+        effect="effectful",
+        hidden_arguments=("chars",),
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Type, and wait a little for what it says."""
+        wanted = parse(arguments, WriteStdinArguments)
+        data = wanted.chars.encode()
+        taken = await terminals.sessions_of(context).write(wanted.session_id, data)
+        note = f"[only {taken} of {len(data)} bytes were taken]" if taken < len(data) else ""
+        return await terminals.answer_of(
+            context,
+            wanted.session_id,
+            wait_ms=wanted.yield_time_ms,
+            max_tokens=wanted.max_output_tokens,
+            note=note,
+        )

@@ -1,0 +1,53 @@
+"""Calling a tool: whatever it does, what comes back is one result that the log can hold and the model can read."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
+from skills_runtime.ports import Clock, Tool, ToolContext, ToolResult
+from skills_runtime.safety.sanitize import well_formed
+from skills_runtime.tools.spill import spilled
+
+
+async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, *, clock: Clock) -> ToolResult:
+    """The result of a call, in the time it has; errors are results, unless the run itself has to stop or wait.
+
+    Those are `LogError`, cancellation and `Parked`.
+    """
+    begun = clock.monotonic()
+    result = spilled(await _answer(tool, arguments, context), context.keep)
+    elapsed = round((clock.monotonic() - begun) * 1000)
+    return msgspec.structs.replace(result, duration_ms=elapsed)
+
+
+def refused(kind: str, message: str) -> ToolResult:
+    """The result of a call that was not made, or came to nothing."""
+    return ToolResult(ok=False, error_kind=kind, stderr=well_formed(message))
+
+
+async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    limit = asyncio.timeout(tool.spec.timeout_sec)
+    try:
+        async with limit:
+            return _checked(await tool.invoke(arguments, context))
+    except LogError:
+        raise
+    except TimeoutError as error:
+        late = f"the call took longer than {tool.spec.timeout_sec} s" if limit.expired() else f"TimeoutError: {error}"
+        return refused("timeout", late)
+    except SkillsRuntimeError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return refused(error.kind, f"{error.message}{hint}")
+    except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
+        return refused("unknown", f"{type(error).__name__}: {error}")
+
+
+def _checked(result: ToolResult) -> ToolResult:
+    """The result as plain data that the log can hold; anything else is the tool's mistake."""
+    if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - tools are other people's
+        raise ToolError("unknown", f"the tool returned `{type(result).__name__}` instead of a `ToolResult`")
+    text = msgspec.structs.replace(result, stdout=well_formed(result.stdout), stderr=well_formed(result.stderr))
+    return msgspec.json.decode(msgspec.json.encode(text), type=ToolResult)

@@ -1,0 +1,161 @@
+"""What the process tools share: where a command starts, behind which fence, and how its end becomes a result."""
+
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from skills_runtime.errors import NotFound, ToolError
+from skills_runtime.ports import ProcessRequest, SandboxPermissions, SandboxPlan, ToolContext, ToolResult
+from skills_runtime.processes import Captured, Command, Finished, Limits, execute
+from skills_runtime.runs.files.failures import refusal
+from skills_runtime.runs.files.paths import shown
+from skills_runtime.runs.files.walk import DIRECTORY, best_opener, open_root
+
+KEPT_BYTES = 16 << 20
+"""Of each stream; what is longer loses its middle, and says so."""
+DEFAULT_TIMEOUT_MS = 60_000
+MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
+MAX_WORDS = 100_000
+DIED_OF_SIGNAL = 128
+"""Added to the number of a signal, as shells do it."""
+
+Words = Annotated[list[str], Meta(min_length=1, max_length=MAX_WORDS, description="The program and its arguments.")]
+Directory = Annotated[str, Meta(min_length=1, description="Where it starts; the working directory if left out.")]
+Variables = Annotated[dict[str, str], Meta(description="Environment variables it gets besides the usual few.")]
+TimeoutMs = Annotated[
+    int, Meta(ge=1, le=MAX_TIMEOUT_MS, description="Milliseconds after which it is ended with all it started.")
+]
+Sandboxing = Annotated[
+    Literal["inherit", "restricted"], Meta(description="`restricted` insists on a sandbox, whatever the default is.")
+]
+Permissions = Annotated[
+    SandboxPermissions, Meta(description="`require_escalated` asks a person for more than the sandbox allows.")
+]
+Justification = Annotated[str, Meta(max_length=2000, description="Why it is needed, for whoever has to approve it.")]
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """A command as a call asks for it."""
+
+    argv: tuple[str, ...]
+    directory: str | None = None
+    environment: Mapping[str, str] = {}
+    sandbox: Literal["inherit", "restricted"] | None = None
+    permissions: SandboxPermissions | None = None
+    terminal: bool = False
+
+
+async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> ToolResult:
+    """Run a command until nothing of it is left; a cancelled call ends it too."""
+    plan = plan_for(work, context)
+    limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES)
+    return _result(await execute(command_of(plan), limits), plan, timeout_ms)
+
+
+def plan_for(work: Work, context: ToolContext) -> SandboxPlan:
+    """The command behind the fence of the run, or the fence's refusal."""
+    return context.sandbox.plan(
+        ProcessRequest(
+            argv=work.argv,
+            cwd=directory_beneath(context.root, work.directory or "."),
+            environment=work.environment,
+            permissions=_permissions(work),
+            terminal=work.terminal,
+        )
+    )
+
+
+def command_of(plan: SandboxPlan) -> Command:
+    """What is really executed."""
+    return Command(plan.argv, plan.cwd, plan.environment)
+
+
+def directory_beneath(root: Path, path: str) -> Path:
+    """The real directory that a path means, links followed as long as they stay beneath the root."""
+    if "\0" in path:
+        raise ToolError("validation", "the directory has a NUL byte in its name", hint="take it out")
+    top = root.resolve()
+    given = Path(path)
+    if given.is_absolute():
+        base = next((base for base in (root, top) if given.is_relative_to(base)), None)
+        if base is None:
+            raise _outside(path)
+        given = given.relative_to(base)
+    try:
+        return top.joinpath(*_real_parts(top, given))
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            raise _outside(path) from error
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            raise NotFound(f"there is no directory `{shown(path)}`", hint="list the directory above it") from error
+        raise refusal(error, path) from error
+
+
+def outcome(exit_code: int | None, signal: int | None) -> tuple[int | None, str | None]:
+    """The exit code as a shell would tell it, and the kind of error that is."""
+    code = DIED_OF_SIGNAL + signal if exit_code is None and signal is not None else exit_code
+    return code, "exit_code" if code else None
+
+
+def facts_of(evidence: Mapping[str, Any], **others: Any) -> dict[str, Any]:
+    """The structured part of a result: what is empty is left out, the evidence of the fence never."""
+    return {"sandbox": dict(evidence)} | {name: value for name, value in others.items() if value}
+
+
+def _outside(path: str) -> ToolError:
+    return ToolError(
+        "validation", f"the directory `{shown(path)}` is outside the working directory", hint="use one that is inside"
+    )
+
+
+def _real_parts(top: Path, given: Path) -> tuple[str, ...]:
+    root = open_root(top)
+    try:
+        found = best_opener()(root, given.parts, DIRECTORY, 0)
+        os.close(found.fd)
+    finally:
+        os.close(root)
+    return found.parts
+
+
+def _permissions(work: Work) -> SandboxPermissions:
+    """What the call asks of the fence; a call cannot ask for more and for less at once."""
+    if work.sandbox == "restricted" and work.permissions == "require_escalated":
+        raise ToolError(
+            "validation",
+            "`sandbox: restricted` and `sandbox_permissions: require_escalated` contradict each other",
+            hint="leave out one of them",
+        )
+    return "restricted" if work.sandbox == "restricted" else work.permissions or "inherit"
+
+
+def _result(finished: Finished, plan: SandboxPlan, timeout_ms: int) -> ToolResult:
+    late = finished.ended_by == "timeout"
+    code, kind = outcome(finished.exit_code, finished.signal)
+    stderr = finished.stderr.text()
+    if late:
+        note = f"[ended after {timeout_ms} ms, with everything it had started; `timeout_ms` can be raised]"
+        stderr = f"{stderr.rstrip()}\n{note}".lstrip()
+    return ToolResult(
+        ok=not late and kind is None,
+        stdout=finished.stdout.text(),
+        stderr=stderr,
+        exit_code=code,
+        truncated=bool(finished.stdout.left_out or finished.stderr.left_out),
+        error_kind="timeout" if late else kind,
+        data=facts_of(
+            plan.evidence,
+            signal=finished.signal,
+            left_out=_left_out(stdout=finished.stdout, stderr=finished.stderr),
+            survivors=list(finished.survivors),
+        ),
+    )
+
+
+def _left_out(**streams: Captured) -> dict[str, int]:
+    return {name: stream.left_out for name, stream in streams.items() if stream.left_out}

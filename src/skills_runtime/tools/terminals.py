@@ -1,0 +1,102 @@
+"""The terminal sessions of a run, from one call to the next."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from skills_runtime.errors import NotFound
+from skills_runtime.ports import SandboxPlan, ToolContext, ToolResult
+from skills_runtime.processes import PtySession, Reading, Sessions
+from skills_runtime.tools.processes import command_of, facts_of, outcome
+from skills_runtime.tools.spill import LIMIT, Keep, spilled
+
+TOKEN_BYTES = 4
+"""About so many bytes are one token."""
+DEFAULT_YIELD_MS = 50
+MAX_YIELD_MS = 10 * 60 * 1000
+WRITE_MS = 5000
+"""How long a program may take to read what was typed."""
+
+YieldMs = Annotated[
+    int, Meta(ge=0, le=MAX_YIELD_MS, description="Milliseconds to wait for output, unless the program ends before.")
+]
+OutputTokens = Annotated[int, Meta(ge=1, description="About how much output to show; all of it is kept.")]
+
+
+class RunSessions:
+    """Sessions by number, each with what its fence promises; closed when work on the run stops."""
+
+    def __init__(self) -> None:
+        self._sessions = Sessions()
+        self._known: dict[int, tuple[PtySession, Mapping[str, Any]]] = {}
+
+    async def start(self, plan: SandboxPlan) -> int:
+        """Start a command on a terminal and return its number."""
+        number = await self._sessions.start(command_of(plan))
+        self._known[number] = self._sessions.get(number), plan.evidence
+        return number
+
+    async def write(self, number: int, data: bytes) -> int:
+        """Type something; returns how much of it was taken."""
+        session, _ = self._find(number)
+        return await session.write(data, timeout_ms=WRITE_MS)
+
+    async def read(self, number: int, *, wait_ms: int) -> tuple[Reading, Mapping[str, Any]]:
+        """What came since the last time, and the evidence; a session whose end was told is forgotten."""
+        session, evidence = self._find(number)
+        reading = await session.read(timeout_ms=wait_ms)
+        if not reading.status.running:
+            await self.close(number)
+        return reading, evidence
+
+    async def close(self, number: int) -> None:
+        """End a session and forget it; harmless when it is forgotten already."""
+        self._known.pop(number, None)
+        if number in self._sessions.numbers():
+            await self._sessions.close(number)
+
+    async def aclose(self) -> None:
+        """End all of them; returns when nothing of them is left."""
+        self._known.clear()
+        await self._sessions.close_all()
+
+    def _find(self, number: int) -> tuple[PtySession, Mapping[str, Any]]:
+        # The registry makes room by dropping those that ended in silence, but nobody was told their end yet.
+        if number in self._known:
+            return self._known[number]
+        known = ", ".join(f"`{known}`" for known in self._known) or "none"
+        raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {known}")
+
+
+def sessions_of(context: ToolContext) -> RunSessions:
+    """The sessions of the run that a call belongs to."""
+    return context.scope.hold(RunSessions, RunSessions)
+
+
+async def answer_of(
+    context: ToolContext, number: int, *, wait_ms: int, max_tokens: int | None, note: str = ""
+) -> ToolResult:
+    """What a session says now, as the result of a call."""
+    reading, evidence = await sessions_of(context).read(number, wait_ms=wait_ms)
+    status = reading.status
+    code, kind = outcome(status.exit_code, status.signal)
+    facts = facts_of(evidence, signal=status.signal, survivors=list(status.survivors))
+    result = ToolResult(
+        ok=kind is None,
+        stdout=reading.output.text(),
+        stderr=note,
+        exit_code=code,
+        truncated=bool(reading.output.left_out),
+        error_kind=kind,
+    )
+    shown = _within(result, max_tokens, context.keep)
+    state = {"session_id": number if status.running else None, "running": status.running}
+    return msgspec.structs.replace(shown, data={**state, **facts, **(shown.data or {})})
+
+
+def _within(result: ToolResult, max_tokens: int | None, keep: Keep) -> ToolResult:
+    if max_tokens is None:
+        return result
+    return spilled(result, keep, limit=min(max_tokens * TOKEN_BYTES, LIMIT))

@@ -1,0 +1,45 @@
+"""Other people's text, made fit to be written down."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skills_runtime.llm.text import LONGEST_TOLD, one_line, well_formed
+from skills_runtime.safety.sanitize import well_formed as of_the_gate
+
+
+@given(st.text(st.characters()))
+def test_every_text_can_be_written_and_text_that_could_is_unchanged(text: str) -> None:
+    written = well_formed(text)
+    written.encode()
+    assert written == text or any("\ud800" <= character <= "\udfff" for character in text)
+
+
+@given(st.text(st.characters()))
+def test_the_gate_and_the_models_agree_on_what_can_be_written(text: str) -> None:
+    assert well_formed(text) == of_the_gate(text)
+
+
+def test_halves_of_a_character_are_joined() -> None:
+    assert well_formed("\ud83c\udf89") == "🎉"
+    assert well_formed("a\ud83cb") == "a\ufffdb"
+
+
+def test_an_explanation_is_one_line() -> None:
+    assert one_line(" <h1>Bad\n\n gateway</h1>\t ") == "<h1>Bad gateway</h1>"
+
+
+def test_an_explanation_is_bounded() -> None:
+    assert len(one_line("x" * 1_000_000)) == LONGEST_TOLD
+    assert one_line("x" * LONGEST_TOLD) == "x" * LONGEST_TOLD
+
+
+def test_a_secret_is_not_repeated() -> None:
+    assert one_line("bad key sk-very-secret!", secret="sk-very-secret") == "bad key ***!"
+
+
+def test_a_secret_at_the_edge_is_not_repeated_in_part() -> None:
+    assert "sk-ver" not in one_line("x" * (LONGEST_TOLD - 7) + "sk-very-secret", secret="sk-very-secret")
+
+
+def test_a_secret_too_short_to_be_one_does_not_eat_ordinary_words() -> None:
+    assert one_line("a key", secret="k") == "a key"

@@ -1,0 +1,79 @@
+"""The two adapters that come before a real fence: one lets nothing start, the other fences nothing in and says so."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from skills_runtime.errors import SandboxError
+from skills_runtime.ports import ProcessRequest, Sandbox
+from skills_runtime.sandbox import NoFence, Unfenced
+
+PLACE = Path("/project")
+
+
+def request(**changes: Any) -> ProcessRequest:
+    return ProcessRequest(argv=("echo", "a b"), cwd=PLACE, **changes)
+
+
+def environment(variables: dict[str, str], **own: str) -> dict[str, str]:
+    return dict(Unfenced(variables).plan(request(environment=own)).environment)
+
+
+@pytest.mark.parametrize("permissions", ["inherit", "restricted", "require_escalated"])
+def test_without_a_fence_nothing_starts(permissions: str) -> None:
+    sandbox: Sandbox = NoFence()
+    with pytest.raises(SandboxError, match="no sandbox is available yet for processes") as caught:
+        sandbox.plan(request(permissions=permissions))
+    assert caught.value.kind == "sandbox_denied"
+    assert "`sandbox.default_policy: none` in your own configuration" in caught.value.hint
+
+
+def test_unfenced_the_command_stays_as_it_is() -> None:
+    sandbox: Sandbox = Unfenced({})
+    plan = sandbox.plan(request())
+    assert (plan.argv, plan.cwd) == (("echo", "a b"), PLACE)
+
+
+def test_what_the_runtime_was_started_with_stays_with_it() -> None:
+    found = environment({"PATH": "/p", "OPENAI_API_KEY": "k", "LD_PRELOAD": "x", "HOME": "/h"})
+    assert found == {"PATH": "/p", "HOME": "/h", "LANG": "C.UTF-8", "TERM": "dumb"}
+
+
+def test_what_is_not_known_has_a_default() -> None:
+    assert environment({}) == {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
+
+
+def test_the_variables_of_a_request_come_last() -> None:
+    found = environment({"PATH": "/p", "TERM": "xterm"}, PATH="/mine", NEW="1")
+    assert (found["PATH"], found["TERM"], found["NEW"]) == ("/mine", "xterm", "1")
+
+
+def test_changing_the_variables_later_changes_nothing() -> None:
+    variables = {"PATH": "/p"}
+    sandbox = Unfenced(variables)
+    variables["PATH"] = "/evil"
+    assert sandbox.plan(request()).environment["PATH"] == "/p"
+
+
+@pytest.mark.parametrize("permissions", ["inherit", "require_escalated"])
+def test_the_evidence_says_that_there_is_no_fence(permissions: str) -> None:
+    evidence = dict(Unfenced({}).plan(request(permissions=permissions)).evidence)
+    gaps = evidence.pop("gaps")
+    assert evidence == {
+        "requested": permissions,
+        "effective": "none",
+        "adapter": "none",
+        "active": False,
+        "profile": "none",
+        "promises": [],
+    }
+    assert all(isinstance(gap, str) for gap in gaps)
+    assert len(gaps) > 1
+    assert msgspec.json.decode(msgspec.json.encode(evidence)) == evidence
+
+
+def test_isolation_that_cannot_be_given_is_refused() -> None:
+    with pytest.raises(SandboxError, match="there is none"):
+        Unfenced({}).plan(request(permissions="restricted"))
