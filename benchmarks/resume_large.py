@@ -1,56 +1,73 @@
-"""Opening a run of one gigabyte to go on with it, compacted or not: time and memory of a fresh process."""
+"""Opening a run of one gigabyte to go on with it: time and memory of a fresh process.
 
+The log is what the agent itself writes with its default settings: long answers, calls, and compactions as they come.
+"""
+
+import asyncio
+import os
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-from benchmarks.fixture import FINISHED, directory, new_run
+from benchmarks.fixture import directory
 from benchmarks.measure import Number, cpu_of, report
-from skills_runtime.events.payloads import (
-    ContextCompacted,
-    LlmRequestStarted,
-    LlmResponseDelta,
-    LlmResponseFinished,
-    RunStarted,
-    ToolCallFinished,
-    ToolCallRequested,
-    ToolCallStarted,
-)
+from skills_runtime.agent import Agent, RunRequest
+from skills_runtime.agent.ports import Control
+from skills_runtime.events import Event
 from skills_runtime.events.states import RunStatus
-from skills_runtime.runs import KeyRing, LogPorts, open_run
+from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 
 GIGABYTE = 1_000_000_000
-COMPACT_EVERY = 50
-"""Turns of 80 kB each: a context of four megabytes, more than any model takes."""
-DELTA = LlmResponseDelta(delta_type="text", text="y" * 4000)
+PIECE = ChatStreamEvent(type="text_delta", text="y" * 4096)
+PIECES = 20
+"""Answers of 80 kB: a gigabyte of them is more work than any run has done."""
 
 
-def write_gigabyte(base: Path, *, compact_every: int | None) -> Path:
-    """A log of a very long run: turns of a streamed answer and a call with its result."""
-    run = new_run(base)
-    run.change(RunStatus.RUNNING)
-    run.append(RunStarted(task="a long task"))
-    turn = 0
-    while run.log.position.offset < GIGABYTE:
-        turn += 1
-        turn_id, call_id = f"turn_{turn}", f"call_{turn}"
-        run.append(LlmRequestStarted(model="m"), turn_id=turn_id)
-        for _ in range(20):
-            run.append(DELTA, turn_id=turn_id)
-        run.append(ToolCallRequested(call_id=call_id, tool="file_read", name="file_read"), turn_id=turn_id)
-        run.append(LlmResponseFinished(finish_reason="tool_calls", calls=[call_id]), turn_id=turn_id)
-        run.append(ToolCallStarted(call_id=call_id, tool="file_read", effect="read"))
-        run.append(ToolCallFinished(call_id=call_id, tool="file_read", result=FINISHED.result))
-        if compact_every and turn % compact_every == 0:
-            run.append(ContextCompacted(summary="z" * 4000, kept_messages=6))
-        run.commit()
-    run.close()
+class Writer:
+    """A model that writes long answers and calls a tool every turn, and never comes to an end."""
+
+    async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        if request.purpose == "compaction":
+            yield ChatStreamEvent(type="text_delta", text="z" * 4000)
+        else:
+            for _ in range(PIECES):
+                yield PIECE
+            call = ToolCall(id=f"call_{request.turn_id}", name="note", arguments='{"text":"a note"}')
+            yield ChatStreamEvent(type="tool_calls", tool_calls=[call])
+        yield ChatStreamEvent(type="completed", finish_reason="stop")
+
+
+def agent_in(base: Path) -> Agent:
+    settings = {"run": {"max_steps": 1_000_000, "max_wall_time_sec": None}}
+    agent = Agent(workspace_root=base, backend=Writer(), session_settings=settings)
+
+    @agent.tool(effect="read")
+    async def note(text: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Remember something."""
+        return text
+
+    return agent
+
+
+def write_gigabyte(base: Path) -> Path:
+    """Let the agent work until its log is long enough, and leave it there."""
+    agent, control = agent_in(base), Control()
+    run = agent.create(RunRequest(prompt="a long task"))
+    log = run.paths.events
+
+    def watch(event: Event) -> None:
+        if event.type == "llm_request_started" and log.stat().st_size >= GIGABYTE:
+            control.yielding = True
+
+    run.log.listen(watch)
+    asyncio.run(agent.execute(run, control=control))
     return run.paths.root
 
 
 def resume(root: Path, base: Path) -> None:
     """What the fresh process does."""
-    run = open_run(root, LogPorts(keys=KeyRing(base / "keys")))
+    run = agent_in(base).resume(root)
     assert run.state.status is RunStatus.RUNNING
     run.close()
 
@@ -59,18 +76,14 @@ def main() -> None:
     if len(sys.argv) == 3:
         resume(Path(sys.argv[1]), Path(sys.argv[2]))
         return
-    report(*measure("a compacted 1 GB log", compact_every=COMPACT_EVERY))
-
-
-def measure(what: str, *, compact_every: int | None) -> tuple[Number, Number]:
-    """Write the log, then open it in a process of its own."""
     with directory() as base:
+        os.environ["XDG_STATE_HOME"] = str(base / "state")  # the keys of this run are not the user's
         begun = time.perf_counter()
-        root = write_gigabyte(base, compact_every=compact_every)
+        root = write_gigabyte(base)
         print(f"  wrote 1 GB in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
         seconds, memory = cpu_of(sys.executable, "-m", "benchmarks.resume_large", str(root), str(base))
-    return (
-        Number(f"open and fold {what} for resume, CPU", seconds, "s", 2, "at most"),
+    report(
+        Number("open and fold a 1 GB log for resume, CPU", seconds, "s", 2, "at most"),
         Number("memory of that process", memory, "MB", 100, "at most"),
     )
 

@@ -14,21 +14,21 @@ SURFACE = {
         RunContext RunStatus create_run_context load_run_context resolve_sandbox_path update_run_state
     """,
     "skills_runtime.agent": """
-        Agent RunRequest RunResult run_segment
+        Agent AgentBuilder ChildProfile ChildResult Coordinator RunRequest RunResult run_segment
     """,
     "skills_runtime.config": """
         Defaults Environment Origin Resolved ResolvedRunConfig Settings config_home explain resolve snapshot state_home
         without_dotenv
     """,
     "skills_runtime.engine": """
-        Dispatcher LocalDispatcher read_row refresh row_of workspace_roots
+        Desk Dispatcher LocalDispatcher read_row refresh row_of workspace_roots
     """,
     "skills_runtime.ledger": """
         Ledger Problem RebuildReport RunIndex RunRow SessionRow SqliteInbox TaskRow open_ledger rebuild title_of
     """,
     "skills_runtime.llm": """
-        FakeChatBackend FakeChatCall OpenAIChatBackend RecordedAnswer ReplayBackend RetryPolicy RetryingBackend
-        ScriptedBackend load_script
+        Answer FakeChatBackend FakeChatCall OpenAIChatBackend Price RecordedAnswer ReplayBackend RetryPolicy
+        RetryingBackend ScriptedBackend Transcriber cost_of fake_backend load_script openai_backend
     """,
     "skills_runtime.processes": """
         Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream execute
@@ -37,7 +37,7 @@ SURFACE = {
     "skills_runtime.runs": """
         Blobs Deliverable End EventLog Finding KeyRing LogPorts Run RunPaths RunRecord RunSpec RunStatus Verdict
         authenticate check_id check_transition create_run export_run files_of finish_run finish_run_async follow_lines
-        fork_point is_legal_id open_run parse_status read_events read_record read_verified read_view runs_root
+        fork_point is_legal_id keep_artifact open_run parse_status read_events read_record read_verified read_view runs_root
         verify_run
     """,
     "skills_runtime.runs.files": """
@@ -45,16 +45,21 @@ SURFACE = {
         resolve scan shared_policy
     """,
     "skills_runtime.safety": """
-        Allow Ask Deny SafetyMode approval_key decide sanitize
+        Allow ApprovalRule Ask Deny Gate RuleBasedApprovalProvider SafetyMode approval_key decide sanitize
+    """,
+    "skills_runtime.sandbox": """
+        NoFence Unfenced
     """,
     "skills_runtime.testing": """
-        CountingIds FaultyDisk FrozenClock
+        CountingIds FaultyDisk FrozenClock InMemoryInbox
     """,
     "skills_runtime.tools": """
         Arguments FunctionTool Registry builtin_tools parse schema_of tool_from
     """,
     "skills_runtime.tools.builtin": """
-        ApplyPatch FileDelete FileRead FileWrite GrepFiles ListDir ReadFile UpdatePlan ViewImage
+        ApplyPatch AskHuman CloseAgent ExecCommand FileDelete FileRead FileWrite GrepFiles ListDir ReadFile
+        RequestUserInput ResumeAgent SearchProvider SendInput Shell ShellCommand ShellExec SpawnAgent UpdatePlan
+        ViewImage Wait WebSearch WriteStdin
     """,
     "skills_runtime.tools.patch": """
         AddFile Change DeleteFile Hunk Line Plan Section UpdateFile make_plan parse_patch patched paths_to_read

@@ -19,6 +19,7 @@ from skills_runtime.safety import sanitize
 from skills_runtime.sandbox import NoFence
 from skills_runtime.tools import builtin_tools
 from skills_runtime.tools.builtin import ExecCommand
+from tests.support.brood import Brood
 from tests.support.tools import Workshop
 from tests.support.trees import tree
 
@@ -37,6 +38,11 @@ KEYWORDS = {
 }  # fmt: skip
 """What a schema may say: the part of JSON Schema that model providers take."""
 MAKING: dict[str, dict[str, Any]] = {
+    "close_agent": {"id": "child_1"},
+    "resume_agent": {"id": "child_1"},
+    "send_input": {"id": "child_1", "message": "hurry"},
+    "spawn_agent": {"message": "do a part"},
+    "wait": {"ids": ["child_1"]},
     "apply_patch": {"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"},
     "ask_human": {"question": "Well?"},
     "exec_command": {"cmd": "touch made", "yield_time_ms": 20_000},
@@ -57,6 +63,11 @@ MAKING: dict[str, dict[str, Any]] = {
 }
 """Arguments with which each tool succeeds in the workshop below."""
 SEED_ARGUMENTS = {
+    "close_agent": "id",
+    "resume_agent": "id",
+    "send_input": "id message interrupt",
+    "spawn_agent": "message agent_type",
+    "wait": "ids timeout_ms",
     "apply_patch": "input",
     "ask_human": "question choices context",
     "exec_command": "cmd workdir yield_time_ms max_output_tokens tty sandbox sandbox_permissions justification",
@@ -81,6 +92,7 @@ SEED_ARGUMENTS = {
 def _workshop(sandbox: Sandbox | None = None) -> Generator[Workshop]:
     with tempfile.TemporaryDirectory() as place:
         workshop = Workshop(Path(place), delete="allow", sandbox=sandbox, answers={"answer": "yes"})
+        workshop.children = Brood(workshop.root)
         workshop.write("a.txt", "one\ntwo\n")
         workshop.write("dot.gif", b"GIF89a\1\0\1\0\0\0\0;")
         yield workshop

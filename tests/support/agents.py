@@ -16,6 +16,8 @@ from skills_runtime.ports import (
     ChatStreamEvent,
     DecisionKind,
     Effect,
+    HumanIO,
+    Inbox,
     ToolCall,
     ToolContext,
     ToolResult,
@@ -115,6 +117,8 @@ def agent_in(
     mode: str = "allow",
     settings: Mapping[str, Any] | None = None,
     approver: Approver | None = None,
+    human: HumanIO | None = None,
+    inbox: Inbox | None = None,
     hooks: Iterable[Callable[[Event], None]] = (),
 ) -> Agent:
     """An agent whose workspace is `place`; the gate lets everything pass unless told otherwise."""
@@ -123,6 +127,8 @@ def agent_in(
         backend=backend if hasattr(backend, "stream_chat") else ScriptedBackend(backend),  # type: ignore[arg-type]
         session_settings={"safety": {"mode": mode}, **(settings or {})},
         approval_provider=approver,
+        human_io=human,
+        inbox=inbox,
         event_hooks=hooks,
     )
 

@@ -1,8 +1,19 @@
-"""The agent: facade, loop, prompt."""
+"""The agent: Agent facade and builder, the loop, the prompt, sub-agents."""
 
-from skills_runtime.agent.assemble import RunRequest
+from skills_runtime.agent.assemble import ChildProfile, RunRequest
+from skills_runtime.agent.builder import AgentBuilder
+from skills_runtime.agent.coordinator import ChildResult, Coordinator
 from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.outcome import RunResult
 
-__all__ = ["Agent", "RunRequest", "RunResult", "run_segment"]
+__all__ = [
+    "Agent",
+    "AgentBuilder",
+    "ChildProfile",
+    "ChildResult",
+    "Coordinator",
+    "RunRequest",
+    "RunResult",
+    "run_segment",
+]

@@ -39,10 +39,14 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
         run.append(payload, turn_id=turn_id)
 
     record(LlmRequestStarted(model=model, messages_count=len(request.messages), tools_count=len(request.tools)))
-    transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=ports.prices.get(model))
+    taken, price = run.view.conversation.call_ids, ports.prices.get(model)
+    transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=price, taken=taken)
     async with streaming(ports.backend, request) as stream:
-        async for event in stream:
-            transcriber.take(event)
+        try:
+            async for event in stream:
+                transcriber.take(event)
+        finally:
+            transcriber.flush()  # what was said before a stream broke off belongs into the log too
     said = transcriber.finish()
     for call in said.calls:
         run.append(_requested(run, call, ports), turn_id=turn_id, step_id=f"step_{run.state.steps + 1}")

@@ -3,7 +3,7 @@
 Configuration is imported where it is used: reading settings needs pydantic, importing an agent does not.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,12 @@ import msgspec
 from skills_runtime.agent.context import ContextRules
 from skills_runtime.agent.limits import Limits
 from skills_runtime.agent.ports import AgentPorts, Control
-from skills_runtime.agent.recorded import recorded_answers
+from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ForkPoint
-from skills_runtime.llm import Price, ReplayBackend, RetryPolicy, fake_backend, openai_backend
+from skills_runtime.llm import Price, RetryPolicy, fake_backend, openai_backend
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Sandbox
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
@@ -27,12 +27,7 @@ from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-
-SYSTEM_PROMPT = """\
-You are a careful agent. Work on the user's task with the tools you have, one step after another.
-Put every file the user should receive below `deliverables/`.
-When the task is done, answer with a short summary and no tool call.
-"""
+    from skills_runtime.skills import Library, PromptParts
 
 
 class ChildProfile(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +82,32 @@ def config_text_of(resolved: "Resolved") -> str:
     return snapshot(resolved.settings)
 
 
-def spec_for(resolved: "Resolved", request: RunRequest, *, config_text: str | None = None) -> RunSpec:
+def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None) -> "Library":
+    """The skills that the settings name, as they are now; `variables` are what somebody told us besides."""
+    from skills_runtime.skills import library_from
+
+    environment = {**resolved.environment.process, **(variables or {})}
+    return library_from(resolved.settings.skills, resolved.workspace_root, environment=environment)
+
+
+def prompt_parts(
+    resolved: "Resolved", task: str, tool_names: Sequence[str], library: "Library | None" = None
+) -> "PromptParts":
+    """What a run tells its model before anything else."""
+    from skills_runtime.skills import assemble
+
+    return assemble(
+        resolved.settings.prompt,
+        task=task,
+        cwd=resolved.workspace_root,
+        library=library or library_of(resolved),
+        tool_names=tool_names,
+    )
+
+
+def spec_for(
+    resolved: "Resolved", request: RunRequest, *, config_text: str | None = None, system_prompt: str | None = None
+) -> RunSpec:
     """The frozen beginning of a run; `config_text` spares those who start many runs to write it out each time."""
     settings, ids = resolved.settings, request.ids
     run_id = request.run_id or _id_from(request.sandbox_path) or ids.new("run")
@@ -106,7 +126,7 @@ def spec_for(resolved: "Resolved", request: RunRequest, *, config_text: str | No
         workspace_root=resolved.workspace_root,
         prompt=request.prompt,
         config_text=config_text if config_text is not None else config_text_of(resolved),
-        system_prompt=_system_prompt(resolved),
+        system_prompt=system_prompt if system_prompt is not None else prompt_parts(resolved, request.prompt, ()).system,
         profile_id=settings.profile_id,
         workspace_mode=settings.sandbox.workspace,
         delete=settings.sandbox.delete,
@@ -122,9 +142,9 @@ def spec_for(resolved: "Resolved", request: RunRequest, *, config_text: str | No
 
 def log_ports() -> LogPorts:
     """Keys, clock and disk of this machine."""
-    from skills_runtime.config import state_home
+    from skills_runtime.config.environment import keys_home
 
-    return LogPorts(keys=KeyRing(state_home() / "keys"))
+    return LogPorts(keys=KeyRing(keys_home()))
 
 
 def agent_ports(
@@ -141,7 +161,7 @@ def agent_ports(
     mode = _mode(run, settings.sandbox.workspace)
     return AgentPorts(
         backend=backend,
-        tools=equipment.tools,
+        tools=_offered(resolved, equipment.tools, _task(run)),
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
         gate=_gate(resolved, equipment.approver),
         sandbox=_sandbox(resolved),
@@ -160,6 +180,34 @@ def agent_ports(
         control=control,
         children=children,
     )
+
+
+def _task(run: Run) -> str:
+    return run.state.task or (run.paths.root / "prompt.md").read_text(encoding="utf-8")
+
+
+def _offered(resolved: "Resolved", tools: Registry, task: str) -> Registry:
+    """The tools the model is told of: with those for skills where there are any, less those the prompt leaves out."""
+    from skills_runtime.skills import exposed
+
+    settings = resolved.settings
+    if settings.skills.spaces:
+        from skills_runtime.tools.builtin.skill_exec import SkillExec
+        from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
+
+        library, references = library_of(resolved), settings.skills.references
+        skill_tools = (
+            SkillExec(library, enabled=settings.skills.actions.enabled),
+            SkillRefRead(
+                library,
+                enabled=references.enabled,
+                allow_assets=references.allow_assets,
+                default_max_bytes=references.default_max_bytes,
+            ),
+        )
+        tools = Registry(*tools, *(tool for tool in skill_tools if tools.find(tool.spec.name) is None))
+    names = exposed(settings.prompt, task, [tool.spec.name for tool in tools])
+    return tools if names is None else Registry(*(tool for tool in tools if tool.spec.name in names))
 
 
 def _gate(resolved: "Resolved", approver: Approver | None) -> Gate:
@@ -214,6 +262,8 @@ def _context(resolved: "Resolved") -> ContextRules:
         keep_last_messages=recovery.compaction_keep_last_messages,
         history_max_chars=recovery.compaction_history_max_chars,
         fallback_mode=recovery.ask_first_fallback_mode,
+        extra_steps=recovery.increase_budget_extra_steps,
+        extra_wall_time_sec=recovery.increase_budget_extra_wall_time_sec,
     )
 
 
@@ -231,7 +281,8 @@ def backend_for(resolved: "Resolved") -> Backend:
     if llm.backend == "replay":
         if llm.replay.run is None:
             raise ConfigError("`llm.backend: replay` needs a run", hint="set `llm.replay.run` to a run directory")
-        return ReplayBackend(recorded_answers(Path(llm.replay.run)))
+        root = Path(llm.replay.run)
+        return replaying(root, recording_of(root))
     retry = llm.retry
     backend = openai_backend(
         base_url=llm.base_url,
@@ -274,15 +325,3 @@ def config_summary(resolved: "Resolved") -> Mapping[str, object]:
 
 def _id_from(sandbox_path: Path | None) -> str | None:
     return sandbox_path.name if sandbox_path is not None and is_legal_id(sandbox_path.name) else None
-
-
-def _system_prompt(resolved: "Resolved") -> str:
-    prompt = resolved.settings.prompt
-    if prompt.system_text is not None:
-        return prompt.system_text
-    if prompt.system_path is None:
-        return SYSTEM_PROMPT
-    try:
-        return Path(prompt.system_path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the system prompt `{prompt.system_path}` cannot be read: {error}") from error

@@ -1,16 +1,22 @@
 """How work on a run begins: what it starts from is in the log before the model is asked anything."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assemble import RunRequest
-from skills_runtime.errors import ValidationFailed
-from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, RunStarted
+from skills_runtime.agent.assemble import RunRequest, prompt_parts
+from skills_runtime.errors import ConfigError, ValidationFailed
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, RunStarted, SkillInjected
 from skills_runtime.events.states import RunStatus
 from skills_runtime.runs import Run
 from skills_runtime.tools.images import recognise
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+    from skills_runtime.skills import HistoryRule, Library
 
 IMAGE_BYTES = 20 << 20
 
@@ -18,21 +24,35 @@ IMAGE_BYTES = 20 << 20
 class Material(msgspec.Struct, frozen=True):
     """What a run starts from besides its task, read and found good before anything is created."""
 
-    history: list[dict[str, str]]
-    history_runs: list[str]
+    system_prompt: str
+    events: list[Payload]
+    """What the log holds before work begins."""
     images: list[tuple[str, str, bytes]]
+    skills: list[tuple[SkillInjected, str]]
 
 
-def gather(request: RunRequest) -> Material:
+def gather(resolved: "Resolved", request: RunRequest, tool_names: Sequence[str], library: "Library") -> Material:
     """Read and check everything a request names."""
-    history = [_spoken(one) for one in request.history]
-    return Material(history, list(request.history_runs), [_image(path) for path in request.images])
+    parts = prompt_parts(resolved, request.prompt, tool_names, library)
+    if parts.missing_env:
+        missing = ", ".join(f"`{one.name}`" for one in parts.missing_env)
+        raise ConfigError(f"a skill needs environment variables that are not set: {missing}", hint="set them")
+    history = _bounded([_spoken(one) for one in request.history], parts.history)
+    loaded = [HistoryLoaded(messages=history, runs=list(request.history_runs))] if history else []
+    return Material(
+        parts.system,
+        [*loaded, *parts.skipped],
+        [_image(path) for path in request.images],
+        [(one.event, one.text) for one in parts.injected],
+    )
 
 
 def begin(run: Run, material: Material) -> None:
     """Record what a new run starts from."""
-    if material.history:
-        run.append(HistoryLoaded(messages=material.history, runs=material.history_runs))
+    for payload in material.events:
+        run.append(payload)
+    for event, text in material.skills:
+        run.append(msgspec.structs.replace(event, text_blob=run.keep(text.encode())))
     if material.images:
         images = [{"name": name, "media_type": mime, "blob": run.keep(data)} for name, mime, data in material.images]
         run.append(ImagesAttached(images=images))
@@ -52,6 +72,20 @@ async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object]
             resume={"enabled": resumed, "strategy": "replay", "previous_events": run.log.next_seq},
         )
     )
+
+
+def _bounded(history: list[dict[str, str]], rule: "HistoryRule") -> list[dict[str, str]]:
+    """The newest messages that fit; an answer never comes without what it answers."""
+    kept: list[dict[str, str]] = []
+    room = rule.max_chars
+    for message in reversed(history if rule.mode != "none" else []):
+        room -= len(message["content"])
+        if room < 0 or len(kept) == rule.max_messages:
+            break
+        kept.insert(0, message)
+    while kept and kept[0]["role"] == "assistant":
+        kept.pop(0)
+    return kept
 
 
 def _spoken(message: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from skills_runtime.agent.prompt import excerpt
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
+    BudgetIncreased,
     CompactionFailed,
     CompactionStarted,
     ContextCompacted,
@@ -40,6 +41,7 @@ Keep names, paths, numbers and decisions exact. Answer with the summary only.
 
 CHOICES = (
     Choice("compact_continue", "sum up the conversation and go on"),
+    Choice("increase_budget_continue", "give the run more steps and time, sum up and go on"),
     Choice("handoff_new_run", "end this run with a summary that a new one can start from"),
     Choice("terminate", "end this run"),
 )
@@ -54,6 +56,8 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     max_compactions: int = 0
     keep_last_messages: int = 6
     history_max_chars: int = 24_000
+    extra_steps: int = 20
+    extra_wall_time_sec: int = 600
     fallback_mode: Literal["compact_first", "fail_fast"] = "compact_first"
 
 
@@ -85,8 +89,16 @@ async def recover(run: Run, ports: "AgentPorts", error: ModelError) -> Handoff |
     if decision == "handoff_new_run":
         return Handoff(await _summary(run, ports))
     shrinks = len(conversation.messages) > conversation.leading + 2
-    if decision != "compact_continue" or not shrinks or _used_up(conversation, rules):
+    if decision == "terminate" or not shrinks or _used_up(conversation, rules):
         raise error
+    if decision == "increase_budget_continue":
+        more = BudgetIncreased(
+            reason="context_length_exceeded",
+            extra_steps=rules.extra_steps,
+            extra_wall_time_sec=rules.extra_wall_time_sec,
+        )
+        run.append(more)
+        ports.control.extend(more.extra_wall_time_sec)
     await compact(run, ports, reason="context_length_exceeded")
     return None
 

@@ -17,7 +17,9 @@ from skills_runtime.agent.assemble import (
     backend_for,
     config_summary,
     config_text_of,
+    library_of,
     log_ports,
+    prompt_parts,
     spec_for,
 )
 from skills_runtime.agent.beginning import begin, gather, start
@@ -29,7 +31,7 @@ from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import RunCancelled
-from skills_runtime.ports import Approver, Backend, Effect, HumanIO, Inbox, Recovery, Tool
+from skills_runtime.ports import Approver, Backend, Effect, HumanIO, Inbox, Question, Recovery, Tool
 from skills_runtime.runs import Run, check_id, create_run, finish_run, fork_point, open_run, runs_root
 from skills_runtime.tools import Registry, builtin_tools, tool_from
 
@@ -103,6 +105,7 @@ class Agent:
         self._backend = equipment.backend
         self._tools: Registry = equipment.tools
         self._config_text: str | None = None
+        self._variables: dict[str, str] = {}
 
     @property
     def resolved(self) -> "Resolved":
@@ -158,7 +161,9 @@ class Agent:
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
     ) -> RunResult:
         """Like `run`, on the caller's event loop."""
-        return await self.execute(self._open(self._request(task, run_id, initial_history)))
+        request = self._request(task, run_id, initial_history)
+        await self._ask_for_variables(request)
+        return await self.execute(self._open(request))
 
     def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
         """A new run that goes on from event `seq` of another, perhaps with another prompt."""
@@ -199,17 +204,18 @@ class Agent:
                     yield event
             finally:
                 runner.run(events.aclose())
-                runner.run(self._hang_up())
+                runner.run(self.aclose())
 
     async def _run_once(self, request: RunRequest) -> RunResult:
         """A run on an event loop of its own, which takes the model's connections with it."""
         try:
+            await self._ask_for_variables(request)
             return await self.execute(self._open(request))
         finally:
-            await self._hang_up()
+            await self.aclose()
 
-    async def _hang_up(self) -> None:
-        """Close the model's connections in this event loop."""
+    async def aclose(self) -> None:
+        """Close the model's connections in this event loop; the agent can still be used."""
         close: Callable[[], Awaitable[None]] | None = getattr(self._backend, "aclose", None)
         if close is not None:
             await close()
@@ -218,8 +224,10 @@ class Agent:
         """Make the directory of a new run, in state `pending`, with everything it starts from."""
         if self._config_text is None:
             self._config_text = config_text_of(self._resolved)
-        material = gather(request)
-        run = create_run(spec_for(self._resolved, request, config_text=self._config_text), log_ports())
+        names = [tool.spec.name for tool in self._tools]
+        material = gather(self._resolved, request, names, library_of(self._resolved, self._variables))
+        spec = spec_for(self._resolved, request, config_text=self._config_text, system_prompt=material.system_prompt)
+        run = create_run(spec, log_ports())
         begin(run, material)
         return run
 
@@ -252,6 +260,16 @@ class Agent:
         finally:
             run.close()
         return result_of(run, structured=self._resolved.settings.run.output_schema is not None)
+
+    async def _ask_for_variables(self, request: RunRequest) -> None:
+        """Ask for what skills need and nobody has set; kept in memory only."""
+        human = self._equipment.human
+        if human is None or not self._resolved.settings.skills.spaces:
+            return
+        library = library_of(self._resolved, self._variables)
+        for one in prompt_parts(self._resolved, request.prompt, (), library).missing_env:
+            question = Question(id=one.name, question=f"The skill `{one.skill_name}` needs `{one.name}`. What is it?")
+            self._variables[one.name] = await human.ask(question, call_id=f"variable_{one.name}")
 
     def _model(self) -> Backend:
         if self._backend is None:

@@ -31,7 +31,7 @@ def time_left(view: RunView, limits: Limits) -> float | None:
     """Seconds this segment may take, with what earlier ones took left out."""
     if limits.max_wall_time_sec is None:
         return None
-    return max(0.0, limits.max_wall_time_sec - view.state.worked_sec)
+    return max(0.0, limits.max_wall_time_sec + view.state.extra_wall_time_sec - view.state.worked_sec)
 
 
 def out_of_time() -> Reached:
@@ -51,12 +51,13 @@ def spent(view: RunView, limits: Limits) -> Reached | None:
 
 def calls_left(view: RunView, limits: Limits) -> tuple[int, Reached]:
     """How many open calls may still be settled, and which limit the next one would break."""
-    steps = limits.max_steps - view.conversation.settled
+    allowed = limits.max_steps + view.state.extra_steps
+    steps = allowed - view.conversation.settled
     made = calls_made(view)
     rest = steps if limits.max_tool_calls is None else limits.max_tool_calls - made
     if rest < steps:
         return rest, Reached(f"the run and its sub-agents have made {made} tool calls", "run.max_tool_calls")
-    return steps, Reached(f"the run has made {limits.max_steps} tool calls", "run.max_steps")
+    return steps, Reached(f"the run has made {allowed} tool calls", "run.max_steps")
 
 
 def rest_of(view: RunView, limits: Limits) -> Limits:

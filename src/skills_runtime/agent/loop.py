@@ -50,7 +50,7 @@ async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
 
 
 async def _in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
-    limit = asyncio.timeout(time_left(run.view, ports.limits))
+    limit = ports.control.time = asyncio.timeout(time_left(run.view, ports.limits))
     try:
         async with limit:
             return await _work(run, ports, locator)

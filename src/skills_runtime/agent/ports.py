@@ -1,5 +1,6 @@
 """What the loop needs besides the run itself, as one frozen value."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +24,14 @@ class Control:
         """Whether a cancellation only stops the work: the run waits and can be resumed."""
         self.yielding = False
         """Whether the work stops at the next boundary, without a trace."""
+        self.time: asyncio.Timeout | None = None
+        """The clock of this segment."""
+
+    def extend(self, seconds: float) -> None:
+        """Give the segment more time, if its time is limited at all."""
+        when = self.time.when() if self.time is not None else None
+        if self.time is not None and when is not None:
+            self.time.reschedule(when + seconds)
 
 
 class RunScope:

@@ -1,24 +1,46 @@
-"""The answers an earlier run recorded, for a model that gives them again."""
+"""What an earlier run recorded, for a model that says it again."""
 
 from pathlib import Path
 
+import msgspec
+
 from skills_runtime.agent.prompt import arguments_of
-from skills_runtime.llm import RecordedAnswer
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import ContextCompacted
+from skills_runtime.llm import RecordedAnswer, ReplayBackend
 from skills_runtime.ports import ToolCall
 from skills_runtime.projections import Conversation, fold
 from skills_runtime.runs import Blobs, RunPaths, read_events
 
 
-def recorded_answers(root: Path) -> list[RecordedAnswer]:
-    """Every complete answer in the log of a run, in order."""
-    paths = RunPaths(root)
-    blobs = Blobs(paths.blobs)
-    conversation = fold(read_events(paths), Conversation())
-    return [
+class Recording(msgspec.Struct):
+    """Everything that was said, also what compaction left out, and the summaries that took its place."""
+
+    conversation: Conversation = msgspec.field(default_factory=Conversation)
+    summaries: list[str] = []
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        if isinstance(event.payload, ContextCompacted):
+            self.summaries.append(event.payload.summary)
+        else:
+            self.conversation.apply(event)
+
+
+def recording_of(root: Path) -> Recording:
+    """What the log of a run holds."""
+    return fold(read_events(RunPaths(root)), Recording())
+
+
+def replaying(root: Path, recording: Recording) -> ReplayBackend:
+    """A model that gives every complete answer of a run again, in order."""
+    blobs = Blobs(RunPaths(root).blobs)
+    answers = [
         RecordedAnswer(
             message.text,
             [ToolCall(id=call.id, name=call.tool, arguments=arguments_of(call, blobs.get)) for call in message.calls],
         )
-        for message in conversation.messages
+        for message in recording.conversation.messages
         if message.role == "assistant"
     ]
+    return ReplayBackend(answers, compactions=recording.summaries)

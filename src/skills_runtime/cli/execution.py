@@ -1,32 +1,26 @@
-"""Executing one run in this process: through the dispatcher, watched by a view, stopped by Ctrl-C.
-
-A view that fails, because nobody reads it any more, never disturbs the run.
-"""
+"""Executing one run in this process: through the dispatcher, watched by a view, stopped by Ctrl-C."""
 
 import asyncio
-import os
-import signal
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, MappingProxyType
-from typing import Protocol
+from types import MappingProxyType
 
 from skills_runtime.agent import Agent, RunRequest, RunResult
 from skills_runtime.agent.assemble import Equipment
+from skills_runtime.cli.interrupts import Interruption, exit_code_of, interrupts
+from skills_runtime.cli.people import NOBODY, People
+from skills_runtime.cli.showing import Showing, View
 from skills_runtime.config import Resolved
 from skills_runtime.engine import LocalDispatcher
 from skills_runtime.errors import EXIT_CODES, StorageFailed
-from skills_runtime.events import Event
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import RunIndex
+from skills_runtime.ledger import Ledger
 from skills_runtime.ports import Backend
-from skills_runtime.projections import RunState
+from skills_runtime.projections import Pending, RunState
 from skills_runtime.runs import Run
 from skills_runtime.tools import builtin_tools
-
-LEFT_AT_ONCE = 130
 
 _EXIT: Mapping[RunStatus, int] = MappingProxyType(
     {
@@ -72,89 +66,97 @@ class Ending:
     root: Path
     state: RunState
     trouble: StorageFailed | None = None
+    pending: Pending = field(default_factory=Pending)
+    """What the run waits for."""
+    signal: int | None = None
+    """The signal that somebody stopped the work with."""
+    proposed: str = ""
+    """The answer that waits for review."""
+
+    @property
+    def answer(self) -> str:
+        """What the run says: its result, or the one that somebody should look at."""
+        return self.proposed if self.state.status is RunStatus.REVIEW_REQUIRED else self.state.final_output
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal, and nothing else, is why the run does not go on."""
+        return self.signal is not None and self.state.open and self.state.waiting_kind in (None, "stopped")
 
     @property
     def exit_code(self) -> int:
         """What the process reports."""
-        return self.trouble.exit_code if self.trouble else _EXIT.get(self.state.status, 1)
+        if self.trouble:
+            return self.trouble.exit_code
+        return exit_code_of(self.signal) if self.stopped and self.signal else exit_code_for(self.state.status)
 
 
-class View(Protocol):
-    """Shows a run while it works."""
-
-    def begin(self, root: Path, state: RunState) -> None:
-        """The run exists."""
-        ...
-
-    def take(self, event: Event) -> None:
-        """Something happened."""
-        ...
-
-    def stopping(self) -> None:
-        """Somebody wants the run to stop."""
-        ...
-
-    def end(self, ending: Ending) -> None:
-        """The run is over."""
-        ...
-
-    def close(self) -> None:
-        """Leave the terminal as it was; harmless when repeated."""
-        ...
+def exit_code_for(status: RunStatus) -> int:
+    """What a process reports that leaves a run in this state."""
+    return _EXIT.get(status, 1)
 
 
-def execute(plan: Plan, index: RunIndex, view: View) -> Ending:
+def execute(plan: Plan, ledger: Ledger, view: View, people: People = NOBODY) -> Ending:
     """Create the run, execute it and show it; Ctrl-C stops it cleanly, a second one leaves at once."""
     try:
-        return asyncio.run(_execute(plan, index, view))
+        return asyncio.run(_execute(plan, ledger, view, people))
     finally:
         view.close()
 
 
-async def _execute(plan: Plan, index: RunIndex, view: View) -> Ending:
-    loop = asyncio.get_running_loop()
-    happened: asyncio.Queue[Event | None] = asyncio.Queue()
-
-    def listen(event: Event) -> None:
-        loop.call_soon_threadsafe(happened.put_nowait, event)
-
-    agent = Agent.from_resolved(plan.resolved, Equipment(tools=builtin_tools(), backend=plan.backend, hooks=(listen,)))
-    with interrupts(view) as interrupted:
+async def _execute(plan: Plan, ledger: Ledger, view: View, people: People) -> Ending:
+    showing = Showing(view)
+    agent = Agent.from_resolved(plan.resolved, _equipment(plan, ledger, showing, people))
+    with interrupts(view.close) as interruption:
         run = plan.open(agent)
-        shown = asyncio.create_task(_show(run, happened, view))
+        showing.begin(run)
+        dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox)
         try:
-            result = await _result(run, LocalDispatcher(agent, index), interrupted, view)
+            result = await _result(run, dispatcher, interruption, view)
         finally:
-            loop.call_soon_threadsafe(happened.put_nowait, None)
-            await asyncio.wait({shown})
+            await dispatcher.drain()
+            await showing.finish()
             await _close(plan.backend)
-    ending = Ending(run.paths.root, run.state, _trouble(result))
+    ending = Ending(
+        run.paths.root,
+        run.state,
+        _trouble(result),
+        run.view.pending,
+        interruption.number,
+        run.view.conversation.last_text,
+    )
     with suppress(BrokenPipeError):  # nobody reads any more; the run went on all the same
-        shown.result()
+        showing.check()
         view.end(ending)
     return ending
 
 
-async def _result(run: Run, dispatcher: LocalDispatcher, interrupted: asyncio.Event, view: View) -> RunResult:
-    """The result of the run, which ends by itself or is stopped."""
+def _equipment(plan: Plan, ledger: Ledger, showing: Showing, people: People) -> Equipment:
+    human, approver = people.meet(showing.pause)
+    return Equipment(
+        tools=builtin_tools(),
+        backend=plan.backend,
+        human=human,
+        approver=approver,
+        inbox=ledger.inbox,
+        hooks=(showing.listen,),
+    )
+
+
+async def _result(run: Run, dispatcher: LocalDispatcher, interruption: Interruption, view: View) -> RunResult:
+    """The result of the run, which ends by itself, waits or is stopped."""
     run_id = run.state.run_id
     await dispatcher.submit(run)
     result = asyncio.create_task(dispatcher.result(run_id))
-    stop = asyncio.create_task(interrupted.wait())
+    stop = asyncio.create_task(interruption.wait())
     await asyncio.wait({result, stop}, return_when=asyncio.FIRST_COMPLETED)
     if result.done():
         stop.cancel()
         return result.result()
     with suppress(BrokenPipeError):
         view.stopping()
-    await dispatcher.cancel(run_id)
+    await dispatcher.stop(run_id)
     return await result
-
-
-async def _show(run: Run, happened: asyncio.Queue[Event | None], view: View) -> None:
-    view.begin(run.paths.root, run.state)
-    while (event := await happened.get()) is not None:
-        view.take(event)
 
 
 async def _close(backend: Backend) -> None:
@@ -168,25 +170,3 @@ def _trouble(result: RunResult) -> StorageFailed | None:
     if result.error_kind != StorageFailed.kind:
         return None
     return StorageFailed(result.final_output, hint=result.hint)
-
-
-@contextmanager
-def interrupts(view: View) -> Generator[asyncio.Event]:
-    """An event that the first Ctrl-C sets; the second leaves the process, even if the loop is stuck."""
-    loop = asyncio.get_running_loop()
-    heard: list[int] = []
-    interrupted = asyncio.Event()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        heard.append(number)
-        if len(heard) > 1:
-            view.close()
-            os._exit(LEFT_AT_ONCE)
-        loop.call_soon_threadsafe(interrupted.set)
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield interrupted
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -7,20 +7,26 @@ from pathlib import Path
 
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import state_home
+from skills_runtime.config.environment import keys_home
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.ledger import RunIndex, open_ledger
+from skills_runtime.ledger import Ledger, RunIndex, open_ledger
 from skills_runtime.runs import KeyRing, LogPorts
 
 
 def log_ports() -> LogPorts:
     """Keys, clock and disk of this machine."""
-    return LogPorts(keys=KeyRing(state_home() / "keys"))
+    return LogPorts(keys=KeyRing(keys_home()))
+
+
+def this_ledger() -> Ledger:
+    """The index of every run this machine has seen, and the messages to them; to be used in a `with` block."""
+    return open_ledger(state_home(), clock=SystemClock(), ids=RandomIds())
 
 
 @contextmanager
 def known_runs() -> Generator[RunIndex]:
-    """The index of every run this machine has seen."""
-    with open_ledger(state_home(), clock=SystemClock(), ids=RandomIds()) as ledger:
+    """The index alone."""
+    with this_ledger() as ledger:
         yield ledger.index
 
 

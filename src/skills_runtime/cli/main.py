@@ -11,6 +11,8 @@ from typer.main import get_command
 
 from skills_runtime import __version__
 from skills_runtime.cli.commands import (
+    answer,
+    cancel,
     config_show,
     demo,
     diff,
@@ -20,7 +22,9 @@ from skills_runtime.cli.commands import (
     metrics,
     replay,
     resume,
+    review,
     run,
+    send,
     show,
     tail,
     transcript,
@@ -40,9 +44,14 @@ _COMMANDS: dict[str, Command[Any]] = {
     "verify": verify.COMMAND,
     "transcript": transcript.COMMAND,
 }
+_REVIEW = Group(
+    "Say what becomes of a result that waits for review.",
+    ("runs review approve demo-001", 'runs review revise demo-001 --note "Shorter, please"'),
+    {"approve": review.APPROVE, "revise": review.REVISE},
+)
 _GROUPS = {
     "runs": Group(
-        "Look at runs, and go on with them.",
+        "Look at runs, talk to them, and go on with them.",
         ("runs list --status failed", "runs show demo-001"),
         {
             "list": listing.COMMAND,
@@ -51,6 +60,10 @@ _GROUPS = {
             "verify": verify.COMMAND,
             "export": export.COMMAND,
             "metrics": metrics.COMMAND,
+            "send": send.COMMAND,
+            "answer": answer.COMMAND,
+            "cancel": cancel.COMMAND,
+            "review": _REVIEW,
             "resume": resume.COMMAND,
             "fork": fork.COMMAND,
             "replay": replay.COMMAND,
@@ -90,10 +103,9 @@ def run_program(arguments: Sequence[str], *, name: str = NAMES[0]) -> int:
 
 def build() -> typer.Typer:
     """The program with all its commands."""
-    app = _offered(Group("Skills in, an auditable run out.", ("demo", run.COMMAND.examples[0]), _COMMANDS))
+    offered = {**_COMMANDS, **_GROUPS}
+    app = _offered(Group("Skills in, an auditable run out.", ("demo", run.COMMAND.examples[0]), offered))
     app.callback()(_global_options)
-    for name, group in _GROUPS.items():
-        app.add_typer(_offered(group), name=name)
     return app
 
 
@@ -108,8 +120,11 @@ def _offered(group: Group) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
-    for name, command in group.commands.items():
-        attach(app, name, command)
+    for name, offer in group.commands.items():
+        if isinstance(offer, Group):
+            app.add_typer(_offered(offer), name=name)
+        else:
+            attach(app, name, offer)
     return app
 
 

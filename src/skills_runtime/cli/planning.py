@@ -7,6 +7,8 @@ import msgspec
 from skills_runtime.agent import RunRequest
 from skills_runtime.agent.assemble import backend_for
 from skills_runtime.cli.execution import Plan
+from skills_runtime.cli.history import history_of
+from skills_runtime.cli.machine import log_ports
 from skills_runtime.config import Resolved
 from skills_runtime.errors import NotFound, RunExists
 from skills_runtime.ledger import RunIndex, RunRow
@@ -21,6 +23,10 @@ def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[
     run_id, notices = _free_id(request, index, resolved.workspace_root)
     earlier = _earlier_tasks(index, request.session_id) if request.session_id else ()
     request = msgspec.structs.replace(request, run_id=run_id, earlier_tasks=earlier)
+    if request.session_id and request.fork is None:  # a fork goes on from what its parent was told
+        history = history_of(index, request.session_id, resolved.settings.prompt, log_ports())
+        request = msgspec.structs.replace(request, history=history.messages, history_runs=history.runs)
+        notices += history.notices
     return Plan(resolved, backend, request), [*resolved.notices, *notices]
 
 

@@ -37,11 +37,11 @@ class Command(Generic[Options]):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Commands under one name."""
+    """Commands under one name, and groups of them."""
 
     text: str
     examples: tuple[str, str]
-    commands: Mapping[str, Command[Any]]
+    commands: "Mapping[str, Command[Any] | Group]"
 
 
 class Misuse(typer.TyperException):

@@ -23,6 +23,11 @@ def read_prompt(argument: str | None, option: str | None, file: str | None) -> s
     return text
 
 
+def read_words(text: str, option: str) -> str:
+    """What somebody says to a run: the argument itself, or stdin when it is `-`."""
+    return _read(text).rstrip("\r\n") if text == "-" else checked_text(text, option)
+
+
 def _read(name: str) -> str:
     data = sys.stdin.buffer.read(MAX_BYTES + 1) if name == "-" else _read_file(name)
     if len(data) > MAX_BYTES:

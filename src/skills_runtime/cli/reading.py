@@ -5,10 +5,12 @@ from pathlib import Path
 
 import msgspec
 
+from skills_runtime.cli.machine import this_ledger
 from skills_runtime.cli.render.steps import Steps
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
 from skills_runtime.events import Event, decode_event
-from skills_runtime.projections import Metrics, RunView
+from skills_runtime.events.payloads import HumanRequest
+from skills_runtime.projections import Metrics, RunState, RunView
 from skills_runtime.runs import KeyRing, RunPaths, read_events, read_record, read_verified
 
 
@@ -22,9 +24,15 @@ class Page(msgspec.Struct):
     view: RunView = msgspec.field(default_factory=RunView)
     metrics: Metrics = msgspec.field(default_factory=Metrics)
     steps: Steps = msgspec.field(default_factory=Steps)
+    asked: dict[str, HumanRequest] = {}
+    """The questions, whole, by the call that asked them."""
+    messages: int = 0
+    """How many messages to the run it has not read yet."""
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
+        if isinstance(event.payload, HumanRequest):
+            self.asked[event.payload.call_id] = event.payload
         self.view.apply(event)
         self.metrics.apply(event)
         self.steps.apply(event)
@@ -36,6 +44,7 @@ def read_page(paths: RunPaths, keys: KeyRing) -> Page:
     for event in believed_events(paths, keys):
         page.apply(event)
     page.prompt = _prompt(paths) or page.view.state.task
+    page.messages = _messages(page.view.state) if page.view.state.open else 0
     page.unbelieved = _last_recorded(paths) > page.view.state.last_seq
     return page
 
@@ -53,6 +62,15 @@ def decoded(line: bytes, number: int) -> Event:
         return decode_event(line, index=number)
     except msgspec.MsgspecError as error:
         raise LogCorrupt(f"line {number + 1} of the log is not an event") from error
+
+
+def _messages(state: RunState) -> int:
+    try:
+        with this_ledger() as ledger:
+            waiting = ledger.inbox.pending(state.run_id)
+    except SkillsRuntimeError:
+        return 0  # a page can be read where the ledger cannot
+    return sum(message.position > state.inbox_position for message in waiting)
 
 
 def _prompt(paths: RunPaths) -> str:

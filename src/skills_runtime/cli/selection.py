@@ -1,14 +1,17 @@
 """Which runs a list shows: the index brought in step with the disk, then filtered."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from skills_runtime.cli.machine import log_ports
 from skills_runtime.engine import refresh, workspace_roots
+from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Problem, RunIndex, RunRow
 from skills_runtime.ledger.index import PAGE_LIMIT
-from skills_runtime.runs import runs_root
+from skills_runtime.runs import RunPaths, read_view, runs_root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,17 @@ def select(index: RunIndex, selection: Selection) -> list[RunRow]:
     """The matching runs, newest first."""
     rows = [row for row in _candidates(index, selection) if _matches(row, selection)]
     return sorted(rows, key=lambda row: row.cursor, reverse=True)[: selection.limit]
+
+
+def waiting_kinds(rows: Sequence[RunRow]) -> dict[str, str]:
+    """What each run of a list that waits for somebody waits for, as far as its log can be read."""
+    ports = log_ports()
+    kinds: dict[str, str] = {}
+    for row in rows:
+        if row.status is RunStatus.WAITING_FOR_USER:
+            with suppress(SkillsRuntimeError, OSError):
+                kinds[row.run_id] = read_view(RunPaths(Path(row.path)), ports).state.waiting_kind or ""
+    return kinds
 
 
 def _candidates(index: RunIndex, selection: Selection) -> list[RunRow]:

@@ -19,6 +19,7 @@ Trust = Literal["user", "project"]
 
 ENV_FILE = "SKILLS_RUNTIME_SDK_ENV_FILE"
 CONFIG_PATHS = "SKILLS_RUNTIME_SDK_CONFIG_PATHS"
+KEYS_DIR = "SKILLS_RUNTIME_SDK_KEYS_DIR"
 VARIABLES: Mapping[str, str] = {
     "SKILLS_RUNTIME_SDK_PLANNER_MODEL": "models.planner",
     "SKILLS_RUNTIME_SDK_EXECUTOR_MODEL": "models.executor",
@@ -134,6 +135,15 @@ def config_home(environ: Mapping[str, str] | None = None) -> Path:
 def state_home(environ: Mapping[str, str] | None = None) -> Path:
     """The directory of what the runtime keeps between runs: keys and the ledger."""
     return _xdg("XDG_STATE_HOME", ".local/state", process_environ(environ))
+
+
+def keys_home(environ: Mapping[str, str] | None = None) -> Path:
+    """The directory of the keys that sign logs; machines that share runs may share it."""
+    process = process_environ(environ)
+    named = process.get(KEYS_DIR, "")
+    if named and not Path(named).is_absolute():
+        raise ConfigError(f"`{KEYS_DIR}` must be an absolute path", hint="name the directory that holds the keys")
+    return Path(named) if named else state_home(process) / "keys"
 
 
 def _xdg(variable: str, fallback: str, process: Mapping[str, str]) -> Path:

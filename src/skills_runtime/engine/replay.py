@@ -4,7 +4,7 @@ Nothing is executed and nothing is asked: what differs is what today's code woul
 """
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,11 @@ import msgspec
 
 from skills_runtime.agent.assemble import Equipment, RunRequest
 from skills_runtime.agent.facade import Agent
-from skills_runtime.agent.recorded import recorded_answers
-from skills_runtime.errors import ToolError
-from skills_runtime.llm import ReplayBackend
-from skills_runtime.ports import Tool, ToolContext, ToolResult, ToolSpec
+from skills_runtime.agent.recorded import recording_of, replaying
+from skills_runtime.errors import ToolError, ValidationFailed
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import HistoryLoaded, InboxReceived
+from skills_runtime.ports import InboxKind, InboxMessage, Tool, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections import Conversation, Moves, fold
 from skills_runtime.runs import Blobs, RunPaths, read_events
 from skills_runtime.tools import Registry, builtin_tools
@@ -48,19 +49,69 @@ class RecordedTool:
             raise ToolError("unknown", "the recording has no result of this call") from None
 
 
+class RecordedInbox:
+    """Hands out the messages of a recording when the replay has come as far as the run had when they came."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._now = Conversation()
+        self._messages: list[tuple[tuple[int, int], InboxMessage]] = []
+        then = Conversation()
+        for event in events:
+            match event.payload:
+                case InboxReceived(kind="steer") as received:
+                    self._messages.append(((then.answers, then.settled), _message(received)))
+                case _:
+                    then.apply(event)
+
+    def watch(self, event: Event) -> None:
+        """See how far the replay is."""
+        self._now.apply(event)
+
+    def send(
+        self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
+    ) -> InboxMessage:
+        """Refuse: nothing new can be said to a recording."""
+        raise ValidationFailed("a replay takes no messages")
+
+    def pending(self, run_id: str) -> Sequence[InboxMessage]:
+        """The messages that had come by now."""
+        now = (self._now.answers, self._now.settled)
+        return [message for then, message in self._messages if then <= now]
+
+    def acknowledge(self, message_id: str, *, event_seq: int) -> None:
+        """Hand a message out only once."""
+        self._messages = [(then, one) for then, one in self._messages if one.id != message_id]
+
+
 async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     """Run the recording again and compare the moves."""
     paths = RunPaths(root.resolve())
     recorded = fold(read_events(paths), Moves())
-    backend = ReplayBackend(recorded_answers(paths.root))
-    equipment = Equipment(backend=backend, tools=_recorded_tools(paths, recorded.conversation))
+    inbox = RecordedInbox(read_events(paths))
+    equipment = Equipment(
+        backend=replaying(paths.root, recording_of(paths.root)),
+        tools=_recorded_tools(paths, recorded.conversation),
+        inbox=inbox,
+        hooks=(inbox.watch,),
+    )
     agent = Agent.from_resolved(resolved, equipment)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as aside:
         prompt = (paths.root / "prompt.md").read_text(encoding="utf-8")
-        run = agent.create(RunRequest(prompt=prompt, sandbox_path=Path(aside) / "run"))
-        result = await agent.execute(run)
+        request = RunRequest(prompt=prompt, sandbox_path=Path(aside) / "run", history=_history(paths))
+        result = await agent.execute(agent.create(request))
         replayed = fold(read_events(RunPaths(Path(result.wal_locator).parent)), Moves())
     return first_divergence(recorded, replayed)
+
+
+def _history(paths: RunPaths) -> tuple[Mapping[str, str], ...]:
+    loaded = [event.payload for event in read_events(paths) if isinstance(event.payload, HistoryLoaded)]
+    return tuple(message for one in loaded for message in one.messages)
+
+
+def _message(received: InboxReceived) -> InboxMessage:
+    return InboxMessage(
+        id=received.message_id, run_id="", position=received.position, kind="steer", body=received.body, created_at=""
+    )
 
 
 def first_divergence(recorded: Moves, replayed: Moves) -> Divergence | None:

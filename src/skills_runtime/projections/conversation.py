@@ -71,6 +71,8 @@ class Conversation(msgspec.Struct, kw_only=True):
     open_calls: dict[str, Call] = {}
     coming_text: list[str] = []
     coming_calls: list[Call] = []
+    call_ids: set[str] = set()
+    """The ids of all calls in the messages: a service may use one again, and others take that for a mistake."""
     held_back: list[Message] = []
     """What came in while calls were open: providers want their results first."""
     leading: int = 0
@@ -157,6 +159,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         summary = Message(role="user", text=_summary(payload.summary, self.plan))
         self.leading = sum(one.pinned for one in self.messages[: self.leading])
         self.messages = [*pinned, summary, *self.messages[first:]]
+        self.call_ids = {call.id for one in self.messages for call in one.calls}
         self.compactions += 1
         self.chars = sum(map(_size, self.messages))
         self.measured_tokens = self.measured_chars = 0
@@ -168,6 +171,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.messages.append(message)
         self.chars += _size(message)
         self.open_calls = {call.id: call for call in calls}
+        self.call_ids.update(self.open_calls)
         self.coming_text, self.coming_calls = [], []
         self.answers += 1
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from skills_runtime.events import Event
-from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
+from skills_runtime.events.payloads import ContextCompacted, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.projections.conversation import Content, Conversation, Message
 
 MoveKind = Literal["task", "answer", "call", "result", "end"]
@@ -32,7 +32,8 @@ class Moves(msgspec.Struct):
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
-        self.conversation.apply(event)
+        if not isinstance(event.payload, ContextCompacted):  # what was left out of the context was done all the same
+            self.conversation.apply(event)
         match event.payload:
             case RunCompleted():
                 self.end = "completed"

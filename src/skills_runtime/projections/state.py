@@ -8,6 +8,7 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ArtifactManifestWritten,
+    BudgetIncreased,
     ChildRunFinished,
     ChildRunStarted,
     ForkPoint,
@@ -83,6 +84,8 @@ class RunState(msgspec.Struct, kw_only=True):
     worked_sec: float = 0.0
     """How long earlier segments worked on the run."""
     segment_since: str = ""
+    extra_steps: int = 0
+    extra_wall_time_sec: int = 0
     inbox_position: int = 0
     inbox_seq: int = 0
     manifest_sha256: str = ""
@@ -217,6 +220,11 @@ def _child_began(state: RunState, event: Event, payload: ChildRunStarted) -> Non
     state.children[payload.child_run_id] = msgspec.structs.replace(known, status="running") if known else fresh
 
 
+def _given_more(state: RunState, event: Event, payload: BudgetIncreased) -> None:
+    state.extra_steps += payload.extra_steps
+    state.extra_wall_time_sec += payload.extra_wall_time_sec
+
+
 def _received(state: RunState, event: Event, payload: InboxReceived) -> None:
     state.inbox_position = max(state.inbox_position, payload.position)
     state.inbox_seq = event.seq
@@ -256,6 +264,7 @@ _CHANGES: dict[type, Any] = {
     ToolCallRequested: _called,
     ChildRunStarted: _child_began,
     ChildRunFinished: _child_ended,
+    BudgetIncreased: _given_more,
     InboxReceived: _received,
     ArtifactManifestWritten: _listed,
 }

@@ -5,7 +5,7 @@ from skills_runtime.skills.library import Library, Rules
 from skills_runtime.skills.mentions import mentions_in, parse_mention
 from skills_runtime.skills.problems import Problem, SkillError
 from skills_runtime.skills.prompt.injection import Injected, MissingVariable
-from skills_runtime.skills.prompting import HistoryRule, PromptParts, assemble
+from skills_runtime.skills.prompting import HistoryRule, PromptParts, assemble, exposed
 from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.skills.sources import FilesystemSource, MemorySource, Origin, Report, Row, ScanOptions, Source
 
@@ -28,6 +28,7 @@ __all__ = [
     "SkillError",
     "Source",
     "assemble",
+    "exposed",
     "library_from",
     "mentions_in",
     "parse_mention",

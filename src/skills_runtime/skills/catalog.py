@@ -25,9 +25,9 @@ def listed(skills: Sequence[Skill], *, budget: int = BUDGET) -> str:
     lines: list[str] = []
     for limit in DESCRIPTIONS:
         lines = [_line(skill, limit) for skill in skills]
-        note = "" if limit == DESCRIPTIONS[0] else _shortened(limit)
-        if _size([_HEADING, *lines, note]) <= budget:
-            return "\n".join([_HEADING, *lines, *([note] if note else [])])
+        whole = [_HEADING, *lines, *_note(skills, limit)]
+        if _size(whole) <= budget:
+            return "\n".join(whole)
     room = budget - _size([_HEADING]) - _NOTE_CHARS
     kept: list[str] = []
     for line in lines:
@@ -46,9 +46,11 @@ def _cut(text: str, limit: int) -> str:
     return inert(text if len(text) <= limit else text[: limit - 1].rstrip() + "…")
 
 
-def _shortened(limit: int) -> str:
-    how = f"Descriptions are cut to {limit} characters" if limit else "Descriptions are left out"
-    return f"({how}, so that every skill is listed.)"
+def _note(skills: Sequence[Skill], limit: int) -> list[str]:
+    """What is said about descriptions that are not there in full."""
+    if all(len(skill.description) <= limit for skill in skills):
+        return []
+    return [f"(Descriptions are cut to {limit} characters.)" if limit else "(Descriptions are left out for space.)"]
 
 
 def _size(lines: Sequence[str]) -> int:

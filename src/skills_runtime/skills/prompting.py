@@ -82,3 +82,8 @@ def assemble(
         tools=tools,
         history=HistoryRule(choices.history, history.max_messages, history.max_chars),
     )
+
+
+def exposed(prompt_settings: "PromptSettings", task: str, tool_names: Sequence[str]) -> frozenset[str] | None:
+    """The tools that a task is offered; nothing means all of them."""
+    return offered_tools(choices_of(prompt_settings).tools, task, tool_names)

@@ -3,7 +3,6 @@
 Pure.
 """
 
-import difflib
 from collections.abc import Collection, Iterable
 
 import msgspec
@@ -56,5 +55,7 @@ def duplicate(skills: Collection[Skill]) -> Problem:
 
 
 def _nearest(wrong: str, known: list[str]) -> str:
+    import difflib
+
     close = difflib.get_close_matches(wrong, known, n=_SUGGESTIONS)
     return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else ""

@@ -12,6 +12,7 @@ class Registry:
 
     def __init__(self, *tools: Tool) -> None:
         self._tools: dict[str, Tool] = {}
+        self._schemas: list[dict[str, Any]] | None = None
         for tool in tools:
             self.add(tool)
 
@@ -23,6 +24,7 @@ class Registry:
                 f"a tool named `{name}` is already registered", hint="pass override=True to replace it"
             )
         self._tools[name] = tool
+        self._schemas = None
 
     def find(self, name: str) -> Tool | None:
         """The tool with this name."""
@@ -35,8 +37,10 @@ class Registry:
         return len(self._tools)
 
     def schemas(self) -> list[dict[str, Any]]:
-        """The tools as a model is told of them."""
-        return [
-            {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
-            for spec in (tool.spec for tool in self)
-        ]
+        """The tools as a model is told of them; made once, for every request has them."""
+        if self._schemas is None:
+            self._schemas = [
+                {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
+                for spec in (tool.spec for tool in self)
+            ]
+        return self._schemas

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.recorded import recorded_answers
+from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
-from skills_runtime.llm import ReplayBackend
 from tests.support.agents import Watched, agent_in, calls, payloads_of, says, writes
 
 SCRIPT = [
@@ -21,8 +20,8 @@ def test_a_replayed_run_gives_the_same_answers_and_has_the_same_effects(tmp_path
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     recorded = agent_in(tmp_path / "one", Watched(SCRIPT)).run("Go.")
-    answers = recorded_answers(Path(recorded.wal_locator).parent)
-    again = agent_in(tmp_path / "two", ReplayBackend(answers)).run("Go.")
+    root = Path(recorded.wal_locator).parent
+    again = agent_in(tmp_path / "two", replaying(root, recording_of(root))).run("Go.")
     assert (again.status, again.final_output) == (recorded.status, recorded.final_output)
     assert (tmp_path / "two" / "a.txt").read_text() == "geheim ü"
     for kind in ("tool_call_requested", "llm_response_delta"):
@@ -32,7 +31,7 @@ def test_a_replayed_run_gives_the_same_answers_and_has_the_same_effects(tmp_path
 def test_an_answer_that_broke_off_is_not_replayed(tmp_path: Path) -> None:
     result = agent_in(tmp_path, Watched([calls(writes("a", "x"))])).run("Go.")
     assert result.status == "failed"
-    assert len(recorded_answers(Path(result.wal_locator).parent)) == 1
+    assert recording_of(Path(result.wal_locator).parent).conversation.answers == 1
 
 
 def test_a_run_is_replayed_by_configuration(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skills_runtime.config import Environment, config_home, explain, resolve, state_home, without_dotenv
+from skills_runtime.config.environment import keys_home
 from skills_runtime.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
@@ -135,3 +136,13 @@ def test_an_undecodable_variable_is_refused_for_what_it_sets(place: "Place") -> 
     place.variables["SKILLS_RUNTIME_SDK_PLANNER_MODEL"] = "model-\udcff"
     [problem] = place.problems()
     assert problem == ("`models.planner` of the variable `SKILLS_RUNTIME_SDK_PLANNER_MODEL` must be valid Unicode text")
+
+
+def test_the_keys_are_the_users_unless_machines_share_them() -> None:
+    assert keys_home({"XDG_STATE_HOME": "/s"}) == Path("/s/skills_runtime/keys")
+    assert keys_home({"XDG_STATE_HOME": "/s", "SKILLS_RUNTIME_SDK_KEYS_DIR": "/shared/keys"}) == Path("/shared/keys")
+
+
+def test_a_place_for_keys_that_depends_on_the_current_directory_is_refused() -> None:
+    with pytest.raises(ConfigError, match="absolute"):
+        keys_home({"SKILLS_RUNTIME_SDK_KEYS_DIR": "keys"})

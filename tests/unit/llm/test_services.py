@@ -184,13 +184,14 @@ async def test_a_service_without_stream_options_is_asked_once_more_and_remembere
     assert ["stream_options" in request for request in server.requests] == [True, False, False]
 
 
-async def test_requests_under_way_together_learn_it_each() -> None:
-    both = threading.Barrier(2, timeout=30)
+async def test_a_request_under_way_while_another_learns_it_learns_it_too() -> None:
+    both, learned = threading.Barrier(2, timeout=30), threading.Event()
 
     def answer(request: dict[str, Any]) -> Answer:
         if "stream_options" not in request:
             return says("a")
-        both.wait()
+        if both.wait() == 0:
+            learned.wait(30)  # one of them hears of it only when the other is done
         return NO_OPTIONS
 
     with model_server.start(answer) as server:
@@ -199,7 +200,10 @@ async def test_requests_under_way_together_learn_it_each() -> None:
         async def ask() -> list[str]:
             return [event.type async for event in backend.stream_chat(REQUEST)]
 
-        assert await asyncio.gather(ask(), ask()) == [["text_delta", "completed"]] * 2
+        asked = [asyncio.create_task(ask()) for _ in range(2)]
+        await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        learned.set()
+        assert await asyncio.gather(*asked) == [["text_delta", "completed"]] * 2
         await backend.aclose()
 
 

@@ -83,6 +83,16 @@ def test_a_piece_that_comes_late_is_recorded_at_once() -> None:
     assert desk.deltas == [("text", "Hello")]
 
 
+def test_a_piece_that_follows_soon_waits_for_the_next() -> None:
+    desk = Desk()
+    desk.clock.advance(1)
+    desk.take(*_text("one"))
+    desk.clock.advance(0.04)
+    assert desk.take(*_text("two")).deltas == [("text", "one")]
+    desk.clock.advance(0.01)
+    assert desk.take(*_text("three")).deltas == [("text", "one"), ("text", "twothree")]
+
+
 def test_text_is_not_held_back_beyond_4_kib() -> None:
     desk = Desk().take(*_text("x" * 4095))
     assert desk.deltas == []

@@ -1,13 +1,16 @@
 """Skills to find, in directories and in memory."""
 
 from pathlib import Path
+from typing import Any
 
 from skills_runtime.skills import FilesystemSource, Library, MemorySource, Origin, Row, Rules, ScanOptions, Skill
 
 ORIGIN = Origin("space", "web:mvp", "files")
 
 
-def skill_text(name: str = "writer", description: str = "Writes things.", *, extra: str = "", body: str = "Do it.\n") -> str:
+def skill_text(
+    name: str = "writer", description: str = "Writes things.", *, extra: str = "", body: str = "Do it.\n"
+) -> str:
     """A whole SKILL.md."""
     return f"---\nname: {name}\ndescription: {description}\n{extra}---\n{body}"
 
@@ -22,7 +25,7 @@ def make_skill(root: Path, place: str, *, text: str | None = None, files: dict[s
     return directory
 
 
-def source_at(root: Path, **options: int) -> FilesystemSource:
+def source_at(root: Path, **options: Any) -> FilesystemSource:
     """A source over a directory."""
     return FilesystemSource(ORIGIN, root, ScanOptions(**options))
 
@@ -42,7 +45,9 @@ def row(name: str = "writer", body: str = "Do it.", **others: object) -> Row:
     return Row(skill_name=name, description=f"Is {name}.", body=body, **others)  # pyright: ignore[reportArgumentType]
 
 
-def a_skill(name: str = "writer", *, description: str = "Writes things.", locator: str = "memory://rows/writer") -> Skill:
+def a_skill(
+    name: str = "writer", *, description: str = "Writes things.", locator: str = "memory://rows/writer"
+) -> Skill:
     """A skill nobody has to find."""
     return Skill(
         namespace="web:mvp", name=name, description=description, locator=locator, space_id="space", source_id="rows"

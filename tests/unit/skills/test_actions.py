@@ -17,7 +17,7 @@ actions:
     argv: [python3, actions/build.py, --fast]
     timeout_ms: 5000
     env: {MODE: "1"}
-  bare: {kind: shell, argv: ["true"], timeout_ms: null, env:}
+  bare: {kind: shell, argv: ["true"], timeout_ms: null, env: ~}
 """
 
 

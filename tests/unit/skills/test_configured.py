@@ -96,9 +96,7 @@ def test_rules_come_from_the_settings(tmp_path: Path) -> None:
         ({"sources": [FILES, {**ROWS, "options": {"root": "x"}}]}, "SKILL_CONFIG_INVALID_OPTION", "root"),
     ],
 )
-def test_settings_that_cannot_work_are_refused(
-    settings: dict[str, Any], code: str, named: str, tmp_path: Path
-) -> None:
+def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], code: str, named: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         library(tmp_path, **settings)
     assert caught.value.kind == "config_error"

@@ -231,10 +231,10 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("group")
     os.mkfifo(make_skill(tmp_path, "odd") / "pipe")
     source = source_at(tmp_path)
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = sorted(Path("/proc/self/fd").iterdir())
     for skill in source.skills().skills:
         source.body(skill)
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_a_directory_without_permission_is_reported_and_the_others_are_found(unprivileged: Unprivileged) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills import Library, Mention, MemorySource, Origin, Report, Skill, SkillError
+from skills_runtime.skills import Library, MemorySource, Mention, Origin, Report, Skill, SkillError
 from tests.unit.skills.samples import a_skill, library_at, library_of, make_skill, row, skill_text
 
 

@@ -76,7 +76,7 @@ def test_a_tag_makes_nothing() -> None:
 
 
 def test_a_description_is_one_visible_line() -> None:
-    found = parsed("---\nname: ab\ndescription: \"a \\n\\t b \\u202e c\"\n---\n")
+    found = parsed('---\nname: ab\ndescription: "a \\n\\t b \\u202e c"\n---\n')
     assert found.description == r"a b \u202e c"
 
 

@@ -45,7 +45,8 @@ def test_no_body_closes_its_wrapper_or_opens_another(body: str) -> None:
     assert "<skill" not in visible(content)
     assert "</skill" not in visible(content)
     assert first.endswith(">")
-    assert visible(text).count("</skill") == 2  # the line that announces the end, and the end
+    assert visible(text).count("<skill") == 1
+    assert visible(text).count("</skill") == 1
 
 
 @given(hostile, hostile)
@@ -69,7 +70,7 @@ def test_the_wrapper_says_whose_text_it_is_and_where_it_ends() -> None:
     tag, first, content = parts_of(text)
     assert content == "Do it."
     assert first == f'<{tag} name="writer" mention="$[web:mvp].writer" locator="memory://rows/writer">'
-    assert text.startswith(f"The skill `$[web:mvp].writer` ends at the line `</{tag}>`")
+    assert text.startswith("The skill `$[web:mvp].writer` follows, up to the closing tag with the same number.")
 
 
 def test_every_text_has_its_own_boundary_and_the_same_text_always_the_same() -> None:

@@ -33,7 +33,7 @@ def list_runs(options: ListOptions, program: Program) -> int:
     """List the runs of this workspace, newest first."""
     from skills_runtime.cli.machine import checked_path, known_runs
     from skills_runtime.cli.render.tables import show_problems, show_rows, show_tasks, write_rows
-    from skills_runtime.cli.selection import Selection, select, update
+    from skills_runtime.cli.selection import Selection, select, update, waiting_kinds
     from skills_runtime.runs import parse_status
 
     workspace = checked_path(options.workspace_root, option="--workspace-root").resolve()
@@ -52,7 +52,7 @@ def list_runs(options: ListOptions, program: Program) -> int:
         return 0
     show_problems(problems, program=program.name, no_color=options.no_color)
     show = show_tasks if options.session else show_rows
-    show(rows, program=program.name, no_color=options.no_color)
+    show(rows, kinds=waiting_kinds(rows), program=program.name, no_color=options.no_color)
     return 0
 
 

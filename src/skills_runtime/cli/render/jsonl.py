@@ -33,6 +33,12 @@ class LogView:
     def stopping(self) -> None:
         """The log will tell."""
 
+    def hold(self) -> None:
+        """Nobody is asked."""
+
+    def release(self) -> None:
+        """Nobody was asked."""
+
     def end(self, ending: Ending) -> None:
         """Write the rest; only what the log cannot tell is said elsewhere."""
         self._copy()

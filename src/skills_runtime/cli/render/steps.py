@@ -7,10 +7,20 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import msgspec
+from rich.console import Console
+from rich.text import Text
 
-from skills_runtime.cli.render.text import one_line
+from skills_runtime.cli.render.console import cut, spread
+from skills_runtime.cli.render.text import duration, one_line
 from skills_runtime.events import Event
-from skills_runtime.events.payloads import ApprovalDecided, ApprovalRequested, ToolCallFinished, ToolCallRequested
+from skills_runtime.events.payloads import (
+    ApprovalDecided,
+    ApprovalRequested,
+    HumanRequest,
+    HumanResponse,
+    ToolCallFinished,
+    ToolCallRequested,
+)
 
 Progress = Literal["running", "waiting", "done", "failed"]
 _SUBJECT_CHARS = 200
@@ -42,9 +52,9 @@ class Steps(msgspec.Struct):
                 step = Step(number=len(self.all) + 1, tool=one_line(name), subject=_subject(arguments))
                 self.all.append(step)
                 self._by_call[call_id] = step
-            case ApprovalRequested(call_id=call_id) if call_id in self._by_call:
+            case (ApprovalRequested(call_id=call_id) | HumanRequest(call_id=call_id)) if call_id in self._by_call:
                 self._by_call[call_id].progress = "waiting"
-            case ApprovalDecided(call_id=call_id) if call_id in self._by_call:
+            case (ApprovalDecided(call_id=call_id) | HumanResponse(call_id=call_id)) if call_id in self._by_call:
                 self._by_call[call_id].progress = "running"
             case ToolCallFinished(call_id=call_id, result=result) if call_id in self._by_call:
                 _settle(self._by_call[call_id], result)
@@ -78,3 +88,17 @@ def _subject(arguments: Mapping[str, Any]) -> str:
         if words and all(isinstance(word, str) for word in words):
             return one_line(" ".join(map(str, words)))[:_SUBJECT_CHARS]
     return ""
+
+
+def step_lines(console: Console, step: Step) -> list[Text]:
+    """A step on one line; the reason of a failure on the next."""
+    left = Text.assemble((f"{step.number:>3}  ", "dim"), step.tool, f" {step.subject}")
+    waiting = {"waiting": "waiting for you", "running": "running"}.get(step.progress, "")
+    right = Text.assemble(
+        (step.outcome, "red"), (waiting, "cyan"), (f"{duration(step.milliseconds):>9}" if not waiting else "", "dim")
+    )
+    lines = [spread(console, left, right)]
+    if step.reason:
+        room = console.width - 5 if console.is_terminal else len(step.reason)
+        lines.append(Text(f"     {cut(step.reason, room)}", style="dim"))
+    return lines

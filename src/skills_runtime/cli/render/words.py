@@ -32,7 +32,23 @@ STATUS: Mapping[str, Sign] = MappingProxyType(
 )
 
 
-def signed(status: str) -> Text:
+WAITING: Mapping[str, Sign] = MappingProxyType(
+    {
+        "human_required": Sign("◆", "asks you", "cyan"),
+        "budget_exceeded": Sign("◆", "limit reached", "cyan"),
+        "stopped": Sign("◇", "stopped", "cyan"),
+    }
+)
+"""What a run waits for, where that is known."""
+
+
+def sign_of(status: str, waiting_kind: str | None = None) -> Sign:
+    """How a state looks; a run that waits says what for."""
+    waiting = WAITING.get(waiting_kind or "") if status == RunStatus.WAITING_FOR_USER else None
+    return waiting or STATUS[status]
+
+
+def signed(status: str, waiting_kind: str | None = None) -> Text:
     """A state as a symbol and a word."""
-    sign = STATUS[status]
+    sign = sign_of(status, waiting_kind)
     return Text(f"{sign.symbol} {sign.word}", style=sign.style)

@@ -48,7 +48,10 @@ def system_text(texts: Texts, cwd: Path, *, show_tree: bool) -> str:
         sections.append(texts.skills)
     if show_tree:
         sections.append(_tree(values, cwd))
-    return "\n\n".join(section.strip("\n") for section in sections if section.strip()) + "\n"
+    filled_in = [section for section in sections if section.strip()]
+    if len(filled_in) == 1:
+        return filled_in[0]  # as the user wrote it
+    return "\n".join(f"{section.strip()}\n" for section in filled_in)
 
 
 def offered_tools(exposure: Exposure, task: str, names: Sequence[str]) -> frozenset[str] | None:

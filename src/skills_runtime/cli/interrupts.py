@@ -1,0 +1,53 @@
+"""Signals that ask a command to stop: the first one is heard, the second one leaves the process."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_FIRST_EXIT_CODE = 128
+
+
+def exit_code_of(number: int) -> int:
+    """What a process reports that a signal has stopped."""
+    return _FIRST_EXIT_CODE + number
+
+
+class Interruption:
+    """Something to wait for that has the number of the signal once one came."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._came = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Return when a signal has come."""
+        await self._came.wait()
+
+    def tell(self) -> None:
+        """Wake those who wait."""
+        self._came.set()
+
+
+@contextmanager
+def interrupts(leave: Callable[[], None]) -> Generator[Interruption]:
+    """What Ctrl-C or SIGTERM sets; a second one calls `leave` and ends the process, even if the loop is stuck."""
+    loop = asyncio.get_running_loop()
+    interruption = Interruption()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if interruption.number is not None:
+            leave()
+            os._exit(exit_code_of(number))
+        interruption.number = number
+        loop.call_soon_threadsafe(interruption.tell)
+
+    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
+    try:
+        yield interruption
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,182 @@
+"""Events in words: the one thing worth knowing about each.
+
+Pure.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, cast
+
+from skills_runtime.cli.render.console import cut
+from skills_runtime.cli.render.text import count, duration, money, one_line, plural
+from skills_runtime.events import Event, Unknown, data_of
+
+Data = Mapping[str, Any]
+
+_TELLING = (
+    "message", "failure_reason", "final_output", "task", "text", "question", "answer", "summary", "decision",
+    "model", "finish_reason", "name", "tool", "path", "to", "workspace_mode", "profile_id", "skill_name", "reason",
+)  # fmt: skip
+"""Fields of payloads in the order of how much they tell."""
+_TEXT_CHARS = 2000
+_CELLS = 200
+
+
+def told(event: Event) -> str:
+    """The one thing worth knowing about an event, on one line."""
+    known = not isinstance(event.payload, Unknown)  # a type of ours in a shape of another version is not interpreted
+    words = (_WORDS.get(event.type, _most_telling) if known else _most_telling)(data_of(event.payload))
+    return cut(one_line(words[:_TEXT_CHARS]), _CELLS)
+
+
+def note_of(event: Event) -> str | None:
+    """The line an event is worth while a run works, if any; steps and ends have lines of their own."""
+    label = _NOTED.get(event.type)
+    if label is None or (event.type == "run_state_changed" and data_of(event.payload).get("to") not in _REVIEW):
+        return None
+    return f"{label}  {told(event)}"
+
+
+def _most_telling(data: Data) -> str:
+    return str(next((data[name] for name in _TELLING if data.get(name)), ""))
+
+
+def _result(data: Data) -> str:
+    result: Data = data.get("result") or {}
+    outcome = "ok" if result.get("ok") else str(result.get("error_kind") or "failed")
+    took = result.get("duration_ms")
+    return f"{data.get('tool')}  {outcome}  {duration(took if isinstance(took, int | float) else 0)}"
+
+
+def _file_operation(data: Data) -> str:
+    return f"{data.get('op')} {data.get('path')}" + ("" if data.get("ok") else f"  {data.get('error')}")
+
+
+def _call(data: Data) -> str:
+    words = (str(value) for value in data.get("arguments", {}).values() if isinstance(value, str))
+    return f"{data.get('name')} {' '.join(words)}"
+
+
+def _usage(data: Data) -> str:
+    cost = data.get("cost_usd")
+    paid = f" · {money(cost)}" if cost else ""
+    return f"{data.get('input_tokens', 0)} tokens in · {data.get('output_tokens', 0)} out{paid}"
+
+
+def _delta(data: Data) -> str:
+    """Text as it is; reasoning and calls that are being written only by how long they are."""
+    if data.get("delta_type") == "reasoning":
+        return f"thinking  {count(len(data.get('text', '')))} characters"
+    calls: Sequence[Data] = data.get("tool_calls") or ()
+    if calls:
+        return ", ".join(f"writing {one.get('name')}  {one.get('arguments_chars', 0)} characters" for one in calls)
+    return str(data.get("text", ""))
+
+
+def _question(data: Data) -> str:
+    choices = data.get("choices") or ()
+    return f"{data.get('question')}" + (f"  [{' | '.join(map(str, choices))}]" if choices else "")
+
+
+def _answer(data: Data) -> str:
+    given: Any = data.get("answers")
+    answers = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    if len(answers) > 1:
+        return ", ".join(f"{name}: {text}" for name, text in answers.items())
+    return str(data.get("answer") or next(iter(answers.values()), ""))
+
+
+def _message(data: Data) -> str:
+    body: Data = data.get("body") or {}
+    said = {"steer": body.get("text"), "answer": _answer(body), "cancel": body.get("reason")}
+    return f"{data.get('kind')}  {said.get(str(data.get('kind'))) or ''}"
+
+
+def _moved(data: Data) -> str:
+    reason = data.get("reason")
+    return f"{data.get('from')} → {data.get('to')}" + (f"  {reason}" if reason else "")
+
+
+def _decided(data: Data) -> str:
+    reason = data.get("reason")
+    return f"{data.get('decision')}" + (f" ({reason})" if reason else "")
+
+
+def _compacting(data: Data) -> str:
+    return f"compacting the conversation ({data.get('reason')})"
+
+
+def _compacted(data: Data) -> str:
+    return f"compacted, {plural(int(data.get('kept_messages') or 0), 'message')} kept"
+
+
+def _recovered(data: Data) -> str:
+    return f"full: {data.get('decision')}"
+
+
+def _child_begun(data: Data) -> str:
+    return f"{data.get('child_run_id')} begins: {data.get('message')}"
+
+
+def _child_ended(data: Data) -> str:
+    tokens = int(data.get("input_tokens") or 0) + int(data.get("output_tokens") or 0)
+    return f"{data.get('child_run_id')} is {data.get('status')} · {count(tokens)} tokens"
+
+
+def _history(data: Data) -> str:
+    messages, runs = len(data.get("messages") or ()), len(data.get("runs") or ())
+    return f"{plural(messages, 'message')} of {plural(runs, 'earlier run')}"
+
+
+def _images(data: Data) -> str:
+    images: Sequence[Data] = data.get("images") or ()
+    return ", ".join(str(one.get("name", "")) for one in images)
+
+
+def _retry(data: Data) -> str:
+    tries = f"{data.get('attempt')} of {data.get('max_retries')}"
+    return f"{data.get('error_kind')}: again in {duration(data.get('delay_ms') or 0)} ({tries})"
+
+
+_WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
+    {
+        "tool_call_finished": _result,
+        "file_operation": _file_operation,
+        "tool_call_requested": _call,
+        "llm_usage": _usage,
+        "llm_response_delta": _delta,
+        "llm_retry_scheduled": _retry,
+        "human_request": _question,
+        "human_response": _answer,
+        "inbox_received": _message,
+        "run_state_changed": _moved,
+        "approval_decided": _decided,
+        "compaction_started": _compacting,
+        "context_compacted": _compacted,
+        "context_recovery_decided": _recovered,
+        "child_run_started": _child_begun,
+        "child_run_finished": _child_ended,
+        "history_loaded": _history,
+        "images_attached": _images,
+    }
+)
+
+_REVIEW = ("review_required", "revision_required")
+_NOTED: Mapping[str, str] = MappingProxyType(
+    {
+        "human_request": "asks",
+        "human_response": "answered",
+        "inbox_received": "received",
+        "run_state_changed": "review",
+        "compaction_started": "context",
+        "context_compacted": "context",
+        "compaction_failed": "context",
+        "context_recovery_decided": "context",
+        "child_run_started": "agent",
+        "child_run_finished": "agent",
+        "history_loaded": "session",
+        "llm_retry_scheduled": "retry",
+        "output_rejected": "again",
+        "budget_increased": "budget",
+    }
+)

@@ -1,0 +1,90 @@
+"""Calls of tools, and what they touch."""
+
+from typing import Any, ClassVar
+
+from skills_runtime.events.envelope import Payload
+
+
+class ToolCallRequested(Payload, frozen=True):
+    """The model proposed a call; arguments are sanitized, `arguments_blob` holds the exact bytes when they differ."""
+
+    event_type: ClassVar[str] = "tool_call_requested"
+    call_id: str
+    tool: str
+    name: str
+    arguments: dict[str, Any] = {}
+    arguments_blob: str | None = None
+    arguments_valid: bool = True
+    raw_arguments_len: int | None = None
+    raw_arguments_sha256: str | None = None
+    raw_arguments_error: str | None = None
+
+
+class ApprovalRequested(Payload, frozen=True):
+    """A call waits for a decision."""
+
+    event_type: ClassVar[str] = "approval_requested"
+    approval_key: str
+    tool: str
+    call_id: str = ""
+    summary: str = ""
+    request: dict[str, Any] = {}
+
+
+class ApprovalDecided(Payload, frozen=True):
+    """An approver, or a rule in its place, decided."""
+
+    event_type: ClassVar[str] = "approval_decided"
+    approval_key: str
+    decision: str
+    reason: str = ""
+    call_id: str = ""
+    decided_by: str = ""
+
+
+class ToolCallStarted(Payload, frozen=True):
+    """A call is about to have its effect; durable before the effect."""
+
+    event_type: ClassVar[str] = "tool_call_started"
+    call_id: str
+    tool: str
+    effect: str = "effectful"
+    arguments_sha256: str = ""
+    idempotency_key: str = ""
+
+
+class ToolCallFinished(Payload, frozen=True):
+    """A call is settled; `result` is the sanitized envelope, `result_blob` the exact one when they differ."""
+
+    event_type: ClassVar[str] = "tool_call_finished"
+    call_id: str
+    tool: str
+    result: dict[str, Any]
+    result_blob: str | None = None
+    size: int | None = None
+    """How many bytes the exact one has."""
+
+
+class FileOperation(Payload, frozen=True):
+    """A tool touched a file, or was refused."""
+
+    event_type: ClassVar[str] = "file_operation"
+    op: str
+    path: str
+    ok: bool
+    size: int | None = None
+    sha256: str | None = None
+    before_sha256: str | None = None
+    error: str | None = None
+    call_id: str | None = None
+    real_path: str | None = None
+    """Where the path really led, when that is not how it was written."""
+
+
+class PlanUpdated(Payload, frozen=True):
+    """The model changed its plan."""
+
+    event_type: ClassVar[str] = "plan_updated"
+    call_id: str
+    plan: list[dict[str, Any]]
+    explanation: str = ""
