@@ -68,6 +68,28 @@ SURFACE = {
         LOG_SCHEMA LOG_VERSION PAYLOAD_TYPES TERMINAL_TYPES Event Payload Unknown canonical_json data_of decode_event
         decode_payload encode_payload fingerprint
     """,
+    "skills_runtime.events.payloads": """
+        LOG_SCHEMA LOG_VERSION TERMINAL_TYPES ApprovalDecided ApprovalRequested ArtifactManifestWritten BudgetIncreased
+        ChildRunFinished ChildRunStarted CompactionFailed CompactionStarted ContextCompacted ContextLengthExceeded
+        ContextRecoveryDecided Descriptor FileOperation ForkPoint HistoryLoaded HumanRequest HumanResponse
+        ImagesAttached InboxReceived LlmRequestStarted LlmResponseDelta LlmResponseFinished LlmRetryScheduled LlmUsage
+        LogRepaired OutputRejected PlanUpdated RunAdopted RunCancelled RunCompleted RunCreated RunFailed RunStarted
+        RunStateChanged RunWaitingHuman SandboxCreated SkillInjected SkillInjectionSkipped ToolCallFinished
+        ToolCallRequested ToolCallStarted Usage
+    """,
+    "skills_runtime.ports": """
+        ApprovalRequest Approver Backend ChatRequest ChatStreamEvent ChildStatus Children Choice Clock Closing
+        DecisionKind DirectoryListing Disk Effect FileChange FileEntry FileKind Files HumanIO Ids Inbox InboxKind
+        InboxMessage Parked ProcessRequest Question Recovery Sandbox SandboxPermissions SandboxPlan Scope Tool ToolCall
+        ToolCallDelta ToolContext ToolResult ToolSpec VerifyingTool
+    """,
+    "skills_runtime.skills": """
+        FilesystemSource HistoryRule Injected Library MemorySource Mention MissingVariable Origin Problem PromptParts
+        Report Row Rules ScanOptions Skill SkillError Source assemble exposed library_from mentions_in parse_mention
+    """,
+    "skills_runtime.skills.sources": """
+        FilesystemSource MemorySource Origin Report Row ScanOptions Source
+    """,
     "skills_runtime.projections": """
         VIEW_KIND Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection
         RunState RunView Timeline Transcript UsageTotals fold render

@@ -12,7 +12,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.assemble import log_ports
 from skills_runtime.config import resolve
 from skills_runtime.engine.replay import Divergence, replay
-from skills_runtime.errors import LogCorrupt
+from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.projections import RunView, fold
 from skills_runtime.runs import RunPaths, read_events, read_verified, read_view, runs_root, verify_run
@@ -20,6 +20,7 @@ from skills_runtime.runs.layout import SUBDIRECTORIES
 from tests.replay.make_agent_golden import AGENT, RUN_ID, SETTINGS, SUMMARY, agent_for, make
 from tests.replay.make_golden import GOLDEN
 from tests.support.agents import Watched, calls, says
+from tests.support.people import Person
 from tests.support.provider_rules import check_request
 from tests.support.same_log import story_of
 
@@ -57,7 +58,7 @@ def golden_keys(home: Path) -> None:
 
 def replayed(root: Path, workspace: Path, settings: Mapping[str, Any] = ALLOWED) -> Divergence | None:
     workspace.mkdir(exist_ok=True)
-    return asyncio.run(replay(root, resolve(workspace, session_settings=dict(settings))))
+    return asyncio.run(replay(root, resolve(workspace, session_settings=settings)))
 
 
 @pytest.mark.parametrize("name", ["completed", "waiting"])
@@ -140,9 +141,9 @@ def test_a_fork_at_every_event_of_a_golden_run_runs_to_its_end_and_shares_the_be
 
 def _check_fork(workspace: Path, root: Path, seq: int) -> None:
     watched = Watched([calls(("file_read", {"path": "nothing"})), *[says('{"haiku": "end"}')] * 12])
-    agent = Agent(workspace_root=workspace, backend=watched, session_settings=dict(ALLOWED))
-    fork = agent.fork(root, seq, run_id=f"fork-{seq}")
+    agent = Agent(workspace_root=workspace, backend=watched, session_settings=ALLOWED, human_io=Person("no"))
     before = fold((one for one in read_events(RunPaths(root)) if one.seq <= seq), RunView())
+    fork = agent.fork(root, seq, run_id=f"fork-{seq}", prompt=before.state.task or None)
     assert fork.view.conversation.messages == before.conversation.messages
     assert (fork.state.turns, fork.state.steps) == (before.state.turns, before.state.steps)
     result = asyncio.run(agent.execute(fork))
@@ -175,7 +176,7 @@ def test_a_run_of_version_0_cannot_be_verified_and_so_not_forked(tmp_path: Path)
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     agent = Agent(workspace_root=workspace, backend=ScriptedBackend([says("x")]))
-    with pytest.raises(LogCorrupt, match="older product"):
+    with pytest.raises(SkillsRuntimeError, match="older"):
         agent.fork(old_run("completed", tmp_path), 3)
     assert not runs_root(workspace).exists()
 

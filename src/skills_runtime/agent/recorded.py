@@ -35,12 +35,13 @@ def recording_of(root: Path) -> Recording:
 def replaying(root: Path, recording: Recording) -> ReplayBackend:
     """A model that gives every complete answer of a run again, in order."""
     blobs = Blobs(RunPaths(root).blobs)
+    talk = recording.conversation
     answers = [
         RecordedAnswer(
             message.text,
             [ToolCall(id=call.id, name=call.tool, arguments=arguments_of(call, blobs.get)) for call in message.calls],
         )
-        for message in recording.conversation.messages
+        for message in talk.messages[talk.leading :]  # what the session said before was not this run's
         if message.role == "assistant"
     ]
     return ReplayBackend(answers, compactions=recording.summaries)

@@ -7,9 +7,12 @@ from typing import Any
 from skills_runtime.cli.machine import checked_path
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.cli.settings import parse_assignments
+from skills_runtime.cli.waits import command_for, waits_of
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.merge import deep_merge
-from skills_runtime.projections import RunState, fold
+from skills_runtime.errors import IllegalTransition
+from skills_runtime.events.states import RunStatus
+from skills_runtime.projections import Pending, RunState, fold
 from skills_runtime.runs import RunPaths, read_events
 
 
@@ -29,3 +32,10 @@ def settings_of(
 def state_of(paths: RunPaths) -> RunState:
     """Where the run stands, as far as anybody can read it."""
     return fold(read_events(paths), RunState())
+
+
+def refuse_unreviewed(state: RunState, reference: str, program: str) -> None:
+    """A run whose result waits for review does not go on before somebody has looked at it."""
+    if state.status is RunStatus.REVIEW_REQUIRED:
+        (wait,) = waits_of(state, Pending(), command_for(program, reference))
+        raise IllegalTransition(f"the result of `{state.run_id}` waits for review", hint=wait.in_words())

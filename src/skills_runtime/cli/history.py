@@ -7,7 +7,7 @@ from skills_runtime.config.skill_models import PromptSettings
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunIndex, RunRow
-from skills_runtime.ledger.index import PAGE_LIMIT
+from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
 from skills_runtime.projections import RunState
 from skills_runtime.runs import LogPorts, RunPaths, read_view
 from skills_runtime.skills.prompt.profile import choices_of
@@ -34,6 +34,8 @@ def history_of(index: RunIndex, session_id: str, prompt: PromptSettings, ports: 
     for row in index.list(session_id=session_id, status=RunStatus.COMPLETED, limit=PAGE_LIMIT):
         if len(states) == room:
             break
+        if is_gone(Path(row.path)):
+            continue
         state = _read(row, ports)
         if state is None:
             notices.append(f"the run `{row.run_id}` of this session cannot be read and is left out of its history")

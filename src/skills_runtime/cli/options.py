@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; the variable NO_COLOR does the same.")]
+RunReference = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, a run id, or how the id begins.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 
 
@@ -22,7 +23,7 @@ class WorkspaceOptions:
 class RunOptions(WorkspaceOptions):
     """Which run is meant."""
 
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, a run id, or how the id begins.")]
+    run: RunReference
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,19 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     return reduce(deep_merge, map(_planted, assignments), dict[str, Any]())
 
 
+def parse_answers(assignments: Iterable[str]) -> dict[str, str]:
+    """The answers that assignments such as `colour=blue` amount to; each is text as it stands."""
+    answers: dict[str, str] = {}
+    for assignment in assignments:
+        name, separator, text = checked_text(assignment, "--set").partition("=")
+        if not separator or not name:
+            raise ValidationFailed(f"`--set {assignment}` does not answer anything", hint="write `--set ID=TEXT`")
+        if name in answers:
+            raise ValidationFailed(f"`{name}` is answered twice", hint="give each answer once")
+        answers[name] = text
+    return answers
+
+
 def _planted(assignment: str) -> dict[str, Any]:
     key, separator, text = assignment.partition("=")
     if not separator or not key.strip():

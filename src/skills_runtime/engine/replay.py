@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent.assemble import Equipment, RunRequest
+from skills_runtime.agent.assemble import Equipment, RunRequest, log_ports, spec_for
 from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.errors import ToolError, ValidationFailed
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import HistoryLoaded, InboxReceived
+from skills_runtime.events import Event, Payload
+from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, InboxReceived, SkillInjected
 from skills_runtime.ports import InboxKind, InboxMessage, Tool, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections import Conversation, Moves, fold
-from skills_runtime.runs import Blobs, RunPaths, read_events
+from skills_runtime.runs import Blobs, Run, RunPaths, create_run, read_events
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
+
+
+BEGINNINGS = (HistoryLoaded, ImagesAttached, SkillInjected)
+"""What a run is given before its model is asked."""
 
 
 class Divergence(msgspec.Struct, frozen=True):
@@ -96,16 +100,34 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     )
     agent = Agent.from_resolved(resolved, equipment)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as aside:
-        prompt = (paths.root / "prompt.md").read_text(encoding="utf-8")
-        request = RunRequest(prompt=prompt, sandbox_path=Path(aside) / "run", history=_history(paths))
-        result = await agent.execute(agent.create(request))
+        request = RunRequest(prompt=recorded.conversation.task, sandbox_path=Path(aside) / "run")
+        result = await agent.execute(_begun_like(paths, resolved, request))
         replayed = fold(read_events(RunPaths(Path(result.wal_locator).parent)), Moves())
     return first_divergence(recorded, replayed)
 
 
-def _history(paths: RunPaths) -> tuple[Mapping[str, str], ...]:
-    loaded = [event.payload for event in read_events(paths) if isinstance(event.payload, HistoryLoaded)]
-    return tuple(message for one in loaded for message in one.messages)
+def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> Run:
+    """A new run that starts from what the recorded one started from, whatever has become of it since."""
+    archived = paths.root / "effective-system-prompt.md"
+    system = archived.read_text(encoding="utf-8") if archived.is_file() else None
+    blobs = Blobs(paths.blobs)
+    run = create_run(spec_for(resolved, request, system_prompt=system), log_ports())
+    for event in read_events(paths):
+        if isinstance(event.payload, BEGINNINGS):
+            run.append(event.payload)
+            for digest in _blobs_of(event.payload):
+                run.keep(blobs.get(digest))
+    return run
+
+
+def _blobs_of(payload: Payload) -> list[str]:
+    match payload:
+        case SkillInjected(text_blob=str(digest)):
+            return [digest]
+        case ImagesAttached(images=images):
+            return [one["blob"] for one in images if "blob" in one]
+        case _:
+            return []
 
 
 def _message(received: InboxReceived) -> InboxMessage:
@@ -120,7 +142,7 @@ def first_divergence(recorded: Moves, replayed: Moves) -> Divergence | None:
     for number, (one, other) in enumerate(zip_longest(recorded.all(), replayed.all()), start=1):
         if one is None and not ended:
             return None
-        if one != other:
+        if one is None or not one.is_like(other):
             return Divergence(number, str(one) if one else None, str(other) if other else None)
     return None
 

@@ -1,5 +1,6 @@
 """What a run did, without ids, times and chance: two runs that behave the same make the same moves."""
 
+import hashlib
 import json
 from typing import Any, Literal, cast
 
@@ -7,7 +8,7 @@ import msgspec
 
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted, RunCancelled, RunCompleted, RunFailed
-from skills_runtime.projections.conversation import Content, Conversation, Message
+from skills_runtime.projections.conversation import Call, Content, Conversation, Message
 
 MoveKind = Literal["task", "answer", "call", "result", "end"]
 CHANCE = frozenset({"duration_ms"})
@@ -19,6 +20,12 @@ class Move(msgspec.Struct, frozen=True):
 
     kind: MoveKind
     what: str
+    exact: str = ""
+    """The digest of what was really meant, where `what` may show less of it."""
+
+    def is_like(self, other: "Move | None") -> bool:
+        """Whether both are the same move, however much of it each log shows."""
+        return other is not None and (self.kind, self.exact or self.what) == (other.kind, other.exact or other.what)
 
     def __str__(self) -> str:
         return f"{self.kind:6} {self.what}"
@@ -56,15 +63,26 @@ def _moves(message: Message) -> list[Move]:
         return [Move("task", _line(message.text))]
     if message.role == "tool":
         return [Move("result", _content(message.result or Content()))]
-    calls = [Move("call", f"{call.tool} {_content(call.arguments)}") for call in message.calls]
+    calls = [Move("call", f"{call.tool} {_content(call.arguments)}", _exact(call)) for call in message.calls]
     return [*([Move("answer", _line(message.text))] if message.text else []), *calls]
+
+
+def _exact(call: Call) -> str:
+    given = call.arguments
+    digest = given.blob or hashlib.sha256(msgspec.json.encode(given.data)).hexdigest()
+    return f"{call.tool} {digest}"
 
 
 def _content(content: Content) -> str:
     if not isinstance(content.data, dict):
         return _line(content.data)
     fields = cast(dict[str, Any], content.data)
-    return _line({name: value for name, value in fields.items() if name not in CHANCE})
+    return _line({name: value for name, value in fields.items() if name not in CHANCE and not _left_out(name, value)})
+
+
+def _left_out(name: str, value: Any) -> bool:
+    """Whether a result may as well not have the field: older logs wrote the empty ones too."""
+    return name != "ok" and (value is None or value is False or value == "")
 
 
 def _line(value: Any) -> str:

@@ -27,6 +27,8 @@ def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
     digest = hashlib.sha256()
     with open_for_reading(paths) as fd:
         header = header_of(fd)
+        if header.version == 0:
+            raise LogCorrupt("this log was written by an older product and can only be read", hint="start a new run")
         verifier = verifier_at(fd, ports.keys, header, None)
         for line in verified_lines(fd, verifier):
             digest.update(line.data + b"\n")

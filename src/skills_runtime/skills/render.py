@@ -6,6 +6,7 @@ wrapper is taken apart.
 
 import hashlib
 import re
+from itertools import count
 from typing import Literal
 
 from skills_runtime.skills.neutral import TAG, inert, neutral
@@ -72,10 +73,9 @@ def _content(skill: Skill, body: str, render: Render) -> str:
 
 
 def _digest(skill: Skill, content: str) -> str:
-    digest = hashlib.sha256(f"{skill.mention.text}\n{content}".encode()).hexdigest()[:DIGEST_CHARS]
-    while digest in content:
-        digest = hashlib.sha256(digest.encode()).hexdigest()[:DIGEST_CHARS]
-    return digest
+    text = f"{skill.mention.text}\n{content}"
+    digests = (hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest()[:DIGEST_CHARS] for salt in count())
+    return next(digest for digest in digests if digest not in content)
 
 
 def _headings(lines: list[str]) -> list[tuple[int, int, str]]:

@@ -28,7 +28,8 @@ PAGES = list(_pages(get_command(build())))
 def test_every_command_of_the_reference_is_there() -> None:
     assert {" ".join(page) for page in PAGES} == {
         "", "demo", "run", "ls", "verify", "transcript", "runs", "runs list", "runs show", "runs tail", "runs verify",
-        "runs export", "runs metrics", "runs resume", "runs fork", "runs replay", "runs diff",
+        "runs export", "runs metrics", "runs send", "runs answer", "runs cancel", "runs review", "runs review approve",
+        "runs review revise", "runs resume", "runs fork", "runs replay", "runs diff",
         "config", "config show", "ledger", "ledger rebuild",
     }  # fmt: skip
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import pytest
 import yaml
 
 from kgent import create_run_context
@@ -21,22 +22,24 @@ from tests.support.model_server import Answer
 class Held(list[Any]):
     """The chunks of an answer that does not go on after its last one until it is let go."""
 
+    reached: threading.Event
     let_go: threading.Event
 
     def __iter__(self) -> Iterator[Any]:
         yield from super().__iter__()
+        self.reached.set()
         self.let_go.wait()
 
 
 @contextmanager
-def slow_model(place: Path) -> Generator[None]:
-    """A model that has begun to answer and does not go on while the block lasts."""
+def slow_model(place: Path) -> Generator[threading.Event]:
+    """A model that has begun to answer, which sets the event, and does not go on while the block lasts."""
     chunks = Held(model_server.breaks_off("I begin").chunks)
-    chunks.let_go = threading.Event()
+    chunks.reached, chunks.let_go = threading.Event(), threading.Event()
     with model_server.start([Answer(chunks, ending="cut")]) as server:
         write_settings(place, server.base_url)
         try:
-            yield
+            yield chunks.reached
         finally:
             chunks.let_go.set()
 
@@ -78,7 +81,7 @@ def test_a_task_is_done_with_a_model_behind_http(tmp_path: Path) -> None:
     assert server.authorizations == ["Bearer secret"] * 2
 
 
-def test_ctrl_c_stops_the_run_cleanly_records_it_and_exits_27_before_the_eyes_of_a_follower(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_run_so_that_it_can_go_on_before_the_eyes_of_a_follower(tmp_path: Path) -> None:
     arguments = ("run", "Take your time", "--config", "kgent.yaml", "--sandbox", "r", "--json")
     with slow_model(tmp_path), start("kgent", *arguments, cwd=tmp_path, env=model_environment()) as process:
         seen = read_until(process.stdout, b'"type":"llm_request_started"')
@@ -86,33 +89,48 @@ def test_ctrl_c_stops_the_run_cleanly_records_it_and_exits_27_before_the_eyes_of
             followed = read_until(follower.stdout, b'"type":"llm_request_started"')
             process.send_signal(signal.SIGINT)
             rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
-            followed += follower.communicate(timeout=TIMEOUT_SECONDS)[:1]
-    assert (process.returncode, err) == (27, b"")
-    assert (follower.returncode, b"".join(followed)) == (0, (tmp_path / "r/events.jsonl").read_bytes())
+            followed += read_until(follower.stdout, b'"type":"run_waiting_human"')
+            follower.send_signal(signal.SIGINT)
+    assert (process.returncode, err) == (130, b"")
+    assert b"".join(followed) == (tmp_path / "r/events.jsonl").read_bytes()
     assert b"".join(seen) + rest == (tmp_path / "r/events.jsonl").read_bytes()
-    assert json.loads(rest.splitlines()[-1])["type"] == "run_cancelled"
-    assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "cancelled"
+    last = json.loads(rest.splitlines()[-1])
+    assert (last["type"], last["payload"]["error_kind"]) == ("run_waiting_human", "stopped")
+    assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "waiting_for_user"
 
 
-def test_a_signal_to_stop_is_answered_in_words(tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_with_the_command_it_was_left_with(tmp_path: Path) -> None:
     arguments = ("run", "Take your time", "--config", "kgent.yaml", "--sandbox", "r")
     with slow_model(tmp_path), start("kgent", *arguments, cwd=tmp_path, env=model_environment()) as process:
         read_until(process.stderr, b"run r  Take your time")
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=TIMEOUT_SECONDS)
-    assert (process.returncode, out) == (27, b"")
-    assert b"stopping; Ctrl-C again leaves at once\n cancelled  stopped, exit code 27 " in err
+    assert (process.returncode, out) == (143, b"")
+    assert b"     stopping; Ctrl-C again leaves at once\n stopped; go on with: kgent runs resume r" in err
+    with model_server.start([model_server.says("Done.")]) as server:
+        setting = ("--set", f"llm.base_url={server.base_url}")
+        resumed = call("kgent", "runs", "resume", "r", *setting, cwd=tmp_path, env=model_environment())
+    assert (resumed.code, resumed.out) == (0, "Done.\n"), resumed.err
+
+
+def test_a_quiet_run_that_was_stopped_says_how_it_goes_on(tmp_path: Path) -> None:
+    arguments = ("run", "Take your time", "--config", "kgent.yaml", "--sandbox", "r", "-q")
+    with slow_model(tmp_path) as asked, start("kgent", *arguments, cwd=tmp_path, env=model_environment()) as process:
+        asked.wait(TIMEOUT_SECONDS)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert process.returncode == 130
+    assert err == b"error: the run `r` waits: stopped\n  kind: stopped\n  hint: `kgent runs resume r`\n"
 
 
 STUCK = """
 import asyncio, sys
-from skills_runtime.cli.execution import interrupts
-from skills_runtime.cli.render.quiet import QuietView
+from skills_runtime.cli.interrupts import interrupts
 
 async def work():
-    with interrupts(QuietView()) as interrupted:
+    with interrupts(lambda: print("left", flush=True)) as interruption:
         print("ready", flush=True)
-        await interrupted.wait()
+        await interruption.wait()
         print("heard", flush=True)
         sys.stdin.read()
 
@@ -120,16 +138,18 @@ asyncio.run(work())
 """
 
 
-def test_a_second_ctrl_c_leaves_at_once_even_when_the_run_is_stuck() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_signal_leaves_at_once_even_when_the_run_is_stuck(number: signal.Signals, code: int) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", STUCK], stdin=pipe, stdout=pipe, stderr=pipe) as process:
         read_until(process.stdout, b"ready")
         process.send_signal(signal.SIGINT)
         read_until(process.stdout, b"heard")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(TIMEOUT_SECONDS) == 130
+        process.send_signal(number)
+        assert process.wait(TIMEOUT_SECONDS) == code
+        assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stderr.read() == b""
+        assert (process.stdout.read(), process.stderr.read()) == (b"left\n", b"")
 
 
 def test_ctrl_c_ends_a_follower_at_once_and_without_a_word(workspace: Path) -> None:

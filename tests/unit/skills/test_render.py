@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills import SkillError
+from skills_runtime.skills import SkillError, render
 from skills_runtime.skills.render import method_of, rendered, wrapped
 from tests.unit.skills.samples import a_skill
 
@@ -79,11 +79,11 @@ def test_every_text_has_its_own_boundary_and_the_same_text_always_the_same() -> 
     assert texts[0] == rendered(a_skill("one"), "a", "body")
 
 
-def test_a_body_that_guesses_its_boundary_gets_another() -> None:
-    tag, _, _ = parts_of(wrapped(a_skill(), "guess"))
-    other, _, content = parts_of(wrapped(a_skill(), f"guess {tag}"))
-    assert content == f"guess {tag}"
-    assert other != tag
+def test_a_body_that_holds_its_own_boundary_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "DIGEST_CHARS", 1)
+    for number in range(20):
+        text = wrapped(a_skill(), f"0123456789abcd {number}")
+        assert text.endswith(("</skill-e>", "</skill-f>"))
 
 
 METHOD = """\

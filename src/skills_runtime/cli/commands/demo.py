@@ -30,7 +30,7 @@ def demo(options: DemoOptions, program: Program) -> int:
     from skills_runtime.agent import RunRequest
     from skills_runtime.cli.checking import check_run
     from skills_runtime.cli.execution import execute
-    from skills_runtime.cli.machine import checked_path, known_runs
+    from skills_runtime.cli.machine import checked_path, this_ledger
     from skills_runtime.cli.planning import plan_run
     from skills_runtime.cli.render.answer import write_answer
     from skills_runtime.cli.render.human import human_view
@@ -42,9 +42,9 @@ def demo(options: DemoOptions, program: Program) -> int:
     place = checked_path(options.output, option="--output") / run_id
     prompt = (FILES / "prompt.md").read_text(encoding="utf-8")
     request = RunRequest(prompt=prompt, sandbox_path=place, run_id=run_id)
-    with known_runs() as index:
-        plan, notices = plan_run(_settings(), request, index)
-        ending = execute(plan, index, human_view(plan, notices, program=program.name, no_color=options.no_color))
+    with this_ledger() as ledger:
+        plan, notices = plan_run(_settings(), request, ledger.index)
+        ending = execute(plan, ledger, human_view(plan, notices, program=program.name, no_color=options.no_color))
     write_answer(ending.state.final_output)
     if ending.exit_code:
         return ending.exit_code

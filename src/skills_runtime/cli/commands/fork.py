@@ -25,12 +25,11 @@ def fork(options: ForkOptions, program: Program) -> int:
     """Start a new run that goes on from an event of another one."""
     from skills_runtime.agent import RunRequest
     from skills_runtime.cli.continuing import settings_of, state_of
-    from skills_runtime.cli.execution import execute
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.machine import checked_path, known_runs, log_ports
+    from skills_runtime.cli.machine import checked_path, log_ports
+    from skills_runtime.cli.people import people_here
     from skills_runtime.cli.planning import plan_run
-    from skills_runtime.cli.render.answer import write_answer
-    from skills_runtime.cli.views import view_of
+    from skills_runtime.cli.working import work_on
     from skills_runtime.runs import check_id, fork_point
 
     if options.run_id is not None:
@@ -46,12 +45,9 @@ def fork(options: ForkOptions, program: Program) -> int:
         run_id=options.run_id,
         fork=point,
     )
-    with known_runs() as index:
-        plan, notices = plan_run(settings_of(paths, state, options), request, index)
-        ending = execute(plan, index, view_of(options, plan, notices, program))
-    if not options.json:
-        write_answer(ending.state.final_output)
-    return ending.exit_code
+    resolved = settings_of(paths, state, options)
+    people = people_here(options)
+    return work_on(lambda index: plan_run(resolved, request, index), options, program, people).exit_code
 
 
 COMMAND = Command(

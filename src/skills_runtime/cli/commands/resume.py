@@ -22,23 +22,19 @@ def resume(options: ResumeOptions, program: Program) -> int:
     """Go on with a run that was stopped, killed, or is waiting."""
     from skills_runtime.agent import RunRequest
     from skills_runtime.agent.assemble import backend_for
-    from skills_runtime.cli.continuing import settings_of, state_of
-    from skills_runtime.cli.execution import Plan, Resumed, execute
+    from skills_runtime.cli.continuing import refuse_unreviewed, settings_of, state_of
+    from skills_runtime.cli.execution import Plan, Resumed
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.machine import known_runs
-    from skills_runtime.cli.render.answer import write_answer
-    from skills_runtime.cli.views import view_of
+    from skills_runtime.cli.people import people_here
+    from skills_runtime.cli.working import work_on
 
     paths = find_run(options.run, options.workspace_root)
     state = state_of(paths)
+    refuse_unreviewed(state, options.run, program.name)
     resolved = settings_of(paths, state, options)
     prompt = (paths.root / "prompt.md").read_text(encoding="utf-8")
     plan = Plan(resolved, backend_for(resolved), RunRequest(prompt=prompt), Resumed(paths.root, options.adopt))
-    with known_runs() as index:
-        ending = execute(plan, index, view_of(options, plan, resolved.notices, program))
-    if not options.json:
-        write_answer(ending.state.final_output)
-    return ending.exit_code
+    return work_on(lambda _: (plan, resolved.notices), options, program, people_here(options)).exit_code
 
 
 COMMAND = Command(

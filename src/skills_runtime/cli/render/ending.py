@@ -8,39 +8,40 @@ from skills_runtime.cli.locate import short_id
 from skills_runtime.cli.machine import shown_path
 from skills_runtime.cli.render.console import labelled, room_beside, spread
 from skills_runtime.cli.render.text import between, count, duration, money, one_line, plural
-from skills_runtime.cli.render.words import Sign, sign_of
 from skills_runtime.cli.render.waiting import wait_lines
+from skills_runtime.cli.render.words import Sign, sign_of
 from skills_runtime.cli.waits import CommandFor, command_for, waits_of
 from skills_runtime.projections import RunState
 
+_INDENT, _LABEL = 7, 6
 _TROUBLED = Sign("✗", "stopped", "red")
 
 
-def show_ending(console: Console, ending: Ending, steps: int, *, program: str, hint: str) -> None:
+def show_ending(console: Console, ending: Ending, *, program: str, hint: str) -> None:
     """What came of a run, what it took, and where to look."""
     command = command_for(program, short_id(ending.state.run_id))
-    result, numbers = _result(ending, command), Text(used(ending.state, steps), style="dim")
+    result, numbers = _result(ending, command), Text(used(ending.state), style="dim")
     if result.cell_len <= room_beside(console, numbers):
         console.print(spread(console, result, numbers))
     else:
         console.print(result)
-        console.print(Text("       ").append_text(numbers))
+        console.print(Text(" " * _INDENT).append_text(numbers))
     facts = {"hint": hint} if hint else {}
     facts |= {"hint": one_line(ending.trouble.hint)} if ending.trouble else {}
     waits = [] if ending.stopped else waits_of(ending.state, ending.pending, command)
     for wait in waits:
-        console.print(Group(*wait_lines(wait, indent=7, titled=len(waits) > 1)))
+        console.print(Group(*wait_lines(wait, indent=_INDENT, width=_LABEL, titled=len(waits) > 1)))
     facts |= {"files": shown_path(ending.root), "show": command("runs show")}
-    console.print(labelled(facts, indent=7, width=5))
+    console.print(labelled(facts, indent=_INDENT, width=_LABEL))
 
 
-def used(state: RunState, steps: int) -> str:
+def used(state: RunState) -> str:
     """Steps, time, tokens, and money where prices are known."""
     elapsed = between(state.started_at, state.completed_at or state.updated_at)
     tokens = state.input_tokens + state.output_tokens + state.child_tokens
     cost = state.cost_usd + state.child_cost_usd
     paid = [money(cost)] if cost else []
-    return " · ".join([plural(steps, "step"), duration(elapsed), f"{count(tokens)} tokens", *paid])
+    return " · ".join([plural(state.tool_calls, "step"), duration(elapsed), f"{count(tokens)} tokens", *paid])
 
 
 def why_waiting(ending: Ending, command: CommandFor) -> str:

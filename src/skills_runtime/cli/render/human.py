@@ -140,12 +140,13 @@ class HumanView:
         held, self._held = self._held or [], None
         for line in held:
             self._console.print(line)
+        self._now("working")
         self._go_live()
 
     def end(self, ending: Ending) -> None:
         """Write the last lines: what came of it, and where to look."""
         self.close()
-        show_ending(self._console, ending, len(self._steps.all), program=self._program, hint=self._hint)
+        show_ending(self._console, ending, program=self._program, hint=self._hint)
 
     def close(self) -> None:
         """Give the terminal back."""

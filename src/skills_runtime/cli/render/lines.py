@@ -11,6 +11,7 @@ from skills_runtime.cli.render.text import local_time, one_line
 from skills_runtime.cli.render.told import told
 from skills_runtime.events import Event, data_of
 
+
 def line_writer(*, no_color: bool) -> WriteLine:
     """Writes each event on one line."""
     console = answers(no_color=no_color)

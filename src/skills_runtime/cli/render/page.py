@@ -115,7 +115,7 @@ def _size(size: int) -> str:
 def _waiting(page: Page, command: CommandFor) -> list[RenderableType]:
     view = page.view
     waits = waits_of(view.state, view.pending, command, page.asked)
-    lines = [line for wait in waits for line in wait_lines(wait, indent=2)]
+    lines = [line for wait in waits for line in wait_lines(wait, indent=2, width=_LABEL)]
     if page.messages:
         told = f"{plural(page.messages, 'message')} to it will be read when it goes on"
         lines.append(Padding(Text(told), (0, 0, 0, 2), expand=False))

@@ -20,7 +20,9 @@ from skills_runtime.events.payloads import (
     HumanResponse,
     ToolCallFinished,
     ToolCallRequested,
+    ToolCallStarted,
 )
+from skills_runtime.projections.state import number_of
 
 Progress = Literal["running", "waiting", "done", "failed"]
 _SUBJECT_CHARS = 200
@@ -49,17 +51,22 @@ class Steps(msgspec.Struct):
         """Take in the next event."""
         match event.payload:
             case ToolCallRequested(call_id=call_id, name=name, arguments=arguments):
-                step = Step(number=len(self.all) + 1, tool=one_line(name), subject=_subject(arguments))
-                self.all.append(step)
-                self._by_call[call_id] = step
-            case (ApprovalRequested(call_id=call_id) | HumanRequest(call_id=call_id)) if call_id in self._by_call:
+                self._add(event, call_id, name, _subject(arguments))
+            case ToolCallStarted(call_id=call_id, tool=tool) if call_id not in self._by_call:
+                self._add(event, call_id, tool)  # asked for before a resumed run was looked at
+            case ApprovalRequested(call_id=call_id) | HumanRequest(call_id=call_id) if call_id in self._by_call:
                 self._by_call[call_id].progress = "waiting"
-            case (ApprovalDecided(call_id=call_id) | HumanResponse(call_id=call_id)) if call_id in self._by_call:
+            case ApprovalDecided(call_id=call_id) | HumanResponse(call_id=call_id) if call_id in self._by_call:
                 self._by_call[call_id].progress = "running"
             case ToolCallFinished(call_id=call_id, result=result) if call_id in self._by_call:
                 _settle(self._by_call[call_id], result)
             case _:
                 pass
+
+    def _add(self, event: Event, call_id: str, tool: str, subject: str = "") -> None:
+        step = Step(number=number_of(event.step_id) or len(self.all) + 1, tool=one_line(tool), subject=subject)
+        self.all.append(step)
+        self._by_call[call_id] = step
 
     def of_call(self, call_id: str) -> Step | None:
         """The step of a call."""

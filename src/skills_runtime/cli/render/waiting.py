@@ -11,7 +11,7 @@ from skills_runtime.cli.render.text import one_line
 from skills_runtime.cli.waits import Wait
 
 
-def wait_lines(wait: Wait, *, indent: int, titled: bool = True) -> Iterator[RenderableType]:
+def wait_lines(wait: Wait, *, indent: int, width: int, titled: bool = True) -> Iterator[RenderableType]:
     """One thing that is waited for; without its title where that stands elsewhere."""
     if titled:
         yield Padding(Text(one_line(wait.what)), (0, 0, 0, indent), expand=False)
@@ -19,4 +19,4 @@ def wait_lines(wait: Wait, *, indent: int, titled: bool = True) -> Iterator[Rend
     offered |= {one_line(name): one_line(text) for name, text in wait.parts.items()}
     for facts in (offered, dict(wait.commands)):
         if facts:
-            yield labelled(facts, indent=indent, width=5)
+            yield labelled(facts, indent=indent, width=width)

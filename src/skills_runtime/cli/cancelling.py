@@ -1,0 +1,101 @@
+"""Ending a run that another process may be working on, and waiting until it has really ended."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from skills_runtime.cli.counter import Counter
+from skills_runtime.engine import Desk
+from skills_runtime.errors import LogEnded, SkillsRuntimeError
+from skills_runtime.events.states import RunStatus
+from skills_runtime.ports import InboxKind, InboxMessage
+from skills_runtime.projections import RunState
+from skills_runtime.runs import RunPaths, follow_lines
+
+NOTICE_SECONDS = 2
+PATIENCE_SECONDS = 30
+_LOOK_SECONDS = 1.0
+"""How long nothing may happen before we look whether somebody still works on the run."""
+
+
+class StillWorking(SkillsRuntimeError):
+    """Whoever works on a run has been told to stop, and has not yet."""
+
+    kind = "timeout"
+
+
+def cancel_run(counter: Counter, reason: str, *, patience: int = PATIENCE_SECONDS) -> RunState:
+    """The state of the run once it has ended; raises when it ended otherwise, or takes too long."""
+    before = counter.view().state
+    message = counter.desk.cancel(counter.paths, reason)
+    if message is not None:
+        again = Desk(_SaidAlready(message), counter.ports)
+        ended = asyncio.run(
+            _until_ended(
+                counter.paths,
+                max(before.last_seq, 0),
+                lambda: _ended_by_us(again, counter.paths, reason),
+                patience=patience,
+            )
+        )
+        if not ended:
+            raise StillWorking(
+                f"the run `{before.run_id}` was told to end, but has not within {patience} s",
+                hint="it ends when its process reads the message; `runs tail RUN --follow` shows when",
+            )
+    state = counter.view().state
+    if state.status is not RunStatus.CANCELLED:
+        raise LogEnded(f"the run `{state.run_id}` is {state.status}: it ended before it could be cancelled")
+    return state
+
+
+async def _until_ended(paths: RunPaths, start: int, try_again: Callable[[], bool], *, patience: int) -> bool:
+    """Follow the log to its end; whenever it is silent, look whether nobody works on the run any more."""
+    end = asyncio.create_task(_read_to_end(paths, start))
+    try:
+        for second in range(1, patience + 1):
+            await asyncio.wait({end}, timeout=_LOOK_SECONDS)
+            if end.done():
+                end.result()
+                return True
+            if try_again():
+                return True
+            if second == NOTICE_SECONDS:
+                sys.stderr.write("waiting for the process that works on the run to stop\n")
+                sys.stderr.flush()
+        return False
+    finally:
+        end.cancel()
+        await asyncio.wait({end})
+
+
+async def _read_to_end(paths: RunPaths, start: int) -> None:
+    async for _ in follow_lines(paths, from_seq=start):
+        pass
+
+
+def _ended_by_us(desk: Desk, paths: RunPaths, reason: str) -> bool:
+    """End the run here when whoever worked on it is gone."""
+    try:
+        return desk.cancel(paths, reason) is None
+    except LogEnded:
+        return True
+
+
+class _SaidAlready:
+    """An inbox for a message that was sent before: it is not sent twice."""
+
+    def __init__(self, message: InboxMessage) -> None:
+        self._message = message
+
+    def send(
+        self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
+    ) -> InboxMessage:
+        return self._message
+
+    def pending(self, run_id: str) -> Sequence[InboxMessage]:
+        return (self._message,)
+
+    def acknowledge(self, message_id: str, *, event_seq: int) -> None:
+        pass
