@@ -37,8 +37,8 @@ def agent_with(base: Path, name: str, model: Caller, seconds: float) -> Agent:
     workspace.mkdir()
     agent = Agent(workspace_root=workspace, backend=model)
 
-    @agent.tool(effect="read", name="wait")
-    async def wait() -> str:  # pyright: ignore[reportUnusedFunction]
+    @agent.tool(effect="read", name="pause")
+    async def pause() -> str:  # pyright: ignore[reportUnusedFunction]
         """Wait."""
         if seconds:
             await asyncio.sleep(seconds)
@@ -56,10 +56,10 @@ async def together(agent: Agent, runs: int) -> float:
 
 
 async def measure(base: Path) -> tuple[float, float, float]:
-    await together(agent_with(base, "warm", Caller("wait", turns=1), 0), 2)
-    durable = await together(agent_with(base, "durable", Caller("wait", turns=5), 0), DURABLE_RUNS)
-    waiting = await together(agent_with(base, "waiting", Caller("wait", turns=1), 0.05), WAITING_RUNS)
-    parallel = await together(agent_with(base, "parallel", Caller("wait", turns=1, calls=5), 0.2), 1)
+    await together(agent_with(base, "warm", Caller("pause", turns=1), 0), 2)
+    durable = await together(agent_with(base, "durable", Caller("pause", turns=5), 0), DURABLE_RUNS)
+    waiting = await together(agent_with(base, "waiting", Caller("pause", turns=1), 0.05), WAITING_RUNS)
+    parallel = await together(agent_with(base, "parallel", Caller("pause", turns=1, calls=5), 0.2), 1)
     return DURABLE_RUNS / durable, waiting, parallel
 
 

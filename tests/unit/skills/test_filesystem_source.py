@@ -132,6 +132,13 @@ def test_the_search_visits_as_many_directories_as_it_may_and_says_when_there_are
     assert "max_dirs_per_root" in problem.message
 
 
+def test_directories_of_every_level_count(tmp_path: Path) -> None:
+    for number in range(3):
+        make_skill(tmp_path, f"group-{number}/skill-{number}")
+    assert len(source_at(tmp_path, max_dirs_per_root=7).skills().skills) == 3
+    assert names(source_at(tmp_path, max_dirs_per_root=5).skills()) == ["skill-0"]
+
+
 def test_a_huge_file_is_not_read_to_know_the_skill(tmp_path: Path) -> None:
     directory = make_skill(tmp_path, "huge")
     os.truncate(directory / "SKILL.md", 1 << 40)

@@ -52,11 +52,11 @@ def test_no_body_closes_its_wrapper_or_opens_another(body: str) -> None:
 @given(hostile, hostile)
 def test_neither_description_nor_place_closes_the_wrapper(description: str, locator: str) -> None:
     skill = a_skill(description=description, locator=locator)
-    for render in ("body", "summary"):
-        tag, first, content = parts_of(rendered(skill, "Do it.", render))
+    for form, lines in (("body", 1), ("summary", 2)):
+        tag, first, content = parts_of(rendered(skill, "Do it.", form))
         assert re.fullmatch(rf'<{tag} name="[^"<>]*" mention="[^"<>]*" locator="[^"<>]*">', first)
         assert "<" not in content
-        assert len(content.splitlines()) == (1 if render == "body" else 2)
+        assert len(content.splitlines()) == lines
 
 
 @given(st.text(alphabet="abc <>&/#`\n", max_size=60))

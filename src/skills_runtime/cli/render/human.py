@@ -14,7 +14,7 @@ from skills_runtime.cli.planning import model_name
 from skills_runtime.cli.render.console import cut, spread, talk
 from skills_runtime.cli.render.ending import show_ending
 from skills_runtime.cli.render.steps import Step, Steps, step_lines
-from skills_runtime.cli.render.text import count, duration, one_line
+from skills_runtime.cli.render.text import count, duration, one_line, plural
 from skills_runtime.cli.render.told import note_of
 from skills_runtime.clock import SystemClock
 from skills_runtime.events import Event
@@ -47,6 +47,8 @@ class Heading:
     title: str
     model: str
     sandbox: str
+    history: str = ""
+    """What of its session the run knows."""
 
 
 def human_view(
@@ -60,6 +62,7 @@ def human_view(
         title=title_of(plan.request.prompt),
         model=model_name(plan.resolved),
         sandbox=plan.resolved.settings.sandbox.workspace,
+        history=plural(len(plan.request.history_runs), "earlier run") if plan.request.history_runs else "",
     )
     return HumanView(console, heading, program=program, clock=SystemClock(), asked_here=asked_here)
 
@@ -90,6 +93,8 @@ class HumanView:
         room = self._console.width - line.cell_len - rest.cell_len if self._console.is_terminal else TITLE_CELLS
         line.append(cut(one_line(heading.title), min(max(room, 16), TITLE_CELLS)))
         self._write(line.append_text(rest))
+        if heading.history:
+            self._note(f"session  knows of {heading.history}")
         self._go_live()
 
     def take(self, event: Event) -> None:

@@ -174,7 +174,6 @@ _NOTED: Mapping[str, str] = MappingProxyType(
         "context_recovery_decided": "context",
         "child_run_started": "agent",
         "child_run_finished": "agent",
-        "history_loaded": "session",
         "llm_retry_scheduled": "retry",
         "output_rejected": "again",
         "budget_increased": "budget",

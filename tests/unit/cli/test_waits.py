@@ -1,0 +1,117 @@
+"""What a run waits for, and the commands that let it go on."""
+
+from typing import Any
+
+import pytest
+
+from skills_runtime.cli.answers import chosen
+from skills_runtime.cli.waits import Wait, command_for, waits_of
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import ApprovalRequested, HumanRequest, RunStateChanged, RunWaitingHuman
+from skills_runtime.events.states import RunStatus
+from skills_runtime.projections import RunState, RunView, fold
+from tests.support.events import numbered
+
+COMMAND = command_for("kgent", "r")
+
+
+def waits(*payloads: Payload, asked: dict[str, HumanRequest] | None = None) -> list[Wait]:
+    view = fold(numbered(payloads), RunView())
+    return waits_of(view.state, view.pending, COMMAND, asked)
+
+
+def parked(kind: str = "human_required", message: str = "waits") -> RunWaitingHuman:
+    return RunWaitingHuman(message=message, error_kind=kind)
+
+
+def moved(status: RunStatus) -> RunStateChanged:
+    return RunStateChanged(before="running", after=status.value)
+
+
+def asks(call_id: str = "c1", **more: Any) -> HumanRequest:
+    return HumanRequest(call_id=call_id, question="Which?", **more)
+
+
+def test_a_question_is_answered_with_text_and_then_the_run_goes_on() -> None:
+    (wait,) = waits(asks(), parked())
+    assert wait.what == "Which?"
+    assert wait.commands == {"answer": "kgent runs answer r TEXT", "then": "kgent runs resume r"}
+    assert wait.in_words() == "`kgent runs answer r TEXT`, then `kgent runs resume r`"
+
+
+def test_a_question_with_choices_is_answered_with_a_number() -> None:
+    (wait,) = waits(asks(choices=["red", "blue"]), parked())
+    assert wait.choices == ("red", "blue")
+    assert wait.commands["answer"] == "kgent runs answer r NUMBER"
+
+
+def test_one_of_several_questions_is_named() -> None:
+    first, second = waits(asks("c1"), asks("c 2"), parked())
+    assert first.commands["answer"] == "kgent runs answer r TEXT --call c1"
+    assert second.commands["answer"] == "kgent runs answer r TEXT --call 'c 2'"
+
+
+def test_questions_asked_at_once_are_answered_by_their_names() -> None:
+    parts: list[dict[str, Any]] = [
+        {"id": "size", "question": "How big?"},
+        {"id": "shape", "question": "Which shape?", "choices": [{"label": "round"}, {"label": "square"}]},
+    ]
+    asked = HumanRequest(call_id="c1", question="How big?; Which shape?", questions=parts)
+    (wait,) = waits(asked, parked(), asked={"c1": asked})
+    assert wait.commands["answer"] == "kgent runs answer r --set size=TEXT --set shape=TEXT"
+    assert wait.parts == {"size": "How big?", "shape": "Which shape?  [round | square]"}
+    assert wait.what == "answers to 2 questions"
+
+
+def test_a_run_that_was_stopped_waits_to_be_resumed() -> None:
+    (wait,) = waits(parked("stopped", "stopped"))
+    assert wait.commands == {"go on": "kgent runs resume r"}
+
+
+def test_a_run_at_its_limit_names_the_setting_that_gives_it_more() -> None:
+    (wait,) = waits(parked("budget_exceeded", "the run has made 3 tool calls; `run.max_steps` would give it more"))
+    assert wait.commands == {"go on": "kgent runs resume r --set run.max_steps=MORE"}
+
+
+def test_a_review_is_one_decision_or_the_other() -> None:
+    (wait,) = waits(moved(RunStatus.REVIEW_REQUIRED))
+    assert wait.in_words() == "`kgent runs review approve r` or `kgent runs review revise r --note TEXT`"
+
+
+def test_a_revision_waits_to_be_resumed() -> None:
+    (wait,) = waits(moved(RunStatus.REVISION_REQUIRED))
+    assert wait.commands == {"go on": "kgent runs resume r"}
+
+
+def test_an_approval_nobody_gave_is_asked_for_again() -> None:
+    asked = ApprovalRequested(approval_key="k", tool="shell", summary="shell rm x")
+    (wait,) = waits(asked, parked("stopped", "stopped"))[:1]
+    assert wait.what == "an approval of shell rm x"
+    assert wait.commands == {"be asked": "kgent runs resume r"}
+
+
+@pytest.mark.parametrize("status", [RunStatus.PENDING, RunStatus.RUNNING, RunStatus.COMPLETED, RunStatus.FAILED])
+def test_a_run_that_works_or_has_ended_waits_for_nothing(status: RunStatus) -> None:
+    assert waits_of(RunState(status=status), RunView().pending, COMMAND) == []
+
+
+def test_a_name_with_spaces_is_quoted() -> None:
+    assert command_for("kgent", "my run")("runs resume") == "kgent runs resume 'my run'"
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "answer"),
+    [
+        ("2", ["red", "blue"], "blue"),
+        (" blue ", ["red", "blue"], "blue"),
+        ("3", ["red", "blue"], "3"),
+        ("0", ["red", "blue"], "0"),
+        ("green", ["red", "blue"], "green"),
+        ("10", ["5", "10"], "10"),
+        ("1", [], "1"),
+        ("²", ["red", "blue"], "²"),
+        ("9" * 5000, ["red"], "9" * 5000),
+    ],
+)
+def test_a_number_stands_for_a_choice_unless_it_is_one(text: str, choices: list[str], answer: str) -> None:
+    assert chosen(text, choices) == answer
