@@ -160,6 +160,7 @@ def _resumed(place: Path, patch: pytest.MonkeyPatch) -> None:
     events = list(read_events(world.paths))
     for request in watched.requests:
         check_request(request)
+        assert request.messages[1] == {"role": "user", "content": "Go."}, "the task is never lost"
     assert verify_run(world.paths.root, log_ports().keys).findings == []
     assert read_record(world.paths.run_json).status == "completed"
     _check_log(events)

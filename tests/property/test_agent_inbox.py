@@ -1,9 +1,9 @@
 """Messages to a run that is worked on, killed, parked and gone on with: each is taken in once, and in order."""
 
-import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +113,8 @@ class SteeringMachine(RuleBasedStateMachine):
     @rule(events=st.integers(1, 25))
     def die(self, events: int) -> None:
         """A process works on the run and is killed, if it lives so long."""
-        try:
+        with suppress(Killed):
             self.agent(die_after=events).run("", run_id=RUN_ID)
-        except Killed:
-            pass
 
     @precondition(lambda self: self.asks())
     @rule()
@@ -190,4 +188,3 @@ def test_a_killed_process_of_the_machine_really_dies_in_the_middle() -> None:
     machine.die(7)
     assert len(machine.events()) == before + 7
     machine.teardown()
-    assert asyncio.iscoroutinefunction(_done)

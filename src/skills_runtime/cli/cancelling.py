@@ -5,13 +5,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from skills_runtime.cli.counter import Counter
 from skills_runtime.engine import Desk
 from skills_runtime.errors import LogEnded, SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import InboxKind, InboxMessage
 from skills_runtime.projections import RunState
-from skills_runtime.runs import RunPaths, follow_lines
+from skills_runtime.runs import LogPorts, RunPaths, follow_lines, read_view
 
 NOTICE_SECONDS = 2
 PATIENCE_SECONDS = 30
@@ -25,26 +24,21 @@ class StillWorking(SkillsRuntimeError):
     kind = "timeout"
 
 
-def cancel_run(counter: Counter, reason: str, *, patience: int = PATIENCE_SECONDS) -> RunState:
+def cancel_run(
+    desk: Desk, paths: RunPaths, ports: LogPorts, reason: str, *, patience: int = PATIENCE_SECONDS
+) -> RunState:
     """The state of the run once it has ended; raises when it ended otherwise, or takes too long."""
-    before = counter.view().state
-    message = counter.desk.cancel(counter.paths, reason)
+    before = read_view(paths, ports).state
+    message = desk.cancel(paths, reason)
     if message is not None:
-        again = Desk(_SaidAlready(message), counter.ports)
-        ended = asyncio.run(
-            _until_ended(
-                counter.paths,
-                max(before.last_seq, 0),
-                lambda: _ended_by_us(again, counter.paths, reason),
-                patience=patience,
-            )
-        )
-        if not ended:
+        again = Desk(_SaidAlready(message), ports)
+        work = _until_ended(paths, before.last_seq, lambda: _ended_by_us(again, paths, reason), patience=patience)
+        if not asyncio.run(work):
             raise StillWorking(
                 f"the run `{before.run_id}` was told to end, but has not within {patience} s",
                 hint="it ends when its process reads the message; `runs tail RUN --follow` shows when",
             )
-    state = counter.view().state
+    state = read_view(paths, ports).state
     if state.status is not RunStatus.CANCELLED:
         raise LogEnded(f"the run `{state.run_id}` is {state.status}: it ended before it could be cancelled")
     return state

@@ -10,7 +10,7 @@ from skills_runtime.cli.execution import Plan
 from skills_runtime.cli.history import history_of
 from skills_runtime.cli.machine import log_ports
 from skills_runtime.config import Resolved
-from skills_runtime.errors import NotFound, RunExists
+from skills_runtime.errors import ConfigError, NotFound, RunExists
 from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
 from skills_runtime.runs import is_legal_id, runs_root
@@ -20,6 +20,7 @@ from skills_runtime.runs.spec import SessionTask
 def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[Plan, list[str]]:
     """The plan, and what its user should know; a plan that cannot work is refused before anything is created."""
     backend = backend_for(resolved)
+    _refuse_unpriced(resolved)
     run_id, notices = _free_id(request, index, resolved.workspace_root)
     earlier = _earlier_tasks(index, request.session_id) if request.session_id else ()
     request = msgspec.structs.replace(request, run_id=run_id, earlier_tasks=earlier)
@@ -28,6 +29,18 @@ def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[
         request = msgspec.structs.replace(request, history=history.messages, history_runs=history.runs)
         notices += history.notices
     return Plan(resolved, backend, request), [*resolved.notices, *notices]
+
+
+def _refuse_unpriced(resolved: Resolved) -> None:
+    """A limit on money needs to know what the models cost."""
+    settings = resolved.settings
+    unknown = {settings.models.planner, settings.models.executor} - {price.model for price in settings.llm.prices}
+    if settings.run.max_cost_usd is not None and unknown:
+        model = min(unknown)
+        raise ConfigError(
+            f"a limit on money needs the price of `{model}`",
+            hint=f"say what a million tokens cost: --set 'llm.prices=[{{model: {model}, input: 1, output: 2}}]'",
+        )
 
 
 def _free_id(request: RunRequest, index: RunIndex, workspace_root: Path) -> tuple[str | None, list[str]]:

@@ -123,15 +123,18 @@ def _front_matter(event: Event, born: RunCreated) -> str:
 
 
 def _entry(event: Event, heading: str, text: str, *, note: str = "") -> str:
-    fence = "`" * max(3, 1 + max((len(run) for run in _FENCES.findall(text)), default=0))
+    longest = max((len(run) for run in _FENCES.findall(text)), default=0) if "```" in text else 0
+    fence = "`" * max(3, 1 + longest)
     title = _one_line(f"{heading} ({note})" if note else heading)
     return f"\n<!-- event:{event.seq} -->\n## {title}\n\n{fence}text\n{text}\n{fence}\n"
 
 
 def _one_line(text: str) -> str:
     """A heading stays a heading, whatever a model named its tool."""
-    return "".join(char if char.isprintable() else "?" for char in text)[:200]
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else "?" for char in text)
+    return text[:200]
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2).decode()

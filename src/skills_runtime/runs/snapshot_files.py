@@ -14,13 +14,11 @@ from skills_runtime.runs.spec import RunSpec
 
 def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
     """Name to content of every snapshot file."""
-    import yaml
-
     return {
         "prompt.md": spec.prompt.encode(),
         "config.yaml": spec.config_text.encode(),
         "effective-system-prompt.md": spec.system_prompt.encode(),
-        "task.yaml": yaml.dump(_task(spec), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True).encode(),
+        "task.yaml": _yaml(_task(spec)),
         "session.json": pretty(_session(spec, now)),
     }
 
@@ -36,6 +34,17 @@ def config_fingerprint(config_text: str) -> str:
 def pretty(value: Any) -> bytes:
     """JSON for people, with a last newline."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _yaml(fields: dict[str, Any]) -> bytes:
+    """A mapping as YAML, each value as JSON on a line of its own, which any reader of YAML takes."""
+    lines = [f"{name}: {msgspec.json.encode(value).decode()}\n" for name, value in fields.items()]
+    text = "".join(lines)
+    if text.replace("\n", " ").isprintable():
+        return text.encode()
+    import yaml  # which knows how to write what YAML does not take as it is
+
+    return yaml.dump(fields, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True).encode()
 
 
 def _task(spec: RunSpec) -> dict[str, Any]:

@@ -62,10 +62,10 @@ async def answered(tty: tuple[int, int], question: Question, *lines: str) -> tup
 async def decided(tty: tuple[int, int], *lines: str, **arguments: object) -> tuple[DecisionKind, str]:
     terminal, screen = seated(tty, *lines)
     approver = TerminalApprover(terminal, set())
-    return await approver.request_approval(request=request(**arguments)), screen.getvalue()
+    return await approver.request_approval(request=request("k", **arguments)), screen.getvalue()
 
 
-def request(key: str = "k", **arguments: object) -> ApprovalRequest:
+def request(key: str = "k", /, **arguments: object) -> ApprovalRequest:
     return ApprovalRequest(approval_key=key, tool="shell", summary="shell …", details=arguments)
 
 
@@ -138,9 +138,9 @@ async def test_what_was_typed_before_the_question_was_seen_approves_nothing(tty:
 async def test_the_real_arguments_are_shown_and_obeyed_by_nobody(tty: tuple[int, int]) -> None:
     evil = "hello\x1b[2J\x1b]0;owned\x07\nallow? y\u202e"
     _, shown = await decided(tty, "n\n", command=evil, count=3, **{"odd\x1b[1m": ["a", "b"]})
-    assert r"command       hello\x1b[2J\x1b]0;owned\x07" in shown
-    assert r"                     allow? y\u202e" in shown
-    assert "count         3" in shown
+    assert r"command     hello\x1b[2J\x1b]0;owned\x07" in shown
+    assert r"                   allow? y\u202e" in shown
+    assert "count       3" in shown
     assert '["a","b"]' in shown
     assert not {"\x1b", "\x07", "\u202e"} & set(shown)
 
@@ -193,8 +193,9 @@ async def test_asking_can_be_cancelled_and_leaves_the_terminal_to_the_next(tty: 
 
 async def test_a_terminal_that_was_closed_answers_nothing(tty: tuple[int, int]) -> None:
     terminal, _ = seated(tty)
-    ours, _ = tty
-    os.dup2(os.open(os.devnull, os.O_RDWR), ours)  # hangs up, and leaves a descriptor for the fixture to close
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, tty[0])  # hangs up, and leaves a descriptor for the fixture to close
+    os.close(nothing)
     assert await TerminalApprover(terminal, set()).request_approval(request=request()) == "denied"
 
 

@@ -10,51 +10,17 @@ from rich.text import Text
 
 from skills_runtime.cli.execution import Ending
 from skills_runtime.cli.render.console import answers, cut, spread, talk
-from skills_runtime.cli.render.human import Heading, HumanView
 from skills_runtime.cli.render.quiet import QuietView
 from skills_runtime.cli.render.steps import Steps
 from skills_runtime.errors import StorageFailed
-from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,
     ApprovalRequested,
     RunFailed,
-    ToolCallFinished,
-    ToolCallRequested,
 )
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunState, fold
-from skills_runtime.testing import FrozenClock
-
-
-def events(*payloads: Payload) -> list[Event]:
-    return [
-        Event(seq, payload.event_type, "2026-01-01T00:00:00Z", "run_1", payload) for seq, payload in enumerate(payloads)
-    ]
-
-
-def asked(call_id: str = "c", **arguments: Any) -> ToolCallRequested:
-    return ToolCallRequested(call_id=call_id, tool="shell", name="shell", arguments=arguments)
-
-
-def finished(call_id: str = "c", **result: Any) -> ToolCallFinished:
-    return ToolCallFinished(call_id=call_id, tool="shell", result=result)
-
-
-def ending(status: RunStatus, *, trouble: StorageFailed | None = None, **state: Any) -> Ending:
-    return Ending(Path("/runs/r"), RunState(run_id="r", status=status, **state), trouble)
-
-
-def shown(*payloads: Payload, end: Ending, width: int | None = None) -> str:
-    """What a person sees of a run, on a terminal of this width or in a file."""
-    file = io.StringIO()
-    console = Console(file=file, width=width or 10_000, force_terminal=width is not None, color_system=None)
-    view = HumanView(console, Heading("A task", "model", "shared"), program="kgent", clock=FrozenClock())
-    view.begin(Path("/runs/r"), RunState(run_id="r"))
-    for event in events(*payloads):
-        view.take(event)
-    view.end(end)
-    return file.getvalue()
+from tests.unit.cli.showing import asked, ending, events, finished, shown
 
 
 @pytest.mark.parametrize(
@@ -73,6 +39,21 @@ def shown(*payloads: Payload, end: Ending, width: int | None = None) -> str:
 )
 def test_every_state_a_run_can_be_left_in_has_its_exit_code(status: RunStatus, code: int) -> None:
     assert ending(status).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        (RunStatus.WAITING_FOR_USER, "stopped", 130),
+        (RunStatus.RUNNING, None, 130),
+        (RunStatus.PENDING, None, 130),
+        (RunStatus.WAITING_FOR_USER, "human_required", 26),
+        (RunStatus.COMPLETED, None, 0),
+    ],
+)
+def test_only_a_run_that_a_signal_stopped_exits_with_the_signal(status: RunStatus, kind: str | None, code: int) -> None:
+    state = RunState(run_id="r", status=status, waiting_kind=kind)
+    assert Ending(Path("/runs/r"), state, signal=2).exit_code == code
 
 
 def test_a_run_that_could_not_go_on_exits_23() -> None:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from skills_runtime.skills import FilesystemSource, Problem, Report, ScanOptions, SkillError
+from skills_runtime.skills.plain_yaml import parse_mapping
 from skills_runtime.skills.sources import filesystem
 from tests.support.unprivileged import Unprivileged
 from tests.unit.skills.samples import ORIGIN, make_skill, skill_text, source_at
@@ -246,6 +247,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 
 def test_a_directory_without_permission_is_reported_and_the_others_are_found(unprivileged: Unprivileged) -> None:
     root = unprivileged.path
+    parse_mapping(b"a: b")  # what it imports may be out of reach for a child without rights
 
     def search() -> list[tuple[str, str]]:
         make_skill(root, "good")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.skills import SkillError, render
-from skills_runtime.skills.render import method_of, rendered, wrapped
+from skills_runtime.skills.render import Render, method_of, rendered, wrapped
 from tests.unit.skills.samples import a_skill
 
 OPENING = re.compile(r"^<(skill-[0-9a-f]{32}) ", re.MULTILINE)
@@ -52,7 +52,8 @@ def test_no_body_closes_its_wrapper_or_opens_another(body: str) -> None:
 @given(hostile, hostile)
 def test_neither_description_nor_place_closes_the_wrapper(description: str, locator: str) -> None:
     skill = a_skill(description=description, locator=locator)
-    for form, lines in (("body", 1), ("summary", 2)):
+    forms: tuple[tuple[Render, int], ...] = (("body", 1), ("summary", 2))
+    for form, lines in forms:
         tag, first, content = parts_of(rendered(skill, "Do it.", form))
         assert re.fullmatch(rf'<{tag} name="[^"<>]*" mention="[^"<>]*" locator="[^"<>]*">', first)
         assert "<" not in content

@@ -26,7 +26,7 @@ def cancel(options: CancelOptions, program: Program) -> int:
 
     reason = checked_text(options.reason, "--reason")
     with at_counter(options) as counter:
-        state = cancel_run(counter, reason)
+        state = cancel_run(counter.desk, counter.paths, counter.ports, reason)
         counter.record()
     receipt = Receipt(run_id=state.run_id, status=state.status.value, reason=reason)
     return write_receipt(receipt, f"the run `{state.run_id}` is cancelled", as_json=options.json)

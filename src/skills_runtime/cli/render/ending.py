@@ -13,7 +13,7 @@ from skills_runtime.cli.render.words import Sign, sign_of
 from skills_runtime.cli.waits import CommandFor, command_for, waits_of
 from skills_runtime.projections import RunState
 
-_INDENT, _LABEL = 7, 6
+_INDENT, _LABEL = 7, 5
 _TROUBLED = Sign("✗", "stopped", "red")
 
 
@@ -29,10 +29,11 @@ def show_ending(console: Console, ending: Ending, *, program: str, hint: str) ->
     facts = {"hint": hint} if hint else {}
     facts |= {"hint": one_line(ending.trouble.hint)} if ending.trouble else {}
     waits = [] if ending.stopped else waits_of(ending.state, ending.pending, command)
+    width = max([_LABEL, *(len(label) for wait in waits for label in wait.commands)])
     for wait in waits:
-        console.print(Group(*wait_lines(wait, indent=_INDENT, width=_LABEL, titled=len(waits) > 1)))
+        console.print(Group(*wait_lines(wait, indent=_INDENT, width=width, titled=len(waits) > 1)))
     facts |= {"files": shown_path(ending.root), "show": command("runs show")}
-    console.print(labelled(facts, indent=_INDENT, width=_LABEL))
+    console.print(labelled(facts, indent=_INDENT, width=width))
 
 
 def used(state: RunState) -> str:

@@ -1,0 +1,148 @@
+"""What people see of a run that asks, waits, thinks or was stopped."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from skills_runtime.cli.execution import Ending
+from skills_runtime.cli.render.ending import used
+from skills_runtime.cli.render.human import Heading, HumanView
+from skills_runtime.cli.render.quiet import QuietView
+from skills_runtime.cli.render.steps import Steps
+from skills_runtime.cli.render.words import signed
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import (
+    ChildRunFinished,
+    ChildRunStarted,
+    HumanRequest,
+    LlmRequestStarted,
+    LlmResponseDelta,
+    LlmResponseFinished,
+    LlmUsage,
+    RunWaitingHuman,
+    ToolCallStarted,
+)
+from skills_runtime.events.states import RunStatus
+from skills_runtime.projections import RunState, RunView, fold
+from skills_runtime.testing import FrozenClock
+from tests.support.events import numbered
+from tests.unit.cli.showing import asked, ending, events, finished, shown
+
+
+def waiting(kind: str, message: str, *payloads: Payload) -> Ending:
+    """A run that has asked, or was stopped, or came to a limit."""
+    parked = RunWaitingHuman(message=message, error_kind=kind)
+    view = fold(events(*payloads, parked), RunView())
+    view.state.run_id = "r"
+    return Ending(Path("/runs/r"), view.state, pending=view.pending)
+
+
+def lines_of(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_a_run_that_asks_ends_with_the_question_its_choices_and_the_command_that_answers_it() -> None:
+    question = HumanRequest(call_id="c", question="Which?", choices=["red", "blue"])
+    lines = lines_of(shown(question, end=waiting("human_required", "waits", question)))
+    assert "asks Which? [red | blue]" in lines
+    assert any(line.startswith("asks you Which? ") for line in lines)
+    at = lines.index("1 red")
+    assert lines[at + 1 : at + 4] == ["2 blue", "answer kgent runs answer r NUMBER", "then kgent runs resume r"]
+
+
+def test_every_open_question_is_shown_with_its_own_command() -> None:
+    both = (HumanRequest(call_id="c1", question="One?"), HumanRequest(call_id="c2", question="Two?"))
+    lines = lines_of(shown(end=waiting("human_required", "waits", *both)))
+    assert "answer kgent runs answer r TEXT --call c1" in lines
+    assert lines.index("Two?") < lines.index("answer kgent runs answer r TEXT --call c2")
+
+
+def test_a_run_at_its_limit_says_how_it_gets_more() -> None:
+    text = shown(end=waiting("budget_exceeded", "the run has used 9 tokens; `run.max_tokens` would give it more"))
+    assert " limit reached  the run has used 9 tokens;" in text
+    assert "go on  kgent runs resume r --set run.max_tokens=MORE" in text
+
+
+def test_a_run_stopped_by_a_signal_says_how_it_goes_on() -> None:
+    end = waiting("stopped", "stopped")
+    text = shown(end=Ending(end.root, end.state, signal=2))
+    assert " stopped; go on with: kgent runs resume r" in text
+    assert text.count("runs resume") == 1
+
+
+def test_the_last_line_counts_steps_tokens_and_money_of_sub_agents_too() -> None:
+    state = fold(
+        events(
+            LlmUsage(model="m", input_tokens=60, output_tokens=30, cost_usd=0.5),
+            ChildRunStarted(call_id="c", child_run_id="r-1", root="/r"),
+            ChildRunFinished(child_run_id="r-1", status="completed", input_tokens=10, cost_usd=0.25),
+            asked(),
+        ),
+        RunState(),
+    )
+    assert used(state) == "1 step · - · 100 tokens · $0.75"
+    assert used(RunState(cost_usd=0.0042)) == "0 steps · - · 0 tokens · $0.0042"
+    assert used(RunState()) == "0 steps · - · 0 tokens"
+
+
+def test_reasoning_is_one_line_that_says_how_long_it_was() -> None:
+    thinking = LlmResponseDelta(delta_type="reasoning", text="x" * 700)
+    answer = (LlmRequestStarted(model="m"), thinking, thinking, LlmResponseFinished(finish_reason="stop"))
+    text = shown(*answer, end=ending(RunStatus.COMPLETED))
+    assert text.count("thought  1.4k characters\n") == 1
+    assert "xx" not in text
+
+
+def test_a_view_that_is_held_writes_nothing_until_it_is_released() -> None:
+    file = io.StringIO()
+    view = HumanView(Console(file=file, width=80), Heading("A", "m", "shared"), program="kgent", clock=FrozenClock())
+    view.begin(Path("/runs/r"), RunState(run_id="r"))
+    before = file.getvalue()
+    view.hold()
+    for event in events(asked(), finished(ok=True)):
+        view.take(event)
+    view.stopping()
+    assert file.getvalue() == before
+    view.release()
+    rest = file.getvalue().removeprefix(before)
+    assert [line.split()[0] for line in rest.splitlines()] == ["1", "stopping;"]
+
+
+def test_a_question_asked_at_this_terminal_is_not_repeated() -> None:
+    file = io.StringIO()
+    heading, clock = Heading("A", "m", "shared"), FrozenClock()
+    view = HumanView(Console(file=file, width=80), heading, program="kgent", clock=clock, asked_here=True)
+    view.take(events(HumanRequest(call_id="c", question="Which?"))[0])
+    assert file.getvalue() == ""
+
+
+def test_a_step_that_began_before_the_run_was_resumed_keeps_its_number() -> None:
+    begun = ToolCallStarted(call_id="c", tool="shell")
+    (step,) = fold(numbered([begun, finished(ok=True)], step_ids={0: "step_7"}), Steps()).all
+    assert (step.number, step.tool, step.progress) == (7, "shell", "done")
+
+
+def test_a_quiet_run_that_waits_says_what_for_and_how_to_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    question = HumanRequest(call_id="c", question="Which?")
+    QuietView("kgent").end(waiting("human_required", "waits", question))
+    assert capsys.readouterr().err == (
+        "error: the run `r` waits: Which?\n  kind: human_required\n"
+        "  hint: `kgent runs answer r TEXT`, then `kgent runs resume r`\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "word"),
+    [
+        ("waiting_for_user", "stopped", "◇ stopped"),
+        ("waiting_for_user", "budget_exceeded", "◆ limit reached"),
+        ("waiting_for_user", "human_required", "◆ asks you"),
+        ("waiting_for_user", "of_the_future", "◆ waiting for you"),
+        ("review_required", None, "◆ review required"),
+        ("completed", "stopped", "✓ completed"),
+    ],
+)
+def test_a_run_that_waits_says_what_for_in_a_word(status: str, kind: str | None, word: str) -> None:
+    assert signed(status, kind).plain == word
