@@ -57,7 +57,7 @@ async def together(agent: Agent, runs: int) -> float:
 
 async def measure(base: Path) -> tuple[float, float, float]:
     await together(agent_with(base, "warm", Caller("pause", turns=1), 0), 2)
-    durable = await together(agent_with(base, "durable", Caller("pause", turns=5), 0), DURABLE_RUNS)
+    durable = await together(agent_with(base, "durable", Caller("pause", turns=4), 0), DURABLE_RUNS)
     waiting = await together(agent_with(base, "waiting", Caller("pause", turns=1), 0.05), WAITING_RUNS)
     parallel = await together(agent_with(base, "parallel", Caller("pause", turns=1, calls=5), 0.2), 1)
     return DURABLE_RUNS / durable, waiting, parallel

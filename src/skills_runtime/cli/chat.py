@@ -1,6 +1,5 @@
 """A session as a talk: each message that is typed is the task of a new run."""
 
-import asyncio
 import sys
 
 from rich.text import Text
@@ -11,7 +10,7 @@ from skills_runtime.cli.people import People
 from skills_runtime.cli.planning import plan_run
 from skills_runtime.cli.program import Program
 from skills_runtime.cli.render.console import talk
-from skills_runtime.cli.terminal import read_line
+from skills_runtime.cli.terminal import wait_for_line
 from skills_runtime.cli.working import work_on
 from skills_runtime.config import Resolved
 
@@ -38,7 +37,7 @@ def _next_message(*, no_color: bool) -> str:
     console = talk(no_color=no_color)
     console.print(Text(PROMPT, style="bold cyan"), end="")
     console.file.flush()
-    line = asyncio.run(read_line(sys.stdin.fileno()))
+    line = wait_for_line(sys.stdin.fileno())
     if line is None:
         console.print()
     return (line or "").strip()

@@ -62,13 +62,29 @@ async def read_line(fd: int) -> str | None:
     typed = bytearray()
     while not typed.endswith(b"\n"):
         await _readable(fd)
-        try:
-            piece = os.read(fd, _PIECE)
-        except OSError:  # how a terminal that was closed reports it
-            piece = b""
+        piece = _read(fd)
         if not piece:
             break
         typed += piece
+    return _line(typed)
+
+
+def wait_for_line(fd: int) -> str | None:
+    """The same, where nothing else goes on meanwhile."""
+    typed = bytearray()
+    while not typed.endswith(b"\n") and (piece := _read(fd)):
+        typed += piece
+    return _line(typed)
+
+
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, _PIECE)
+    except OSError:  # how a terminal that was closed reports it
+        return b""
+
+
+def _line(typed: bytearray) -> str | None:
     return typed.decode(errors="replace").rstrip("\r\n") if typed else None
 
 

@@ -1,42 +1,18 @@
 """The demo, on a terminal and off it."""
 
-import fcntl
-import os
 import re
-import struct
-import subprocess
-import termios
 from pathlib import Path
 
 from rich.cells import cell_len
 
-from tests.e2e.cli.programs import SCRIPTS, call, environment, invoke
+from tests.e2e.cli.programs import call, environment, invoke
+from tests.e2e.cli.terminals import CONTROL, on_a_terminal
 
-CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
-
-def on_a_terminal(*command: str, cwd: Path, columns: int) -> tuple[int, str]:
+def shown_on_a_terminal(*command: str, cwd: Path, columns: int) -> tuple[int, str]:
     """Run a command on a pseudo terminal; its exit code and all it wrote there."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    with subprocess.Popen(
-        [SCRIPTS / command[0], *command[1:]],
-        cwd=cwd,
-        env=environment(TERM="xterm-256color"),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    ) as process:
-        os.close(theirs)
-        written = bytearray()
-        try:
-            while piece := os.read(ours, 65536):
-                written += piece
-        except OSError:  # how Linux reports that the other side of a terminal is closed
-            pass
-        code = process.wait()
-    os.close(ours)
-    return code, written.decode()
+    with on_a_terminal(*command, cwd=cwd, columns=columns) as screen:
+        return screen.end(), screen.written
 
 
 def lines_on_screen(written: str) -> list[str]:
@@ -81,7 +57,7 @@ def test_the_demo_does_not_care_what_else_is_configured(workspace: Path) -> None
 
 
 def test_a_terminal_of_80_columns_shows_each_step_once_and_gets_its_cursor_back(workspace: Path) -> None:
-    code, written = on_a_terminal("kgent", "demo", cwd=workspace, columns=80)
+    code, written = shown_on_a_terminal("kgent", "demo", cwd=workspace, columns=80)
     assert code == 0, written
     lines = lines_on_screen(written)
     assert not [line for line in lines if cell_len(line) > 80]
@@ -94,7 +70,7 @@ def test_a_terminal_of_80_columns_shows_each_step_once_and_gets_its_cursor_back(
 
 
 def test_a_terminal_of_40_columns_is_enough(workspace: Path) -> None:
-    code, written = on_a_terminal("kgent", "demo", "--no-color", cwd=workspace, columns=40)
+    code, written = shown_on_a_terminal("kgent", "demo", "--no-color", cwd=workspace, columns=40)
     assert code == 0, written
     assert not [line for line in lines_on_screen(written) if cell_len(line) > 40]
     assert not re.search(r"\x1b\[[0-9;]*m", written)

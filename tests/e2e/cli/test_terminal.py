@@ -1,7 +1,6 @@
 """Somebody at a terminal: questions, approvals, a talk, and Ctrl-C, with the real program."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ def test_a_question_is_asked_and_answered_in_place(workspace: Path) -> None:
     ]
     assert screen.written.count("\x1b[?25l") == screen.written.count("\x1b[?25h") > 0
     assert screen.text.count("Which colour?\n     1 ") == 1
-    assert re.search(r"^.*  1  ask_human Which colour\? .*ms$|s$", screen.text, re.MULTILINE)
+    assert "  1  ask_human Which colour? " in screen.text
 
 
 def test_a_question_left_for_later_parks_the_run(workspace: Path) -> None:
@@ -55,8 +54,8 @@ def test_a_call_is_shown_whole_and_runs_only_after_a_yes(workspace: Path) -> Non
     write_config(workspace, say("", write("deliverables/a.md", content)), say("Written."), **ASK)
     with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
         screen.expect("file_write needs your approval")
-        screen.expect("deliverables/a.md")
-        screen.expect(r"hello\x1b]0;owned\x07")
+        screen.expect(r"content   hello\x1b]0;owned\x07")
+        screen.expect("path      deliverables/a.md")
         screen.expect("allow? ")
         assert not (workspace / "r/deliverables/a.md").exists()
         screen.type("y\n")

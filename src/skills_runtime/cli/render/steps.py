@@ -89,8 +89,8 @@ def _number(value: Any) -> float | None:
 
 
 def _subject(arguments: Mapping[str, Any]) -> str:
-    """What a call is about: its first argument that is text or a command line."""
-    for value in arguments.values():
+    """What a call is about: what it asks, or its first argument that is text or a command line."""
+    for value in (arguments.get("question"), *arguments.values()):
         words = cast(list[object], value) if isinstance(value, list) else [value]
         if words and all(isinstance(word, str) for word in words):
             return one_line(" ".join(map(str, words)))[:_SUBJECT_CHARS]

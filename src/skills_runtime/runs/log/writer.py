@@ -17,10 +17,11 @@ import msgspec
 
 from skills_runtime.errors import LogEnded, StorageFailed
 from skills_runtime.events import TERMINAL_TYPES, Event, Payload, encode_payload
+from skills_runtime.ports import Disk
 from skills_runtime.runs.log.chain import Chain
 from skills_runtime.runs.log.checkpoints import EVERY_BYTES, Checkpoints
 from skills_runtime.runs.log.commit import committer
-from skills_runtime.runs.log.disk import sync_path
+from skills_runtime.runs.log.disk import SystemDisk, sync_path
 from skills_runtime.runs.log.keys import LogKey
 from skills_runtime.runs.log.ports import LogPorts
 from skills_runtime.runs.log.position import Position
@@ -119,26 +120,33 @@ class EventLog:
         # The future is shared: one who gives up waiting must not take it from the others.
         await asyncio.shield(asyncio.wrap_future(self._request()))
 
-    def flush(self) -> None:
-        """Sync now, in this thread; used by the committer."""
-        with self._syncing:
-            self._sync()
-
-    def _sync(self) -> None:
+    def begin_flush(self) -> "LogFlush":
+        """What has to reach the disk now; the file stays open until that is settled."""
+        self._syncing.acquire()
         with self._mutex:
-            if self._failure is not None:
-                raise self._failure
+            failure = self._failure
             position, companions, self._companions = self._position(), self._companions, []
-        if position.offset == self._synced and not companions:
-            return
+        if failure is not None:
+            self._syncing.release()
+            raise failure
+        return LogFlush(self, self._fd, self._disk, position, companions)
+
+    def end_flush(self, position: Position, error: OSError | None) -> StorageFailed | None:
+        """Note that everything up to a position is durable, or that nothing can be any more."""
         try:
-            for path in companions:
-                sync_path(str(path))
-            self._disk.sync(self._fd)
-        except OSError as error:
-            raise self._poison("the log could not be made durable", error) from error
-        self._synced = position.offset
-        self._checkpoint(position)
+            if error is not None:
+                failure = self._poison("the log could not be made durable", error)
+                failure.__cause__ = error
+                return failure
+            self._synced = position.offset
+            self._checkpoint(position)
+            return None
+        finally:
+            self._syncing.release()
+
+    def is_synced(self, position: Position) -> bool:
+        """Whether everything up to a position is durable already."""
+        return position.offset == self._synced
 
     def close(self) -> None:
         """Let go of the file; never syncs by itself."""
@@ -205,3 +213,36 @@ class EventLog:
             with suppress(OSError):  # it only makes opening faster, and the commit it follows has succeeded
                 self._checkpoints.add(position, self.key.secret)
             self._checkpointed = position.offset
+
+
+class LogFlush:
+    """One sync of a log and of the files that must not be younger than it."""
+
+    def __init__(self, log: EventLog, fd: int, disk: Disk, position: Position, companions: list[Path]) -> None:
+        self.fd = fd
+        self._log = log
+        self._disk = disk
+        self._position = position
+        self._companions = companions
+        self._needed = bool(companions) or not log.is_synced(position)
+
+    @property
+    def files(self) -> int:
+        """How many files and directories have to be synced."""
+        return len(self._companions) + 1 if self._needed else 0
+
+    @property
+    def shares_disk(self) -> bool:
+        """Whether the log is on a real disk, not on one that a test has put in its place."""
+        return isinstance(self._disk, SystemDisk)
+
+    def sync(self) -> None:
+        """Sync the companions, then the log."""
+        if self._needed:
+            for path in self._companions:
+                sync_path(str(path))
+            self._disk.sync(self.fd)
+
+    def settle(self, error: OSError | None) -> StorageFailed | None:
+        """Let go of the log."""
+        return self._log.end_flush(self._position, error)

@@ -1,0 +1,227 @@
+"""Messages that reach runs through the dispatcher: cancellation at once, wherever it comes from, and stops."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.agent import Agent
+from skills_runtime.agent.assemble import RunRequest, log_ports
+from skills_runtime.clock import RandomIds, SystemClock
+from skills_runtime.engine import Desk, LocalDispatcher
+from skills_runtime.errors import LogLocked
+from skills_runtime.events import Event
+from skills_runtime.ledger import Ledger, SqliteInbox, open_ledger
+from skills_runtime.llm import ScriptedBackend
+from skills_runtime.ports import InboxMessage, ToolContext, ToolResult
+from skills_runtime.processes.launcher import dismiss
+from skills_runtime.runs import RunPaths, read_events, read_record, read_view
+from tests.support.agents import Doing, calls, says
+from tests.support.hanging import PLACES, Hanging, Where
+
+WAIT = 30
+RUN_ID = "run_1"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_launcher_left() -> Iterator[None]:
+    yield
+    dismiss()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(tmp_path / "state", clock=SystemClock(), ids=RandomIds()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other_process(tmp_path: Path, ledger: Ledger) -> Iterator[Desk]:
+    """A desk as another process has it: with a connection of its own."""
+    with open_ledger(tmp_path / "state", clock=SystemClock(), ids=RandomIds()) as opened:
+        yield Desk(opened.inbox, log_ports())
+
+
+def workspace_in(place: Path) -> Path:
+    workspace = place / "workspace"
+    workspace.mkdir()
+    return workspace
+
+
+async def _hung(place: Path, where: Where, ledger: Ledger) -> tuple[Hanging, LocalDispatcher, RunPaths]:
+    """A submitted run that hangs."""
+    hanging = Hanging(workspace_in(place), where)
+    dispatcher = LocalDispatcher(hanging.agent, ledger.index, inbox=ledger.inbox)
+    run = hanging.agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
+    await dispatcher.submit(run)
+    await asyncio.wait_for(hanging.arrived.wait(), WAIT)
+    return hanging, dispatcher, run.paths
+
+
+@pytest.mark.parametrize("where", PLACES)
+async def test_a_run_is_cancelled_by_a_message_of_another_process_wherever_it_hangs(
+    tmp_path: Path, ledger: Ledger, other_process: Desk, where: Where
+) -> None:
+    hanging, dispatcher, paths = await _hung(tmp_path, where, ledger)
+    message = await asyncio.to_thread(other_process.cancel, paths, "enough")
+    assert message is not None
+    result = await asyncio.wait_for(dispatcher.result(RUN_ID), WAIT)
+    assert (result.status, hanging.alive()) == ("cancelled", [])
+    assert read_record(paths.run_json).status == "cancelled"
+    hanging.released.set()
+    await asyncio.wait_for(dispatcher.drain(), WAIT)
+
+
+async def test_the_message_that_cancelled_a_run_is_in_its_log_and_acknowledged(
+    tmp_path: Path, ledger: Ledger, other_process: Desk
+) -> None:
+    agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
+    dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox)
+    run = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
+    await dispatcher.submit(run)
+    await asyncio.wait_for(started.wait(), WAIT)
+    await asyncio.to_thread(other_process.cancel, run.paths)
+    await asyncio.wait_for(dispatcher.result(RUN_ID), WAIT)
+    events = [event.type for event in read_events(run.paths)]
+    assert events[-3:] == ["inbox_received", "artifact_manifest_written", "run_cancelled"]
+    assert ledger.inbox.unacknowledged_count(RUN_ID) == 0
+    await asyncio.wait_for(dispatcher.drain(), WAIT)
+
+
+def _waiting_agent(workspace: Path, ledger: Ledger, **more: Any) -> tuple[Agent, asyncio.Event]:
+    """An agent whose tool waits for ever."""
+    started = asyncio.Event()
+
+    async def wait(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        started.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    agent = Agent(
+        workspace_root=workspace,
+        backend=ScriptedBackend([calls(("do", {})), says("done")]),
+        session_settings={"safety": {"mode": "allow"}},
+        inbox=ledger.inbox,
+        **more,
+    )
+    agent.register_tool(Doing(wait))
+    return agent, started
+
+
+class BusyOnce:
+    """The inbox of a ledger whose file is busy the first time somebody asks after a message has come."""
+
+    def __init__(self, inbox: SqliteInbox) -> None:
+        self._inbox = inbox
+        self.failed = asyncio.Event()
+
+    def version(self) -> int:
+        """The number that changes with every message."""
+        return self._inbox.version()
+
+    def pending(self, run_id: str) -> tuple[InboxMessage, ...]:
+        """The messages, the second time."""
+        if not self.failed.is_set():
+            self.failed.set()
+            raise LogLocked("the ledger is busy")
+        return self._inbox.pending(run_id)
+
+
+async def test_an_inbox_that_is_busy_once_does_not_make_the_dispatcher_deaf(
+    tmp_path: Path, ledger: Ledger, other_process: Desk
+) -> None:
+    agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
+    busy: Any = BusyOnce(ledger.inbox)
+    dispatcher = LocalDispatcher(agent, ledger.index, inbox=busy)
+    run = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
+    await dispatcher.submit(run)
+    await asyncio.wait_for(started.wait(), WAIT)
+    await asyncio.to_thread(other_process.send, run.paths, "hurry")
+    await asyncio.wait_for(busy.failed.wait(), WAIT)
+    await asyncio.to_thread(other_process.cancel, run.paths)
+    done, _ = await asyncio.wait([asyncio.create_task(dispatcher.result(RUN_ID))], timeout=10)
+    heard = [task.result().status for task in done]
+    await dispatcher.cancel(RUN_ID)
+    await asyncio.wait_for(dispatcher.drain(), WAIT)
+    assert heard == ["cancelled"]
+
+
+async def test_a_run_that_is_told_twice_to_stop_ends_only_when_its_tool_has_let_go(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    started, asked, released = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    order: list[str] = []
+
+    async def slow_to_leave(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            asked.set()
+            await released.wait()
+            order.append("tool gone")
+        raise AssertionError
+
+    def listen(event: Event) -> None:
+        if event.type == "run_cancelled":
+            order.append("run ended")
+
+    agent, _ = _waiting_agent(workspace_in(tmp_path), ledger, event_hooks=[listen])
+    agent.register_tool(Doing(slow_to_leave), override=True)
+    dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox)
+    await dispatcher.submit(agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)))
+    await asyncio.wait_for(started.wait(), WAIT)
+    ledger.inbox.send(RUN_ID, "cancel", {})
+    await dispatcher.nudge(RUN_ID)
+    await asyncio.wait_for(asked.wait(), WAIT)
+    await dispatcher.nudge(RUN_ID)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    released.set()
+    await asyncio.wait_for(dispatcher.drain(), WAIT)
+    assert order == ["tool gone", "run ended"]
+
+
+@pytest.mark.parametrize("where", PLACES)
+async def test_a_stopped_run_is_left_for_later(tmp_path: Path, ledger: Ledger, where: Where) -> None:
+    hanging, dispatcher, paths = await _hung(tmp_path, where, ledger)
+    await asyncio.wait_for(dispatcher.stop(RUN_ID), WAIT)
+    result = await dispatcher.result(RUN_ID)
+    assert (result.status, result.error_kind, hanging.alive()) == ("waiting_human", "stopped", [])
+    assert ledger.index.get(RUN_ID).status == "waiting_for_user"
+    hanging.released.set()
+    await asyncio.wait_for(dispatcher.drain(), WAIT)
+    again = LocalDispatcher(hanging.agent, ledger.index)
+    await again.submit(hanging.agent.resume(paths.root))
+    assert (await asyncio.wait_for(again.result(RUN_ID), WAIT)).status == "completed"
+
+
+async def test_a_run_stopped_before_its_turn_came_has_not_failed(tmp_path: Path, ledger: Ledger) -> None:
+    agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
+    dispatcher = LocalDispatcher(agent, ledger.index, slots=1)
+    await dispatcher.submit(agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)))
+    await asyncio.wait_for(started.wait(), WAIT)
+    second = agent.create(RunRequest(prompt="Go.", run_id="run_2"))
+    await dispatcher.submit(second)
+    await asyncio.wait_for(dispatcher.stop("run_2"), WAIT)
+    assert read_view(second.paths, log_ports()).state.open
+    assert (await dispatcher.result("run_2")).status in ("paused", "waiting_human")
+    await dispatcher.cancel(RUN_ID)
+    await asyncio.wait_for(dispatcher.drain(), WAIT)
+
+
+async def test_a_cancelled_run_that_waits_for_its_turn_is_cancelled_by_a_message_too(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
+    dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox, slots=1)
+    await dispatcher.submit(agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)))
+    await asyncio.wait_for(started.wait(), WAIT)
+    await dispatcher.submit(agent.create(RunRequest(prompt="Go.", run_id="run_2")))
+    ledger.inbox.send("run_2", "cancel", {})
+    await dispatcher.nudge("run_2")
+    assert (await asyncio.wait_for(dispatcher.result("run_2"), WAIT)).status == "cancelled"
+    await dispatcher.cancel(RUN_ID)
+    await asyncio.wait_for(dispatcher.drain(), WAIT)
