@@ -122,7 +122,7 @@ def spec_for(
         session_id=request.session_id or ids.new("sess"),
         task_id=request.task_id or ids.new("task"),
         root=root,
-        link=home if root != home.parent.resolve() / home.name else None,
+        link=home if request.sandbox_path and root != home.parent.resolve() / home.name else None,
         workspace_root=resolved.workspace_root,
         prompt=request.prompt,
         config_text=config_text if config_text is not None else config_text_of(resolved),

@@ -42,6 +42,8 @@ async def settle(run: Run, calls: Sequence[Call], ports: AgentPorts) -> Call | N
 
     Results are recorded in the order of the calls.
     """
+    if len(calls) == 1:
+        return await _settle_one(run, calls[0], ports)
     lanes = {call.tool: _lane(ports.tools.find(call.tool)) for call in calls}
     work = [asyncio.create_task(_in_lane(lanes[call.tool], run, call, ports), name=f"call {call.id}") for call in calls]
     waiting: Call | None = None
@@ -52,14 +54,21 @@ async def settle(run: Run, calls: Sequence[Call], ports: AgentPorts) -> Call | N
             except Parked:
                 waiting = waiting or call
                 continue
-            _finish(run, call, done)
-            if done.commit:
-                await run.commit_async()
+            await _finish(run, call, done)
     finally:
         for task in work:
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)  # returns only when every call has let go
     return waiting
+
+
+async def _settle_one(run: Run, call: Call, ports: AgentPorts) -> Call | None:
+    try:
+        done = await _settle(run, call, ports)
+    except Parked:
+        return call
+    await _finish(run, call, done)
+    return None
 
 
 def together(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:
@@ -159,7 +168,7 @@ async def _begin(run: Run, call: Call, tool: Tool, text: str) -> None:
         await run.commit_async()
 
 
-def _finish(run: Run, call: Call, done: Settled) -> None:
+async def _finish(run: Run, call: Call, done: Settled) -> None:
     exact = msgspec.to_builtins(done.result)
     shown = conceal(exact, done.hidden)
     whole = msgspec.json.encode(exact) if shown != exact else None
@@ -173,3 +182,5 @@ def _finish(run: Run, call: Call, done: Settled) -> None:
         ),
         step_id=call.step_id,
     )
+    if done.commit:
+        await run.commit_async()

@@ -10,8 +10,12 @@ from skills_runtime.runs.layout import FILE_MODE
 def write_new(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     """Create a file that must not exist yet."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    with open(fd, "wb") as file:
-        file.write(data)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+    finally:
+        os.close(fd)
 
 
 def replace(path: Path, data: bytes) -> None:

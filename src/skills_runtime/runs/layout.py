@@ -3,9 +3,9 @@
 Pure: names and paths only, no file is touched here.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-
-import msgspec
 
 STATE_DIRECTORY = ".skills_runtime_sdk"
 DIRECTORY_MODE = 0o700
@@ -23,62 +23,63 @@ SNAPSHOTS = {
 """Files that never change once the run exists: name to (role, media type)."""
 
 
-class RunPaths(msgspec.Struct, frozen=True):
-    """The paths of one run directory."""
+@dataclass(frozen=True)
+class RunPaths:
+    """The paths of one run directory, each made when it is first asked for."""
 
     root: Path
 
-    @property
+    @cached_property
     def run_json(self) -> Path:
         """State of the run, rewritten atomically."""
         return self.root / "run.json"
 
-    @property
+    @cached_property
     def events(self) -> Path:
         """The log."""
         return self.root / "events.jsonl"
 
-    @property
+    @cached_property
     def transcript(self) -> Path:
         """The log as prose."""
         return self.root / "transcript.md"
 
-    @property
+    @cached_property
     def sandbox_manifest(self) -> Path:
         """The boundaries, written once."""
         return self.root / "sandbox-manifest.json"
 
-    @property
+    @cached_property
     def artifact_manifest(self) -> Path:
         """What was produced and consumed."""
         return self.root / "artifact-manifest.json"
 
-    @property
+    @cached_property
     def lock(self) -> Path:
         """Held by the one writer."""
         return self.root / "run.lock"
 
-    @property
+    @cached_property
     def blobs(self) -> Path:
         """Private content-addressed bytes."""
         return self.root / "blobs"
 
-    @property
+    @cached_property
     def deliverables(self) -> Path:
         """What the run hands over."""
         return self.root / "deliverables"
 
-    @property
+    @cached_property
     def workspace(self) -> Path:
         """The run's own working tree, when it is isolated."""
         return self.root / "workspace"
 
-    @property
+    @cached_property
     def archive(self) -> Path:
         """Exports."""
         return self.root / "archive"
 
-    @property
+    @cached_property
     def logs(self) -> Path:
         """The runtime's own side files: checkpoints, snapshots, bytes set aside."""
         return self.root / "logs"

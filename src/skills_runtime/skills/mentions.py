@@ -32,6 +32,8 @@ def is_namespace(text: str) -> bool:
 
 def mentions_in(text: str) -> list[Mention]:
     """The skills that free text mentions, each once, in the order of their first mention."""
+    if "$[" not in text:
+        return []
     found = (Mention(match["namespace"], match["name"]) for match in _IN_TEXT.finditer(text))
     return list(dict.fromkeys(found))
 

@@ -16,7 +16,7 @@ class AnswerOptions(RunOptions):
     run: RunReference
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT]", help="The answer, or the number of a choice; - reads stdin."),
+        typer.Argument(metavar="TEXT", help="The answer, or the number of a choice; - reads stdin."),
     ] = None
     call: Annotated[str | None, typer.Option("--call", metavar="ID", help="Which question, when several are open.")] = (
         None

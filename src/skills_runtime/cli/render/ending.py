@@ -17,10 +17,10 @@ _INDENT, _LABEL = 7, 5
 _TROUBLED = Sign("✗", "stopped", "red")
 
 
-def show_ending(console: Console, ending: Ending, *, program: str, hint: str) -> None:
+def show_ending(console: Console, ending: Ending, steps: int, *, program: str, hint: str) -> None:
     """What came of a run, what it took, and where to look."""
     command = command_for(program, short_id(ending.state.run_id))
-    result, numbers = _result(ending, command), Text(used(ending.state), style="dim")
+    result, numbers = _result(ending, command), Text(used(ending.state, steps), style="dim")
     if result.cell_len <= room_beside(console, numbers):
         console.print(spread(console, result, numbers))
     else:
@@ -36,13 +36,15 @@ def show_ending(console: Console, ending: Ending, *, program: str, hint: str) ->
     console.print(labelled(facts, indent=_INDENT, width=width))
 
 
-def used(state: RunState) -> str:
-    """Steps, time, tokens, and money where prices are known."""
+def used(state: RunState, steps: int = 0) -> str:
+    """Steps, those seen or those counted by the log, time, tokens, and money where prices are known."""
     elapsed = between(state.started_at, state.completed_at or state.updated_at)
     tokens = state.input_tokens + state.output_tokens + state.child_tokens
     cost = state.cost_usd + state.child_cost_usd
     paid = [money(cost)] if cost else []
-    return " · ".join([plural(state.tool_calls, "step"), duration(elapsed), f"{count(tokens)} tokens", *paid])
+    return " · ".join(
+        [plural(max(steps, state.tool_calls), "step"), duration(elapsed), f"{count(tokens)} tokens", *paid]
+    )
 
 
 def why_waiting(ending: Ending, command: CommandFor) -> str:

@@ -151,7 +151,7 @@ class HumanView:
     def end(self, ending: Ending) -> None:
         """Write the last lines: what came of it, and where to look."""
         self.close()
-        show_ending(self._console, ending, program=self._program, hint=self._hint)
+        show_ending(self._console, ending, len(self._steps.all), program=self._program, hint=self._hint)
 
     def close(self) -> None:
         """Give the terminal back."""

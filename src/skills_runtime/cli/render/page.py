@@ -98,7 +98,9 @@ def _steps(page: Page, console: Console) -> list[Text]:
     steps = page.steps.all
     left_out = len(steps) - SHOWN_STEPS
     before = [Text(f"     {plural(left_out, 'earlier step')}", style="dim")] if left_out > 0 else []
-    return [*before, *(line for step in steps[-SHOWN_STEPS:] for line in step_lines(console, step))]
+    under_way = "running" if page.view.state.status is RunStatus.RUNNING else "no result"
+    shown = (line for step in steps[-SHOWN_STEPS:] for line in step_lines(console, step, under_way=under_way))
+    return [*before, *shown]
 
 
 def _files(page: Page, console: Console) -> list[Text]:
@@ -132,6 +134,10 @@ def _next(page: Page, command: CommandFor) -> dict[str, str]:
             "end it": command("runs cancel"),
         }
     if state.open:
-        return {"tell it": f"{command('runs send')} TEXT", "end it": command("runs cancel")}
+        return {
+            "read it": command("transcript"),
+            "tell it": f"{command('runs send')} TEXT",
+            "end it": command("runs cancel"),
+        }
     verbs = {"read it": "transcript", "check it": "verify", "hand it on": "runs export"}
     return {label: command(verb) for label, verb in verbs.items()}

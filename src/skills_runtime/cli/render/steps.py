@@ -97,10 +97,10 @@ def _subject(arguments: Mapping[str, Any]) -> str:
     return ""
 
 
-def step_lines(console: Console, step: Step) -> list[Text]:
-    """A step on one line; the reason of a failure on the next."""
+def step_lines(console: Console, step: Step, *, under_way: str = "running") -> list[Text]:
+    """A step on one line; the reason of a failure on the next; `under_way` is the word for one that has no result."""
     left = Text.assemble((f"{step.number:>3}  ", "dim"), step.tool, f" {step.subject}")
-    waiting = {"waiting": "waiting for you", "running": "running"}.get(step.progress, "")
+    waiting = {"waiting": "waiting for you", "running": under_way}.get(step.progress, "")
     right = Text.assemble(
         (step.outcome, "red"), (waiting, "cyan"), (f"{duration(step.milliseconds):>9}" if not waiting else "", "dim")
     )

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
@@ -90,33 +90,35 @@ class Committer:
         with self._mutex:  # whoever asks from here on may have appended something this sync does not see
             taken, self._queued = self._queued, {}
         begun: list[tuple[Flush, Future[None]]] = []
-        for log, future in taken.items():
-            try:
-                begun.append((log.begin_flush(), future))
-            except StorageFailed as error:
-                future.set_exception(error)
-        _sync([flush for flush, _ in begun], [future for _, future in begun])
-
-
-def _sync(flushes: Sequence[Flush], futures: Sequence[Future[None]]) -> None:
-    failure: OSError | None = None
-    together = sum(flush.files for flush in flushes) >= MANY_FILES and _share_a_disk(flushes)
-    if together:
         try:
-            sync_whole(flushes[0].fd)
-        except OSError as error:
-            failure = error
-    for flush, future in zip(flushes, futures, strict=True):
-        trouble = flush.settle(failure if together else _synced(flush))
-        if trouble is None:
+            for log, future in taken.items():
+                try:
+                    begun.append((log.begin_flush(), future))
+                except StorageFailed as error:
+                    future.set_exception(error)
+            _sync(begun)
+        except BaseException as error:
+            for future in taken.values():
+                if not future.done():  # nobody may wait for ever
+                    future.set_exception(error)
+            raise
+
+
+def _sync(begun: Sequence[tuple[Flush, Future[None]]]) -> None:
+    flushes = [flush for flush, _ in begun]
+    together = sum(flush.files for flush in flushes) >= MANY_FILES and _share_a_disk(flushes)
+    failure = _trouble(lambda: sync_whole(flushes[0].fd)) if together else None
+    for flush, future in begun:
+        told = flush.settle(failure if together else _trouble(flush.sync))
+        if told is None:
             future.set_result(None)
         else:
-            future.set_exception(trouble)
+            future.set_exception(told)
 
 
-def _synced(flush: Flush) -> OSError | None:
+def _trouble(sync: Callable[[], None]) -> OSError | None:
     try:
-        flush.sync()
+        sync()
     except OSError as error:
         return error
     return None

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import LogCorrupt, LogTooNew, NotFound
-from skills_runtime.events import Unknown
-from skills_runtime.events.payloads import HumanRequest, HumanResponse, RunStarted, ToolCallRequested
+from skills_runtime.events.payloads import HumanRequest, HumanResponse, RunStarted, SkillInjected, ToolCallRequested
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import authenticate, read_events, read_verified
 from tests.support.runs import copy_of, filled_run, keys_in, lines_of, new_run, sample_events
@@ -37,8 +36,13 @@ def test_a_log_of_version_0_is_read_and_numbered(old: RunPaths) -> None:
     assert events[0].payload == RunStarted(task="x")
     assert events[1].payload == ToolCallRequested(call_id="c", tool="read", name="read")
     assert (events[1].turn_id, events[1].step_id) == ("turn_1", "step_1")
-    assert events[2].payload == HumanRequest(call_id="h", question="a?\nb?")
-    assert events[3].payload == Unknown(data={"skill_name": "s"})
+    assert events[2].payload == HumanRequest(
+        call_id="h",
+        question="a?\nb?",
+        tool="request_user_input",
+        questions=[{"question": "a?"}, {"question": "b?"}],
+    )
+    assert events[3].payload == SkillInjected(skill_name="s")
 
 
 def test_a_log_of_version_0_is_read_from_any_event(old: RunPaths) -> None:
