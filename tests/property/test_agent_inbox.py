@@ -175,8 +175,8 @@ class SqliteSteeringMachine(SteeringMachine):
             self.ledger.close()
 
 
-SteeringMachine.TestCase.settings = settings(max_examples=12, stateful_step_count=10)
-SqliteSteeringMachine.TestCase.settings = settings(max_examples=8, stateful_step_count=10)
+SteeringMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=12)
+SqliteSteeringMachine.TestCase.settings = settings(max_examples=10, stateful_step_count=12)
 TestSteering = SteeringMachine.TestCase
 TestSteeringByTheLedger = SqliteSteeringMachine.TestCase
 

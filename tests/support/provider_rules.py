@@ -96,9 +96,15 @@ def _problems_of_call(call: Any) -> Iterator[str]:
 
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
+        data = json.loads(text, parse_constant=_refuse)
+        json.dumps(data, ensure_ascii=False).encode()  # half a character cannot be written
     except ValueError:
         return False
+    return isinstance(data, dict)
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _content_of_tool(message: Message) -> Iterator[str]:

@@ -7,6 +7,7 @@ from skills_runtime.errors import ModelError
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 
+ENOUGH = 20
 SUMMARY = "The sea was looked at, and it is blue."
 
 
@@ -51,6 +52,7 @@ class SmallWindow:
     def _summary(self, request: ChatRequest) -> Iterable[ChatStreamEvent]:
         text = self._summaries[min(len(self.compactions), len(self._summaries) - 1)]
         self.compactions.append(request)
+        assert len(self.compactions) < ENOUGH, "the run compacts for ever"
         if text is None:
             raise ModelError("no summary today", kind="server_error", retryable=True)
         end = ChatStreamEvent(type="completed", finish_reason="stop", usage=self._usage)

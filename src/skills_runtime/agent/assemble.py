@@ -15,7 +15,7 @@ from skills_runtime.agent.ports import AgentPorts, Control
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
-from skills_runtime.events import Event
+from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import ForkPoint
 from skills_runtime.llm import Price, RetryPolicy, fake_backend, openai_backend
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Sandbox
@@ -106,7 +106,13 @@ def prompt_parts(
 
 
 def spec_for(
-    resolved: "Resolved", request: RunRequest, *, config_text: str | None = None, system_prompt: str | None = None
+    resolved: "Resolved",
+    request: RunRequest,
+    *,
+    config_text: str | None = None,
+    system_prompt: str | None = None,
+    beginning: tuple[Payload, ...] = (),
+    blobs: tuple[bytes, ...] = (),
 ) -> RunSpec:
     """The frozen beginning of a run; `config_text` spares those who start many runs to write it out each time."""
     settings, ids = resolved.settings, request.ids
@@ -136,6 +142,8 @@ def spec_for(
         max_wall_time_sec=settings.run.max_wall_time_sec,
         environment_keys=(settings.llm.api_key_env,),
         fork=request.fork,
+        beginning=beginning,
+        blobs=blobs,
         parent_run_id=request.fork.run_id if request.fork else request.parent_run_id,
     )
 
@@ -161,15 +169,15 @@ def agent_ports(
     mode = _mode(run, settings.sandbox.workspace)
     return AgentPorts(
         backend=backend,
-        tools=_offered(resolved, equipment.tools, _task(run)),
+        tools=_offered(resolved, equipment.tools, text_in(run.paths.root / "prompt.md")),
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
         gate=_gate(resolved, equipment.approver),
         sandbox=_sandbox(resolved),
         root=resolved.workspace_root if mode == "shared" else run.paths.root / "workspace",
-        system_prompt=(run.paths.root / "effective-system-prompt.md").read_text(encoding="utf-8"),
+        system_prompt=text_in(run.paths.root / "effective-system-prompt.md"),
         planner_model=settings.models.planner,
         executor_model=settings.models.executor,
-        prices=_prices(resolved),
+        prices=prices_of(resolved),
         limits=equipment.limits or limits_of(resolved),
         context=_context(resolved),
         output_schema=settings.run.output_schema,
@@ -182,8 +190,9 @@ def agent_ports(
     )
 
 
-def _task(run: Run) -> str:
-    return run.state.task or (run.paths.root / "prompt.md").read_text(encoding="utf-8")
+def text_in(path: Path) -> str:
+    """The text of a file to the letter, with the ends of lines it has."""
+    return path.read_bytes().decode()
 
 
 def _offered(resolved: "Resolved", tools: Registry, task: str) -> Registry:
@@ -227,7 +236,8 @@ def _sandbox(resolved: "Resolved") -> Sandbox:
     return Unfenced(resolved.environment.process) if unfenced else NoFence()
 
 
-def _prices(resolved: "Resolved") -> dict[str, Price]:
+def prices_of(resolved: "Resolved") -> dict[str, Price]:
+    """What the models cost; a limit on money without a price is refused."""
     settings = resolved.settings
     prices = {one.model: one for one in settings.llm.prices}
     unknown = {settings.models.planner, settings.models.executor} - prices.keys()

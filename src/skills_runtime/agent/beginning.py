@@ -1,15 +1,16 @@
 """How work on a run begins: what it starts from is in the log before the model is asked anything."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assemble import RunRequest, prompt_parts
+from skills_runtime.agent.assemble import RunRequest, prompt_parts, text_in
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
-from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, RunStarted, SkillInjected
+from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, RunStarted
 from skills_runtime.events.states import RunStatus
 from skills_runtime.runs import Run
 from skills_runtime.tools.images import recognise
@@ -25,10 +26,10 @@ class Material(msgspec.Struct, frozen=True):
     """What a run starts from besides its task, read and found good before anything is created."""
 
     system_prompt: str
-    events: list[Payload]
+    events: tuple[Payload, ...]
     """What the log holds before work begins."""
-    images: list[tuple[str, str, bytes]]
-    skills: list[tuple[SkillInjected, str]]
+    blobs: tuple[bytes, ...]
+    """What these events refer to."""
 
 
 def gather(resolved: "Resolved", request: RunRequest, tool_names: Sequence[str], library: "Library") -> Material:
@@ -39,23 +40,20 @@ def gather(resolved: "Resolved", request: RunRequest, tool_names: Sequence[str],
         raise ConfigError(f"a skill needs environment variables that are not set: {missing}", hint="set them")
     history = _bounded([_spoken(one) for one in request.history], parts.history)
     loaded = [HistoryLoaded(messages=history, runs=list(request.history_runs))] if history else []
-    return Material(
-        parts.system,
-        [*loaded, *parts.skipped],
-        [_image(path) for path in request.images],
-        [(one.event, one.text) for one in parts.injected],
-    )
+    images = [_image(path) for path in request.images]
+    pictures = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
+    shown = [ImagesAttached(images=pictures)] if pictures else []
+    texts = [one.text.encode() for one in parts.injected]
+    taught = [
+        msgspec.structs.replace(one.event, text_blob=_digest(text))
+        for one, text in zip(parts.injected, texts, strict=True)
+    ]
+    events = (*loaded, *parts.skipped, *taught, *shown)
+    return Material(parts.system, events, (*texts, *(data for _, _, data in images)))
 
 
-def begin(run: Run, material: Material) -> None:
-    """Record what a new run starts from."""
-    for payload in material.events:
-        run.append(payload)
-    for event, text in material.skills:
-        run.append(msgspec.structs.replace(event, text_blob=run.keep(text.encode())))
-    if material.images:
-        images = [{"name": name, "media_type": mime, "blob": run.keep(data)} for name, mime, data in material.images]
-        run.append(ImagesAttached(images=images))
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object]) -> None:
@@ -63,10 +61,9 @@ async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object]
     resumed = run.state.started_at is not None
     if run.state.status is not RunStatus.RUNNING:
         await run.change_async(RunStatus.RUNNING)
-    task = run.state.task if resumed else (run.paths.root / "prompt.md").read_text(encoding="utf-8")
     run.append(
         RunStarted(
-            task=task,
+            task=text_in(run.paths.root / "prompt.md"),
             workspace_root=str(workspace_root),
             config_summary=dict(summary),
             resume={"enabled": resumed, "strategy": "replay", "previous_events": run.log.next_seq},

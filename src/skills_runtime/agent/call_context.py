@@ -19,6 +19,7 @@ class CallContext(msgspec.Struct, frozen=True):
     run: Run
     call: Call
     ports: AgentPorts
+    asked: list[int] = msgspec.field(default_factory=list[int])
 
     @property
     def run_id(self) -> str:
@@ -65,4 +66,5 @@ class CallContext(msgspec.Struct, frozen=True):
 
     async def ask(self, *questions: Question) -> Mapping[str, str]:
         """Ask a person and return the answers by question id."""
-        return await ask(self.run, self.ports, self.call, questions)
+        self.asked.append(len(questions))
+        return await ask(self.run, self.ports, self.call, questions, number=len(self.asked))

@@ -26,6 +26,7 @@ from skills_runtime.tools.invoke import invoke, refused
 MAX_TOGETHER = 16
 """Calls of one answer that run at the same time."""
 UNKNOWN = refused("unknown", "outcome unknown: the runtime stopped while this call was under way")
+SHOWN_ARGUMENTS = 2000
 AGAIN, HAPPENED = "it did not happen: do it again", "it happened"
 
 
@@ -42,33 +43,35 @@ async def settle(run: Run, calls: Sequence[Call], ports: AgentPorts) -> Call | N
 
     Results are recorded in the order of the calls.
     """
-    if len(calls) == 1:
-        return await _settle_one(run, calls[0], ports)
     lanes = {call.tool: _lane(ports.tools.find(call.tool)) for call in calls}
     work = [asyncio.create_task(_in_lane(lanes[call.tool], run, call, ports), name=f"call {call.id}") for call in calls]
     waiting: Call | None = None
     try:
         for call, task in zip(calls, work, strict=True):
+            await asyncio.wait([task])  # and not the task itself, which would be cancelled each time we are
             try:
-                done = await task
+                done = task.result()
             except Parked:
                 waiting = waiting or call
                 continue
             await _finish(run, call, done)
     finally:
-        for task in work:
-            task.cancel()
-        await asyncio.gather(*work, return_exceptions=True)  # returns only when every call has let go
+        await _let_go(work)
     return waiting
 
 
-async def _settle_one(run: Run, call: Call, ports: AgentPorts) -> Call | None:
-    try:
-        done = await _settle(run, call, ports)
-    except Parked:
-        return call
-    await _finish(run, call, done)
-    return None
+async def _let_go(work: Sequence[asyncio.Task[Settled]]) -> None:
+    """Stop calls and return only when each has let go, however often somebody asks us to hurry."""
+    for task in work:
+        task.cancel()
+    hurried = False
+    while not all(task.done() for task in work):
+        try:
+            await asyncio.wait(work)
+        except asyncio.CancelledError:
+            hurried = True
+    if hurried:
+        raise asyncio.CancelledError
 
 
 def together(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:
@@ -97,7 +100,8 @@ async def _settle(run: Run, call: Call, ports: AgentPorts) -> Settled:
     if tool is None:
         return Settled(refused("not_found", f"there is no tool named `{call.tool}`"))
     if not call.valid:
-        return Settled(refused("validation", "the arguments are not a JSON object"))
+        given = arguments_of(call, run.blobs.get)[:SHOWN_ARGUMENTS]
+        return Settled(refused("validation", f"the arguments are not a JSON object: {given}"), hidden=("stderr",))
     text = arguments_of(call, run.blobs.get)
     arguments = read_arguments(text.encode())
     context = CallContext(run, call, ports)
@@ -125,7 +129,7 @@ async def _recovered(tool: Tool, arguments: Mapping[str, Any], context: CallCont
             return await cast("VerifyingTool", tool).verify(arguments, context)
         case "fail":
             raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
-        case "ask_human" if context.ports.human is None:
+        case "ask_human" if context.ports.human is None and not context.run.view.pending.knows(call.id):
             return UNKNOWN
         case "ask_human":
             return await _asked(context)

@@ -33,6 +33,9 @@ Mode = Literal["compact_first", "ask_first", "fail_fast"]
 CHARS_PER_TOKEN = 3
 """A careful guess, used only for what the model has not counted yet."""
 
+MAX_IN_A_ROW = 2
+"""Compactions without an answer between them, after which another one will not help either."""
+
 SUMMARY_PROMPT = """\
 Another model will continue this work with your summary in place of the conversation.
 Say what the task is, what was done and found, which files were written, what failed and why, and what is still to do.
@@ -78,7 +81,8 @@ def nearly_full(conversation: Conversation, rules: ContextRules) -> bool:
     due = tokens_in(conversation) >= rules.window_tokens * rules.compact_at
     # Right after a compaction there is nothing more to gain.
     shrinks = len(conversation.messages) > conversation.leading + 2 + rules.keep_last_messages
-    return due and shrinks and rules.mode == "compact_first" and not _used_up(conversation, rules)
+    fresh = conversation.unanswered_compactions == 0
+    return due and shrinks and fresh and rules.mode == "compact_first" and not _used_up(conversation, rules)
 
 
 async def recover(run: Run, ports: "AgentPorts", error: ModelError) -> Handoff | None:
@@ -89,7 +93,8 @@ async def recover(run: Run, ports: "AgentPorts", error: ModelError) -> Handoff |
     if decision == "handoff_new_run":
         return Handoff(await _summary(run, ports))
     shrinks = len(conversation.messages) > conversation.leading + 2
-    if decision == "terminate" or not shrinks or _used_up(conversation, rules):
+    helped = conversation.unanswered_compactions < MAX_IN_A_ROW
+    if decision == "terminate" or not shrinks or not helped or _used_up(conversation, rules):
         raise error
     if decision == "increase_budget_continue":
         more = BudgetIncreased(

@@ -19,10 +19,12 @@ from skills_runtime.agent.assemble import (
     config_text_of,
     library_of,
     log_ports,
+    prices_of,
     prompt_parts,
     spec_for,
+    text_in,
 )
-from skills_runtime.agent.beginning import begin, gather, start
+from skills_runtime.agent.beginning import gather, start
 from skills_runtime.agent.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.outcome import RunResult, result_of
@@ -168,7 +170,7 @@ class Agent:
     def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
         """A new run that goes on from event `seq` of another, perhaps with another prompt."""
         point = fork_point(root, seq, log_ports())
-        task = prompt if prompt is not None else (Path(point.root) / "prompt.md").read_text(encoding="utf-8")
+        task = prompt if prompt is not None else text_in(Path(point.root) / "prompt.md")
         return self.create(RunRequest(prompt=task, run_id=run_id, fork=point))
 
     async def run_stream_async(
@@ -226,10 +228,15 @@ class Agent:
             self._config_text = config_text_of(self._resolved)
         names = [tool.spec.name for tool in self._tools]
         material = gather(self._resolved, request, names, library_of(self._resolved, self._variables))
-        spec = spec_for(self._resolved, request, config_text=self._config_text, system_prompt=material.system_prompt)
-        run = create_run(spec, log_ports())
-        begin(run, material)
-        return run
+        spec = spec_for(
+            self._resolved,
+            request,
+            config_text=self._config_text,
+            system_prompt=material.system_prompt,
+            beginning=material.events,
+            blobs=material.blobs,
+        )
+        return create_run(spec, log_ports())
 
     def resume(self, root: Path, *, adopt: bool = False) -> Run:
         """Open a run that has not ended, to go on with it."""
@@ -282,6 +289,7 @@ class Agent:
     def _open(self, request: RunRequest) -> Run:
         """The run with this id if it exists, else a new one."""
         self._model()  # a configuration that cannot work leaves no run behind
+        prices_of(self._resolved)
         return self._existing(request.run_id) or self.create(request)
 
     def _existing(self, run_id: str | None) -> Run | None:

@@ -1,21 +1,30 @@
 """Asking a person: durable, so that the answer may come from anywhere and after any restart."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from skills_runtime.agent.inbox import take_in
 from skills_runtime.events.payloads import HumanRequest, HumanResponse
-from skills_runtime.ports import Parked, Question
+from skills_runtime.ports import HumanIO, Parked, Question
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 
 if TYPE_CHECKING:
     from skills_runtime.agent.ports import AgentPorts
 
+LOOK_SECONDS = 0.25
+"""How often the inbox is looked into while somebody is asked."""
 
-async def ask(run: Run, ports: "AgentPorts", call: Call, questions: Sequence[Question]) -> Mapping[str, str]:
+
+async def ask(
+    run: Run, ports: "AgentPorts", call: Call, questions: Sequence[Question], *, number: int = 1
+) -> Mapping[str, str]:
     """The answers by question id; raises `Parked` when they have to be waited for."""
+    if number > 1:  # a call may ask several times, and finds each answer again when it is repeated
+        call = msgspec.structs.replace(call, id=f"{call.id}#{number}")
     pending = run.view.pending
     if call.id not in pending.responses:
         given = pending.answers.get(call.id)
@@ -33,8 +42,24 @@ async def _ask_now(run: Run, ports: "AgentPorts", call: Call, questions: Sequenc
         await run.commit_async()
     if ports.human is None:
         raise Parked(call.id)
-    timeout = ports.human_timeout_ms
-    return {one.id: await ports.human.ask(one, call_id=call.id, timeout_ms=timeout) for one in questions}
+    begun = run.ports.clock.monotonic()
+    said = asyncio.create_task(_said(ports.human, call, questions, ports.human_timeout_ms))
+    try:
+        while not said.done():
+            await asyncio.wait([said], timeout=LOOK_SECONDS)
+            await take_in(run, ports.inbox)
+            if call.id in run.view.pending.answers:  # somebody else was faster, from somewhere else
+                return run.view.pending.answers[call.id]
+            if run.view.pending.cancelled:
+                raise Parked(call.id)
+        return said.result()
+    finally:
+        said.cancel()
+        ports.control.extend(run.ports.clock.monotonic() - begun)  # the run did not work while somebody thought
+
+
+async def _said(human: HumanIO, call: Call, questions: Sequence[Question], timeout_ms: int | None) -> dict[str, str]:
+    return {one.id: await human.ask(one, call_id=call.id, timeout_ms=timeout_ms) for one in questions}
 
 
 def _request(call: Call, questions: Sequence[Question]) -> HumanRequest:

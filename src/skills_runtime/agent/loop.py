@@ -66,7 +66,7 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     while not ports.control.yielding:
         await take_in(run, ports.inbox)
         if run.view.pending.cancelled:
-            return RunCancelled(message="cancelled", wal_locator=locator)
+            return RunCancelled(message=run.view.pending.cancelled, wal_locator=locator)
         if talk.open_calls:
             stop = await _settle(run, ports, locator)
         elif talk.answered:
@@ -90,7 +90,7 @@ async def _settle(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     if over is not None:
         return _over(over, ports, locator)
     waiting = await settle(run, together(calls, ports.tools)[:room], ports)
-    return _asking(waiting, locator) if waiting is not None else None
+    return _asking(waiting, locator) if waiting is not None and not run.view.pending.cancelled else None
 
 
 async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
@@ -146,7 +146,7 @@ def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
         run.save()
         return
     taken = record_all(run, ports.inbox)
-    finish_run(run, RunCancelled(message="cancelled", wal_locator=locator))
+    finish_run(run, RunCancelled(message=run.view.pending.cancelled or "cancelled", wal_locator=locator))
     taken()
 
 

@@ -72,8 +72,15 @@ def result_of(run: Run, storage: StorageFailed | None = None, *, structured: boo
             input_tokens=state.input_tokens, output_tokens=state.output_tokens, cached_tokens=state.cached_tokens
         ),
         cost_usd=(state.cost_usd + state.child_cost_usd) or None,
-        output=msgspec.json.decode(_words(run)) if structured and done else None,
+        output=_data(_words(run)) if structured and done else None,
     )
+
+
+def _data(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        return None  # a run that was handed over ends with a summary in words
 
 
 def _words(run: Run) -> str:

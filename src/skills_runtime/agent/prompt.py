@@ -6,6 +6,7 @@ The request only ever grows at its end, so that a provider's cache of the beginn
 """
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from skills_runtime.projections import Call, Content, Conversation, Message
 ReadBlob = Callable[[str], bytes]
 
 EXCERPT_OF_A_RESULT = 800
+_NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
 
 
 class Prompt:
@@ -80,8 +82,15 @@ def _message(message: Message, read_blob: ReadBlob) -> dict[str, Any]:
 
 
 def _call(call: Call, read_blob: ReadBlob) -> dict[str, Any]:
-    function = {"name": call.tool, "arguments": arguments_of(call, read_blob)}
+    # Services read the arguments of earlier calls, and refuse every later request when they cannot.
+    arguments = arguments_of(call, read_blob) if call.valid else "{}"
+    function = {"name": _name(call.tool), "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def _name(tool: str) -> str:
+    """The name as providers take it back; a model may have called what can be no tool at all."""
+    return _NOT_IN_NAMES.sub("_", tool)[:64] or "unknown"
 
 
 def _text(content: Content, read_blob: ReadBlob) -> str:

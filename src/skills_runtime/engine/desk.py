@@ -38,7 +38,7 @@ class Desk:
         body = {"call_id": question.call_id, **said}
         return self._inbox.send(view.state.run_id, "answer", body, idempotency_key=key)
 
-    def cancel(self, paths: RunPaths, reason: str = "cancelled") -> InboxMessage | None:
+    def cancel(self, paths: RunPaths, reason: str = "cancelled", *, key: str | None = None) -> InboxMessage | None:
         """End a run: at once when nobody works on it, else by a message to who does."""
         try:
             with opened(paths.root, self._ports) as run:
@@ -46,7 +46,7 @@ class Desk:
                 return None
         except LogLocked:
             state = self._open(paths).state
-            return self._inbox.send(state.run_id, "cancel", {"reason": reason})
+            return self._inbox.send(state.run_id, "cancel", {"reason": reason}, idempotency_key=key)
 
     def approve(self, paths: RunPaths, note: str = "") -> RunStatus:
         """Accept the result of a run that waits for review; it is completed now."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent.assemble import Equipment, RunRequest, log_ports, spec_for
+from skills_runtime.agent.assemble import Equipment, RunRequest, log_ports, spec_for, text_in
 from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.errors import ToolError, ValidationFailed
@@ -109,15 +109,11 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
 def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> Run:
     """A new run that starts from what the recorded one started from, whatever has become of it since."""
     archived = paths.root / "effective-system-prompt.md"
-    system = archived.read_text(encoding="utf-8") if archived.is_file() else None
+    system = text_in(archived) if archived.is_file() else None
     blobs = Blobs(paths.blobs)
-    run = create_run(spec_for(resolved, request, system_prompt=system), log_ports())
-    for event in read_events(paths):
-        if isinstance(event.payload, BEGINNINGS):
-            run.append(event.payload)
-            for digest in _blobs_of(event.payload):
-                run.keep(blobs.get(digest))
-    return run
+    given = tuple(event.payload for event in read_events(paths) if isinstance(event.payload, BEGINNINGS))
+    contents = tuple(blobs.get(digest) for payload in given for digest in _blobs_of(payload))
+    return create_run(spec_for(resolved, request, system_prompt=system, beginning=given, blobs=contents), log_ports())
 
 
 def _blobs_of(payload: Payload) -> list[str]:

@@ -82,6 +82,8 @@ class Conversation(msgspec.Struct, kw_only=True):
     answers: int = 0
     settled: int = 0
     compactions: int = 0
+    unanswered_compactions: int = 0
+    """Since the last answer."""
     rejections: int = 0
     chars: int = 0
     """How long the messages are, about."""
@@ -151,8 +153,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     def compact(self, payload: ContextCompacted) -> None:
         """Keep what is pinned, the summary and the newest messages, never a result without its call."""
         first = max(self.leading + 1, len(self.messages) - payload.kept_messages)
-        if self.open_calls:  # their results are still to come, so the answer that made them stays
-            first = min(first, max(at for at, one in enumerate(self.messages) if one.role == "assistant"))
+        first = max(self.leading + 1, min(first, self._unseen()))
         while first < len(self.messages) and self.messages[first].role == "tool":
             first += 1
         pinned = [one for one in self.messages[:first] if one.pinned]
@@ -161,8 +162,15 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.messages = [*pinned, summary, *self.messages[first:]]
         self.call_ids = {call.id for one in self.messages for call in one.calls}
         self.compactions += 1
+        self.unanswered_compactions += 1
         self.chars = sum(map(_size, self.messages))
         self.measured_tokens = self.measured_chars = 0
+
+    def _unseen(self) -> int:
+        """Where the newest answer stands, when the model has not seen yet what came of it."""
+        if self.answered:
+            return len(self.messages)
+        return max((at for at, one in enumerate(self.messages) if one.role == "assistant"), default=len(self.messages))
 
     def finish_answer(self) -> None:
         """Count what has come in as an answer."""
@@ -174,6 +182,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.call_ids.update(self.open_calls)
         self.coming_text, self.coming_calls = [], []
         self.answers += 1
+        self.unanswered_compactions = 0
 
 
 def _requested(payload: ToolCallRequested, step_id: str | None) -> Call:

@@ -66,8 +66,8 @@ class Pending(msgspec.Struct):
     """What people sent, by call, and the run has not heard yet."""
     responses: dict[str, dict[str, str]] = {}
     """What the run has heard, by call, until the call that asked is settled."""
-    cancelled: bool = False
-    """Whether somebody wants the run to stop."""
+    cancelled: str = ""
+    """Why somebody wants the run to stop."""
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -97,15 +97,25 @@ class Pending(msgspec.Struct):
                 self.answers.pop(call_id, None)
                 self.responses[call_id] = response.answers or {"answer": response.answer}
             case ToolCallFinished(call_id=call_id):
-                self.responses.pop(call_id, None)
+                self._close(call_id)
             case InboxReceived(kind="answer", body=body):
                 self._answer(body)
-            case InboxReceived(kind="cancel"):
-                self.cancelled = True
+            case InboxReceived(kind="cancel", body=body):
+                self.cancelled = str(body.get("reason") or "cancelled")
             case RunCompleted() | RunFailed() | RunCancelled():
                 self.approvals, self.questions, self.answers, self.responses = {}, {}, {}, {}
             case _:
                 pass
+
+    def _close(self, call_id: str) -> None:
+        """Forget what a call asked, for it is settled; one that asked again counted its questions."""
+        for known in (self.questions, self.answers, self.responses):
+            for name in [name for name in known if name == call_id or name.startswith(f"{call_id}#")]:
+                del known[name]
+
+    def knows(self, call_id: str) -> bool:
+        """Whether a call has asked somebody something."""
+        return call_id in self.questions or call_id in self.answers or call_id in self.responses
 
     def _answer(self, body: Mapping[str, Any]) -> None:
         """Match an answer to its question; one that names none belongs to the oldest."""

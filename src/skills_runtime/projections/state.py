@@ -94,16 +94,16 @@ class RunState(msgspec.Struct, kw_only=True):
     def apply(self, event: Event) -> None:
         """Take in the next event."""
         if event.epoch != self.epoch:
-            self.rest()
+            self.rest(self.updated_at)
         self.last_seq, self.last_mac, self.epoch = event.seq, event.mac, event.epoch
         change = _CHANGES.get(type(event.payload))
         if change is not None:
             change(self, event, event.payload)
         self.updated_at = event.timestamp
 
-    def rest(self) -> None:
-        """Nobody works on the run from here on, until somebody starts again."""
-        self.worked_sec += seconds_between(self.segment_since, self.updated_at)
+    def rest(self, since: str) -> None:
+        """Nobody works on the run from then on, until somebody starts again."""
+        self.worked_sec += seconds_between(self.segment_since, since)
         self.segment_since = ""
 
     @property
@@ -155,7 +155,7 @@ def _changed(state: RunState, event: Event, payload: RunStateChanged) -> None:
 
 
 def _waiting(state: RunState, event: Event, payload: RunWaitingHuman) -> None:
-    state.rest()
+    state.rest(event.timestamp)
     state.waiting_message, state.waiting_kind = payload.message, payload.error_kind
     _enter(state, RunStatus.WAITING_FOR_USER, event.timestamp)
 

@@ -16,6 +16,7 @@ from skills_runtime.events import LOG_SCHEMA
 from skills_runtime.events.payloads import Descriptor, RunCreated, SandboxCreated
 from skills_runtime.projections import RunView, render
 from skills_runtime.runs.atomic import write_new
+from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.fork import beginning
 from skills_runtime.runs.ids import check_id
 from skills_runtime.runs.layout import DIRECTORY_MODE, SNAPSHOT_MODE, SNAPSHOTS, SUBDIRECTORIES, RunPaths
@@ -49,7 +50,10 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
     paths = RunPaths(spec.root)
     log.with_next_commit(*birth_trail(paths), *([spec.link.parent] if spec.link else []))
     log.listen(view.apply)
-    return Run(paths, log, lock, view, ports)
+    run = Run(paths, log, lock, view, ports)
+    for data in spec.blobs:
+        run.keep(data)  # there already, and durable with the first commit
+    return run
 
 
 def _fill(paths: RunPaths, spec: RunSpec, ports: LogPorts) -> tuple[EventLog, RunLock, RunView]:
@@ -59,6 +63,8 @@ def _fill(paths: RunPaths, spec: RunSpec, ports: LogPorts) -> tuple[EventLog, Ru
     snapshots = [
         _snapshot(paths.root / name, data, SNAPSHOTS[name][0]) for name, data in snapshot_texts(spec, now=now).items()
     ]
+    for data in spec.blobs:
+        Blobs(paths.blobs).put(data)
     log, lock = create_log(paths, RunPaths(spec.root), spec.run_id, ports)
     try:
         view = _first_events(paths, spec, ports, log, snapshots, now)
@@ -91,11 +97,12 @@ def _first_events(
     manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now))
     described = _snapshot(paths.sandbox_manifest, manifest, "sandbox-manifest")
     fenced = log.append(SandboxCreated(workspace_mode=spec.workspace_mode, manifest=described))
-    for event in (born, fenced):
+    given = [log.append(payload) for payload in spec.beginning]
+    for event in (born, fenced, *given):
         view.apply(event)
     write_new(paths.run_json, pretty(record_of(view.state)))
     write_new(paths.artifact_manifest, pretty(empty_manifest(view.state, generated_at=now)))
-    write_new(paths.transcript, "".join(render([born, fenced])).encode())
+    write_new(paths.transcript, "".join(render([born, fenced, *given])).encode())
     return view
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from skills_runtime.events import Payload
 from skills_runtime.events.payloads import ForkPoint
 
 WorkspaceMode = Literal["shared", "isolated"]
@@ -55,5 +56,9 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     parent_run_id: str | None = None
     fork: ForkPoint | None = None
+    beginning: tuple[Payload, ...] = ()
+    """What the log holds right after the run's creation."""
+    blobs: tuple[bytes, ...] = ()
+    """What these events refer to."""
     link: Path | None = None
     """Where a symbolic link to the run goes when it does not live in the workspace's own place."""

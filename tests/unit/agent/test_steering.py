@@ -12,7 +12,7 @@ from skills_runtime.agent.assemble import RunRequest, log_ports
 from skills_runtime.engine import Desk
 from skills_runtime.errors import LogEnded, NotFound, ValidationFailed
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
-from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Inbox, ToolContext, ToolResult
+from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Inbox, Question, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, runs_root
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Doing, Streaming, Watched, calls, payloads_of, says, succeed
@@ -235,3 +235,27 @@ async def test_a_run_that_is_worked_on_is_cancelled_by_a_message_at_its_next_tur
     result = await agent.run_async("Go.", run_id=RUN_ID)
     assert (result.status, tool.times) == ("cancelled", 1)
     assert inbox.unacknowledged_count(RUN_ID) == 0
+
+
+async def test_a_run_that_waits_for_somebody_s_answer_is_cancelled_by_a_message(
+    tmp_path: Path, inbox: InMemoryInbox
+) -> None:
+    class Thinking:
+        """A person who does not get round to answering."""
+
+        async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
+            inbox.send(RUN_ID, "cancel", {})
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    watched = Watched(ASKING)
+    agent = Agent(
+        workspace_root=tmp_path,
+        backend=watched,
+        session_settings={"safety": {"mode": "allow"}},
+        inbox=inbox,
+        human_io=Thinking(),
+    )
+    agent.register_tool(Doing(succeed))
+    result = await asyncio.wait_for(agent.run_async("Go.", run_id=RUN_ID), 10)
+    assert result.status == "cancelled"

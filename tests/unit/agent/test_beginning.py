@@ -1,0 +1,153 @@
+"""What a run starts from: pictures, what was said before, the task; in the first request and never lost."""
+
+import asyncio
+import base64
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.agent import RunRequest
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.events import Event, Payload
+from skills_runtime.runs import EventLog, runs_root
+from tests.support.agents import Watched, agent_in, calls, payloads_of, says
+from tests.support.provider_rules import check_request
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+RUN_ID = "run_1"
+HISTORY = [
+    {"role": "user", "content": "Who are you?"},
+    {"role": "assistant", "content": "A test."},
+    {"role": "user", "content": "Good."},
+]
+
+
+def first_messages(place: Path, request: RunRequest, watched: Watched) -> list[Any]:
+    """What the model is told first, without the system prompt."""
+    agent = agent_in(place, watched)
+    asyncio.run(agent.execute(agent.create(request)))
+    check_request(watched.requests[0])
+    return list(watched.requests[0].messages[1:])
+
+
+def test_pictures_reach_the_model_before_the_task(tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(PNG)
+    request = RunRequest(prompt="What is this?", run_id=RUN_ID, images=(tmp_path / "dot.png",))
+    watched = Watched([calls(("file_read", {"path": "x"})), says("a dot")])
+    pictures, task = first_messages(tmp_path, request, watched)
+    url = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    assert pictures["content"][1] == {"type": "image_url", "image_url": {"url": url}}
+    assert task == {"role": "user", "content": "What is this?"}
+    assert watched.requests[1].messages[1] == pictures
+
+
+def test_a_picture_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(PNG)
+    watched = Watched([calls(("view_image", {"path": "dot.png"}), ("file_read", {"path": "no"})), says("a dot")])
+    agent_in(tmp_path, watched).run("Look.")
+    check_request(watched.requests[1])
+    assert [one["role"] for one in watched.requests[1].messages][-4:] == ["assistant", "tool", "tool", "user"]
+    assert watched.requests[1].messages[-1]["content"][1]["type"] == "image_url"
+
+
+def test_the_bytes_of_a_picture_are_not_in_the_log(tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(PNG)
+    request = RunRequest(prompt="?", run_id=RUN_ID, images=(tmp_path / "dot.png",))
+    first_messages(tmp_path, request, Watched([says("x")]))
+    log = (runs_root(tmp_path) / RUN_ID / "events.jsonl").read_bytes()
+    assert base64.b64encode(PNG)[:40] not in log
+
+
+@pytest.mark.parametrize("data", [None, b"", b"no picture", PNG[:7]])
+def test_a_picture_that_is_none_is_refused_and_leaves_no_run(tmp_path: Path, data: bytes | None) -> None:
+    if data is not None:
+        (tmp_path / "dot.png").write_bytes(data)
+    with pytest.raises(ValidationFailed, match="picture"):
+        agent_in(tmp_path, [says("x")]).create(RunRequest(prompt="?", images=(tmp_path / "dot.png",)))
+    assert not runs_root(tmp_path).exists()
+
+
+def test_what_was_said_before_comes_before_the_task(tmp_path: Path) -> None:
+    watched = Watched([says("done")])
+    result = agent_in(tmp_path, watched).run("Go.", initial_history=HISTORY)
+    assert list(watched.requests[0].messages[1:]) == [*HISTORY, {"role": "user", "content": "Go."}]
+    assert result.final_output == "done"
+
+
+@pytest.mark.parametrize(
+    "message", [{"role": "system", "content": "x"}, {"role": "tool", "content": "x"}, {"role": "user"}, {}]
+)
+def test_a_history_of_something_else_is_refused_and_leaves_no_run(tmp_path: Path, message: dict[str, str]) -> None:
+    with pytest.raises(ValidationFailed):
+        agent_in(tmp_path, [says("x")]).run("Go.", initial_history=[message])
+    assert not runs_root(tmp_path).exists()
+
+
+def test_a_history_that_begins_with_an_answer_is_one_providers_take(tmp_path: Path) -> None:
+    watched = Watched([says("done")])
+    agent_in(tmp_path, watched).run("Go.", initial_history=HISTORY[1:])
+    check_request(watched.requests[0])
+
+
+class Killed(BaseException):
+    """The process dies."""
+
+
+def _die_before(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process die when it is about to write the event with this number, counted from 0."""
+    append, left = EventLog.append, number
+
+    def dying(log: EventLog, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
+        nonlocal left
+        if left == 0:
+            raise Killed
+        left -= 1
+        return append(log, payload, turn_id=turn_id, step_id=step_id)
+
+    monkeypatch.setattr(EventLog, "append", dying)
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_run_killed_before_its_first_request_begins_with_all_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Killed before any of its first events the run is not there yet, or there with everything."""
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "dot.png").write_bytes(PNG)
+    request = RunRequest(prompt="Go.", run_id=RUN_ID, history=tuple(HISTORY), images=(place / "dot.png",))
+    agent = agent_in(place, Watched([says("done")]))
+    with monkeypatch.context() as patch:
+        _die_before(number, patch)
+        with pytest.raises(Killed):
+            asyncio.run(agent.execute(agent.create(request)))
+    if not (runs_root(place) / RUN_ID).exists():
+        return
+    shutil.copytree(place, tmp_path / "later", symlinks=True)  # whose locks died with the process
+    watched = Watched([says("done")])
+    agent_in(tmp_path / "later", watched).run("", run_id=RUN_ID)
+    told = list(watched.requests[0].messages[1:])
+    assert told[:3] == HISTORY
+    assert told[3]["content"][1]["type"] == "image_url"
+    assert told[4:] == [{"role": "user", "content": "Go."}]
+
+
+@pytest.mark.parametrize("text", ["a\r\nb\r\n", "a\rb", "  spaces  ", "\ufeffbom", "a\u2028b\x85c", "\x00\x1b[31m", ""])
+def test_the_task_reaches_the_model_to_the_letter(tmp_path: Path, text: str) -> None:
+    watched = Watched([says("done")])
+    result = agent_in(tmp_path, watched).run(text, run_id=RUN_ID)
+    assert result.status == "completed"
+    assert watched.requests[0].messages[1]["content"] == text
+    (started,) = payloads_of(result.wal_locator, "run_started")
+    assert started.task == text
+
+
+@pytest.mark.parametrize("text", ["a\r\nb", "a\rb\n"])
+def test_the_system_prompt_reaches_the_model_to_the_letter(tmp_path: Path, text: str) -> None:
+    watched = Watched([says("done")])
+    agent_in(tmp_path, watched, settings={"prompt": {"system_text": text}}).run("Go.")
+    assert text in watched.requests[0].messages[0]["content"]
