@@ -160,7 +160,7 @@ async def _summary(run: Run, ports: "AgentPorts") -> str:
         elif payload.delta_type == "text":
             said.append(payload.text)
 
-    record(LlmRequestStarted(model=model, messages_count=2))
+    record(LlmRequestStarted(model=model, messages_count=2, purpose="compaction"))
     transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=ports.prices.get(model))
     async for event in ports.backend.stream_chat(request):
         transcriber.take(event)

@@ -18,6 +18,7 @@ _RESULT: dict[RunStatus, ResultStatus] = {
     RunStatus.REVIEW_REQUIRED: "waiting_human",
     RunStatus.REVISION_REQUIRED: "paused",
     RunStatus.RUNNING: "paused",
+    RunStatus.PENDING: "paused",
 }
 
 

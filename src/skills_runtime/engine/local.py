@@ -82,14 +82,15 @@ class LocalDispatcher:
 
     async def _watch(self, inbox: SqliteInbox) -> None:
         """Look for cancellations whenever the inbox was written; other messages wait for the next turn."""
-        seen = inbox.version()
+        seen: int | None = None
         while True:
-            await asyncio.sleep(WATCH_SECONDS)
-            version = inbox.version()
-            if version != seen:
+            with suppress(SkillsRuntimeError):  # one that is busy is looked into the next time
+                version = inbox.version()
+                if version != seen:
+                    for run_id in tuple(self._work):
+                        self._obey(inbox, run_id)
                 seen = version
-                for run_id in tuple(self._work):
-                    self._obey(inbox, run_id)
+            await asyncio.sleep(WATCH_SECONDS)
 
     def _obey(self, inbox: SqliteInbox, run_id: str) -> None:
         task = self._work[run_id]

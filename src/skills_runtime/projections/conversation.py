@@ -90,6 +90,8 @@ class Conversation(msgspec.Struct, kw_only=True):
     measured_tokens: int = 0
     """How many tokens the model counted when it last answered."""
     measured_chars: int = 0
+    aside: bool = False
+    """Whether the model was last asked something that is no part of the conversation."""
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -209,6 +211,7 @@ def _size(message: Message) -> int:
 
 def _asked(talk: Conversation, event: Event, payload: LlmRequestStarted) -> None:
     talk.coming_text, talk.coming_calls = [], []
+    talk.aside = payload.purpose != "answer"
 
 
 def _delta(talk: Conversation, event: Event, payload: LlmResponseDelta) -> None:
@@ -221,6 +224,8 @@ def _called(talk: Conversation, event: Event, payload: ToolCallRequested) -> Non
 
 
 def _used(talk: Conversation, event: Event, payload: LlmUsage) -> None:
+    if talk.aside:
+        return
     talk.measured_tokens = payload.input_tokens + payload.output_tokens
     talk.measured_chars = talk.chars + sum(map(len, talk.coming_text))
 

@@ -22,6 +22,7 @@ class LlmRequestStarted(Payload, frozen=True):
     model: str
     messages_count: int = 0
     tools_count: int = 0
+    purpose: str = "answer"
     wire_api: str = "chat.completions"
 
 
