@@ -33,6 +33,15 @@ from skills_runtime.events.payloads import (
 )
 from skills_runtime.projections.conversation import CLOSING
 
+SHOWN = frozenset(
+    {
+        ApprovalDecided, ApprovalRequested, HumanRequest, HumanResponse, LlmRequestStarted, LlmResponseDelta,
+        LlmResponseFinished, LogRepaired, RunAdopted, RunCancelled, RunCompleted, RunCreated, RunFailed, RunStarted,
+        RunStateChanged, RunWaitingHuman, ToolCallFinished, ToolCallRequested, *CLOSING,
+    }
+)  # fmt: skip
+"""The payloads that leave a trace in a transcript."""
+
 _FENCES = re.compile(r"`{3,}")
 
 
@@ -44,6 +53,8 @@ class Transcript(msgspec.Struct):
 
     def take(self, event: Event) -> str:
         """The text this event adds to the transcript, often none."""
+        if type(event.payload) not in SHOWN:
+            return ""
         if isinstance(event.payload, CLOSING) and (self.coming or self.coming_calls):
             return self._answer(event) + _rest(event)
         match event.payload:

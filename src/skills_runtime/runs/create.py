@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skills_runtime.errors import AccessRefused, RunExists, StorageFailed, ValidationFailed
-from skills_runtime.events import LOG_SCHEMA
+from skills_runtime.events import LOG_SCHEMA, Event
 from skills_runtime.events.payloads import Descriptor, RunCreated, SandboxCreated
 from skills_runtime.projections import RunView, render
 from skills_runtime.runs.atomic import write_new
@@ -39,7 +39,7 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
         _check_deliverable(deliverable.path)
     _refuse_existing(spec.root)
     with _made_aside(spec.root) as draft:
-        log, lock, view = _fill(RunPaths(draft), spec, ports)
+        log, lock, view, events = _fill(RunPaths(draft), spec, ports)
         try:
             with _linked(spec):
                 _put_in_place(draft, spec.root)
@@ -51,12 +51,13 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
     log.with_next_commit(*birth_trail(paths), *([spec.link.parent] if spec.link else []))
     log.listen(view.apply)
     run = Run(paths, log, lock, view, ports)
+    run.remember(*events)
     for data in spec.blobs:
         run.keep(data)  # there already, and durable with the first commit
     return run
 
 
-def _fill(paths: RunPaths, spec: RunSpec, ports: LogPorts) -> tuple[EventLog, RunLock, RunView]:
+def _fill(paths: RunPaths, spec: RunSpec, ports: LogPorts) -> tuple[EventLog, RunLock, RunView, list[Event]]:
     for name in SUBDIRECTORIES:
         os.mkdir(f"{paths.root}/{name}", DIRECTORY_MODE)  # noqa: PTH102 - done for every run, and four times as fast
     now = ports.clock.now()
@@ -67,17 +68,17 @@ def _fill(paths: RunPaths, spec: RunSpec, ports: LogPorts) -> tuple[EventLog, Ru
         Blobs(paths.blobs).put(data)
     log, lock = create_log(paths, RunPaths(spec.root), spec.run_id, ports)
     try:
-        view = _first_events(paths, spec, ports, log, snapshots, now)
+        view, events = _first_events(paths, spec, ports, log, snapshots, now)
     except BaseException:
         log.close()
         lock.release()
         raise
-    return log, lock, view
+    return log, lock, view, events
 
 
 def _first_events(
     paths: RunPaths, spec: RunSpec, ports: LogPorts, log: EventLog, snapshots: list[Descriptor], now: str
-) -> RunView:
+) -> tuple[RunView, list[Event]]:
     view = beginning(spec.fork, ports)
     born = log.append(
         RunCreated(
@@ -97,13 +98,13 @@ def _first_events(
     manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now))
     described = _snapshot(paths.sandbox_manifest, manifest, "sandbox-manifest")
     fenced = log.append(SandboxCreated(workspace_mode=spec.workspace_mode, manifest=described))
-    given = [log.append(payload) for payload in spec.beginning]
-    for event in (born, fenced, *given):
+    events = [born, fenced, *(log.append(payload) for payload in spec.beginning)]
+    for event in events:
         view.apply(event)
     write_new(paths.run_json, pretty(record_of(view.state)))
     write_new(paths.artifact_manifest, pretty(empty_manifest(view.state, generated_at=now)))
-    write_new(paths.transcript, "".join(render([born, fenced, *given])).encode())
-    return view
+    write_new(paths.transcript, "".join(render(events)).encode())
+    return view, events
 
 
 def _snapshot(path: Path, data: bytes, role: str) -> Descriptor:

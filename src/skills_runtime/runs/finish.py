@@ -10,7 +10,6 @@ from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.runs.artifacts import final_manifest
 from skills_runtime.runs.atomic import rewrite
 from skills_runtime.runs.derived import write_transcript
-from skills_runtime.runs.log import read_events
 from skills_runtime.runs.run import Run, digest_of
 from skills_runtime.runs.snapshot_files import pretty
 
@@ -67,7 +66,7 @@ def _end(run: Run, end: End) -> None:
 
 def _conclude(run: Run) -> None:
     run.save()
-    write_transcript(run.paths, read_events(run.paths))
+    write_transcript(run.paths, run.events())
 
 
 def _missing(names: list[str], end: RunCompleted) -> RunFailed:

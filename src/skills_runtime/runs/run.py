@@ -19,13 +19,14 @@ from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.derived import catch_up
 from skills_runtime.runs.fork import ancestors, beginning, fork_of
 from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
-from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_verified
+from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_events, read_verified
 from skills_runtime.runs.log.opening import secret_finder
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.log.snapshots import SnapshotHeader, due, load, save
 from skills_runtime.runs.record import record_of, write_record
 
 SNAPSHOT = "state.snapshot"
+REMEMBERED = 500
 
 
 class Run:
@@ -38,6 +39,7 @@ class Run:
         self.ports = ports
         self.blobs = Blobs(paths.blobs, *(one.blobs for one in ancestors(view.state.fork)))
         self._lock = lock
+        self._events: list[Event] | None = None
         self._kept: set[Path] = set()
         self._snapshot: SnapshotHeader | None = None
         self._snapshotting = threading.Lock()
@@ -51,6 +53,21 @@ class Run:
     def append(self, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
         """Write one event; the view has it when this returns."""
         return self.log.append(payload, turn_id=turn_id, step_id=step_id)
+
+    def remember(self, *events: Event) -> None:
+        """Keep the events of a new run in memory as long as they are few, so that nobody has to read them back."""
+        self._events = list(events)
+        self.log.listen(self._note)
+
+    def _note(self, event: Event) -> None:
+        if self._events is not None:
+            self._events.append(event)
+            if len(self._events) > REMEMBERED:
+                self._events = None
+
+    def events(self) -> Iterable[Event]:
+        """Everything the log holds, from memory where that is possible."""
+        return self._events if self._events is not None else read_events(self.paths)
 
     def keep(self, data: bytes) -> str:
         """Keep private bytes, durable with the next commit; returns their digest."""
