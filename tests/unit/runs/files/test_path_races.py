@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.errors import NotFound, PathEscape, SkillsRuntimeError
+from skills_runtime.errors import NotFound, PathEscape, SkillsRuntimeError, ValidationFailed
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.scan import scan
 
