@@ -53,7 +53,10 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
         scan=_scan_summary(found),
         artifacts=[
             *(_produced(one, known, state.required_deliverables) for one in found.files),
-            *(_recorded(name, produced[name], "workspace", "produced") for name in sorted(produced.keys() - known)),
+            *(
+                _recorded(name, produced[name], _role(name, produced[name]), "produced")
+                for name in sorted(produced.keys() - known)
+            ),
             *(_recorded(name, consumed[name], "input", "consumed") for name in sorted(consumed)),
         ],
         required_deliverables=[{"path": name, "present": name in present} for name in state.required_deliverables],
@@ -90,6 +93,11 @@ def _produced(one: ScannedFile, records: Mapping[str, FileRecord], required: lis
         producer=producer or Producer(kind="out_of_band"),
         annotations={"escaped": "percent"} if one.escaped else {},
     )
+
+
+def _role(name: str, record: FileRecord) -> str:
+    """What a file outside the scanned directories is: one that no call wrote is the runtime's own."""
+    return "summary" if record.call_id is None and name.startswith("archive/") else "workspace"
 
 
 def _recorded(name: str, record: FileRecord, role: str, direction: str) -> Artifact:

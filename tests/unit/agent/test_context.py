@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -248,3 +249,10 @@ def test_but_for_compactions_the_request_only_grows_at_its_end(tmp_path: Path) -
     model = SmallWindow(looking(8))
     result = ran(tmp_path, model)
     assert _prefixes_hold(model.requests).count(False) == len(compactions_of(result)) > 0
+
+
+def test_the_summary_is_listed_among_what_the_run_left(tmp_path: Path) -> None:
+    result = ran(tmp_path, SmallWindow(looking(6), refusals=[2]))
+    manifest = json.loads(Path(result.wal_locator).with_name("artifact-manifest.json").read_text())
+    summaries = [one["name"] for one in manifest["artifacts"] if one["role"] == "summary"]
+    assert summaries[0] == "archive/compaction-001.md"
