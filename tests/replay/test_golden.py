@@ -144,7 +144,13 @@ def test_a_run_of_version_1_folds_to_what_happened(complete: RunPaths, keys: Key
     assert state.final_output == "Done: `deliverables/haiku.txt`"
     assert (state.turns, state.steps, state.tool_calls, state.inbox_position) == (2, 1, 1, 1)
     assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (50, 16, 3)
-    assert [message.role for message in view.conversation.messages] == ["user", "assistant", "tool", "user", "assistant"]
+    assert [message.role for message in view.conversation.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "user",
+        "assistant",
+    ]
     assert view.conversation.last_text == "Done: `deliverables/haiku.txt`\n```\n大海\n```"
     assert view.pending == Pending()
     assert list(view.files.produced) == ["deliverables/haiku.txt"]

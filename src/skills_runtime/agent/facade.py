@@ -134,6 +134,7 @@ class Agent:
         effect: Effect = "effectful",
         recovery: Recovery | None = None,
         timeout_sec: float | None = None,
+        verify: Callable[..., Any] | None = None,
     ) -> Callable[[F], F]: ...
     def tool(
         self,
@@ -144,11 +145,13 @@ class Agent:
         effect: Effect = "effectful",
         recovery: Recovery | None = None,
         timeout_sec: float | None = None,
+        verify: Callable[..., Any] | None = None,
     ) -> F | Callable[[F], F]:
         """Offer a typed function to the model: `@agent.tool`, or `@agent.tool(effect="read")`."""
 
         def offer(one: F) -> F:
-            self._tools.add(tool_from(one, name=name, effect=effect, recovery=recovery, timeout_sec=timeout_sec))
+            tool = tool_from(one, name=name, effect=effect, recovery=recovery, timeout_sec=timeout_sec, verify=verify)
+            self._tools.add(tool)
             return one
 
         return offer if function is None else offer(function)

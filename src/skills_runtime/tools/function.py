@@ -27,8 +27,10 @@ class FunctionTool:
         *,
         context_name: str | None,
         is_async: bool,
+        verify: Function | None = None,
     ) -> None:
         self.spec = spec
+        self._verify = verify
         self._function = function
         self._model = model
         self._context_name = context_name
@@ -44,6 +46,14 @@ class FunctionTool:
         else:
             value = await asyncio.to_thread(self._function, **typed)
         return as_result(value)
+
+    async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
+        """What came of a call that was under way when the runtime died, by a function that can find out."""
+        if self._verify is None:
+            return None
+        found = self._verify(**self._typed(arguments))
+        value = await cast(Awaitable[Any], found) if isinstance(found, Awaitable) else found
+        return None if value is None else as_result(value)
 
     def _typed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic import ValidationError
@@ -62,8 +72,12 @@ def tool_from(
     effect: Effect = "effectful",
     recovery: Recovery | None = None,
     timeout_sec: float | None = None,
+    verify: Function | None = None,
 ) -> FunctionTool:
-    """The tool a function amounts to; a parameter annotated `ToolContext` is filled in by the runtime."""
+    """The tool a function amounts to; a parameter annotated `ToolContext` is filled in by the runtime.
+
+    `verify` takes the same arguments and finds out what came of an interrupted call: nothing means it had no effect.
+    """
     import inspect
 
     from pydantic import ConfigDict, create_model
@@ -78,11 +92,11 @@ def tool_from(
         description=inspect.getdoc(function) or title,
         parameters=schema,
         effect=effect,
-        recovery=recovery,
+        recovery="verify" if verify is not None else recovery,
         timeout_sec=timeout_sec,
     )
     is_async = inspect.iscoroutinefunction(function)
-    return FunctionTool(spec, function, model, context_name=context_name, is_async=is_async)
+    return FunctionTool(spec, function, model, context_name=context_name, is_async=is_async, verify=verify)
 
 
 def as_result(value: Any) -> ToolResult:
