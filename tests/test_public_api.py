@@ -37,8 +37,8 @@ SURFACE = {
     "skills_runtime.runs": """
         Blobs Deliverable End EventLog Finding KeyRing LogPorts Run RunPaths RunRecord RunSpec RunStatus Verdict
         authenticate check_id check_transition create_run export_run files_of finish_run finish_run_async follow_lines
-        fork_point is_legal_id keep_artifact open_run parse_status read_events read_record read_verified read_view runs_root
-        verify_run
+        fork_point is_legal_id keep_artifact open_run parse_status read_events read_record read_verified read_view
+        runs_root verify_run
     """,
     "skills_runtime.runs.files": """
         Entry Listing PathPolicy RunFiles Scan ScanLimits ScannedFile Skipped isolated_policy open_beneath open_root
@@ -71,7 +71,8 @@ SURFACE = {
     "skills_runtime.events.payloads": """
         LOG_SCHEMA LOG_VERSION TERMINAL_TYPES ApprovalDecided ApprovalRequested ArtifactManifestWritten BudgetIncreased
         ChildRunFinished ChildRunStarted CompactionFailed CompactionStarted ContextCompacted ContextLengthExceeded
-        ContextRecoveryDecided Descriptor FileOperation ForkPoint HistoryLoaded HumanRequest HumanResponse
+        ContextRecoveryDecided Descriptor EnvVarRequired EnvVarSet FileOperation ForkPoint HistoryLoaded HumanRequest
+        HumanResponse
         ImagesAttached InboxReceived LlmRequestStarted LlmResponseDelta LlmResponseFinished LlmRetryScheduled LlmUsage
         LogRepaired OutputRejected PlanUpdated RunAdopted RunCancelled RunCompleted RunCreated RunFailed RunStarted
         RunStateChanged RunWaitingHuman SandboxCreated SkillInjected SkillInjectionSkipped ToolCallFinished

@@ -1,7 +1,7 @@
 """How work on a run begins: what it starts from is in the log before the model is asked anything."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,14 @@ import msgspec
 from skills_runtime.agent.assemble import RunRequest, prompt_parts, text_in
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
-from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, RunStarted
+from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, HistoryLoaded, ImagesAttached, RunStarted
 from skills_runtime.events.states import RunStatus
 from skills_runtime.runs import Run
 from skills_runtime.tools.images import recognise
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import HistoryRule, Library
+    from skills_runtime.skills import HistoryRule, Library, MissingVariable
 
 IMAGE_BYTES = 20 << 20
 
@@ -50,6 +50,14 @@ def gather(resolved: "Resolved", request: RunRequest, tool_names: Sequence[str],
     ]
     events = (*loaded, *parts.skipped, *taught, *shown)
     return Material(parts.system, events, (*texts, *(data for _, _, data in images)))
+
+
+def told_of(variables: "Iterable[MissingVariable]", resolved: "Resolved") -> Iterator[Payload]:
+    """The events for variables that somebody was asked for; their values are nowhere in them."""
+    policy = resolved.settings.skills.env_var_missing_policy
+    for one in variables:
+        yield EnvVarRequired(env_var=one.name, skill_name=one.skill_name, skill_path=one.skill_path, policy=policy)
+        yield EnvVarSet(env_var=one.name, skill_name=one.skill_name, skill_path=one.skill_path)
 
 
 def _digest(data: bytes) -> str:

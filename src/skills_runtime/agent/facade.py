@@ -24,7 +24,7 @@ from skills_runtime.agent.assemble import (
     spec_for,
     text_in,
 )
-from skills_runtime.agent.beginning import gather, start
+from skills_runtime.agent.beginning import gather, start, told_of
 from skills_runtime.agent.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.outcome import RunResult, result_of
@@ -39,6 +39,7 @@ from skills_runtime.tools import Registry, builtin_tools, tool_from
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
+    from skills_runtime.skills import MissingVariable
     from skills_runtime.tools.builtin import SearchProvider
 
 T = TypeVar("T")
@@ -108,6 +109,7 @@ class Agent:
         self._tools: Registry = equipment.tools
         self._config_text: str | None = None
         self._variables: dict[str, str] = {}
+        self._told: dict[str, MissingVariable] = {}
 
     @property
     def resolved(self) -> "Resolved":
@@ -231,12 +233,13 @@ class Agent:
             self._config_text = config_text_of(self._resolved)
         names = [tool.spec.name for tool in self._tools]
         material = gather(self._resolved, request, names, library_of(self._resolved, self._variables))
+        told, self._told = tuple(told_of(self._told.values(), self._resolved)), {}
         spec = spec_for(
             self._resolved,
             request,
             config_text=self._config_text,
             system_prompt=material.system_prompt,
-            beginning=material.events,
+            beginning=(*told, *material.events),
             blobs=material.blobs,
         )
         return create_run(spec, log_ports())
@@ -280,6 +283,7 @@ class Agent:
         for one in prompt_parts(self._resolved, request.prompt, (), library).missing_env:
             question = Question(id=one.name, question=f"The skill `{one.skill_name}` needs `{one.name}`. What is it?")
             self._variables[one.name] = await human.ask(question, call_id=f"variable_{one.name}")
+            self._told[one.name] = one
 
     def _model(self) -> Backend:
         if self._backend is None:

@@ -113,6 +113,8 @@ def test_a_variable_a_skill_needs_is_asked_for_and_never_recorded(place: Path) -
     result = asking.run("Use $[web:mvp].writer now.")
     assert result.status == "completed"
     assert "value of WRITER_TOKEN" not in Path(result.wal_locator).read_text()
+    for kind in ("env_var_required", "env_var_set"):
+        assert [one.env_var for one in payloads_of(result.wal_locator, kind)] == ["WRITER_TOKEN"]
 
 
 def test_text_beside_a_call_is_kept_and_the_task_is_not_repeated(place: Path) -> None:

@@ -28,6 +28,8 @@ from skills_runtime.events.payloads.model import (
     Usage,
 )
 from skills_runtime.events.payloads.people import (
+    EnvVarRequired,
+    EnvVarSet,
     HistoryLoaded,
     HumanRequest,
     HumanResponse,
@@ -73,6 +75,8 @@ __all__ = [
     "ContextLengthExceeded",
     "ContextRecoveryDecided",
     "Descriptor",
+    "EnvVarRequired",
+    "EnvVarSet",
     "FileOperation",
     "ForkPoint",
     "HistoryLoaded",

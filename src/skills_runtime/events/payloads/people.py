@@ -76,3 +76,24 @@ class SkillInjectionSkipped(Payload, frozen=True):
     reason: str = ""
     missing_env_vars: list[str] = []
     policy: str = ""
+
+
+class EnvVarRequired(Payload, frozen=True):
+    """A skill needs an environment variable that nobody has set."""
+
+    event_type: ClassVar[str] = "env_var_required"
+    env_var: str
+    skill_name: str = ""
+    skill_path: str = ""
+    source: str = "skill_dependency"
+    policy: str = ""
+
+
+class EnvVarSet(Payload, frozen=True):
+    """Somebody has given the variable; its value is never recorded."""
+
+    event_type: ClassVar[str] = "env_var_set"
+    env_var: str
+    skill_name: str = ""
+    skill_path: str = ""
+    value_source: str = "human"
