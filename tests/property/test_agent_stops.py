@@ -102,7 +102,7 @@ OFFERED: list[tuple[str, dict[str, Any]]] = [
 SCRIPTS = st.lists(st.lists(st.sampled_from(OFFERED), min_size=1, max_size=4), max_size=4)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(script=SCRIPTS, every=st.lists(st.integers(1, 3), min_size=1, max_size=3))
 def test_any_script_writes_the_same_log_however_it_is_stopped(
     tmp_path_factory: pytest.TempPathFactory, script: list[list[tuple[str, Any]]], every: list[int]

@@ -31,6 +31,7 @@ SCRIPT = [
     calls(("look", {"n": 1}), ("look", {"n": 2}), text="Let me look."),
     calls(writes("a.txt", CONTENT), ("append", {"line": "one"}), ("no_such_tool", {}), ("file_read", {"path": 7})),
     calls(("charge", {"amount": 3}), ("nudge", {}), ("look", {"n": 3}), ids=["same", "nudge", "look"]),
+    calls(("look", "{broken"), ("functions.look", "[]"), ("file_read", "")),
     calls(("look", {"n": 4}), ("ask_human", {"question": "Which colour?"}), ("look", {"n": 5})),
     calls(("append", {"line": "two"}), ("append", {"line": "three"}), ids=["same", "other"]),
     calls(writes("deliverables/report.md", "# Report"), text="Now the report."),

@@ -71,6 +71,9 @@ class Pending(msgspec.Struct):
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
+        if type(event.payload) is ToolCallFinished:  # by far the most frequent, so it is not looked for in turn
+            self._close(event.payload.call_id)
+            return
         match event.payload:
             case ApprovalRequested() as asked:
                 self.approvals[asked.approval_key] = PendingApproval(
@@ -96,8 +99,6 @@ class Pending(msgspec.Struct):
                 self.questions.pop(call_id, None)
                 self.answers.pop(call_id, None)
                 self.responses[call_id] = response.answers or {"answer": response.answer}
-            case ToolCallFinished(call_id=call_id):
-                self._close(call_id)
             case InboxReceived(kind="answer", body=body):
                 self._answer(body)
             case InboxReceived(kind="cancel", body=body):
@@ -109,6 +110,8 @@ class Pending(msgspec.Struct):
 
     def _close(self, call_id: str) -> None:
         """Forget what a call asked, for it is settled; one that asked again counted its questions."""
+        if not (self.questions or self.answers or self.responses):
+            return
         for known in (self.questions, self.answers, self.responses):
             for name in [name for name in known if name == call_id or name.startswith(f"{call_id}#")]:
                 del known[name]

@@ -6,13 +6,15 @@ from pathlib import Path
 from skills_runtime.errors import StorageFailed
 from skills_runtime.runs.layout import FILE_MODE
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
-def write_new(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
+
+def write_new(path: Path | str, data: bytes, *, mode: int = FILE_MODE, dir_fd: int | None = None) -> None:
     """Create a file that must not exist yet."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    fd = os.open(path, _NEW, mode, dir_fd=dir_fd)
     try:
         rest = memoryview(data)
-        while rest:
+        while rest:  # a disk that becomes full takes a part, and refuses only the rest
             rest = rest[os.write(fd, rest) :]
     finally:
         os.close(fd)

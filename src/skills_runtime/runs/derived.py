@@ -1,6 +1,7 @@
 """The files that are only ever derived from the log: run.json and transcript.md."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState, render
@@ -14,7 +15,7 @@ from skills_runtime.runs.snapshot_files import pretty
 
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
     """Write transcript.md anew."""
-    _bring_in_step(paths, "transcript.md", "".join(render(events)).encode(errors="surrogatepass"))
+    rewrite(paths.transcript, _transcript(events))
 
 
 def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
@@ -22,13 +23,16 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
     lock = RunLock(paths.lock)
     try:
         sync_path(str(paths.events))
-        _bring_in_step(paths, "run.json", pretty(record_of(state)))
-        write_transcript(paths, read_verified(paths, ports.keys))
+        _bring_in_step(paths.run_json, pretty(record_of(state)))
+        _bring_in_step(paths.transcript, _transcript(read_verified(paths, ports.keys)))
     finally:
         lock.release()
 
 
-def _bring_in_step(paths: RunPaths, name: str, data: bytes) -> None:
-    path = paths.root / name
+def _transcript(events: Iterable[Event]) -> bytes:
+    return "".join(render(events)).encode(errors="surrogatepass")
+
+
+def _bring_in_step(path: Path, data: bytes) -> None:
     if not path.is_file() or path.read_bytes() != data:
         rewrite(path, data)

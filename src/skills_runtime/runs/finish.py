@@ -4,13 +4,14 @@ The order is part of the contract: manifest, its event, the terminal event made 
 """
 
 import asyncio
+import hashlib
 
 from skills_runtime.events.payloads import ArtifactManifestWritten, Descriptor, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.runs.artifacts import final_manifest
 from skills_runtime.runs.atomic import rewrite
 from skills_runtime.runs.derived import write_transcript
-from skills_runtime.runs.run import Run, digest_of
+from skills_runtime.runs.run import Run
 from skills_runtime.runs.snapshot_files import pretty
 
 End = RunCompleted | RunFailed | RunCancelled
@@ -51,12 +52,10 @@ def _end(run: Run, end: End) -> None:
         )
     data = pretty(manifest)
     rewrite(run.paths.artifact_manifest, data)
-    run.log.with_next_commit(run.paths.artifact_manifest, run.paths.root)
+    run.log.with_next_commit(run.paths.root, "artifact-manifest.json")
     run.append(
         ArtifactManifestWritten(
-            manifest=Descriptor(
-                name="artifact-manifest.json", sha256=digest_of(run.paths.artifact_manifest), size=len(data)
-            ),
+            manifest=Descriptor(name="artifact-manifest.json", sha256=hashlib.sha256(data).hexdigest(), size=len(data)),
             artifacts=len(manifest.artifacts),
             complete=bool(manifest.scan.get("complete")),
         )

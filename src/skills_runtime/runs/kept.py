@@ -11,5 +11,5 @@ def keep_artifact(run: Run, name: str, data: bytes) -> None:
     """Write a file below the run directory, durable with the next commit, and record it."""
     path = run.paths.root / name
     rewrite(path, data)
-    run.log.with_next_commit(path, path.parent)
+    run.log.with_next_commit(path.parent, path.name)
     run.append(FileOperation(op="write", path=name, ok=True, size=len(data), sha256=hashlib.sha256(data).hexdigest()))

@@ -25,7 +25,7 @@ DIRECTORIES = (
 
 def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: str) -> dict[str, Any]:
     """The boundaries of the run, written once before it starts."""
-    shared = spec.workspace_mode == "shared"
+    shared, system = spec.workspace_mode == "shared", os.uname()
     return {
         "schema": "kgent.sandbox-manifest/v1",
         "session_id": spec.session_id,
@@ -35,7 +35,7 @@ def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: 
         "sandbox": {
             "kind": "local-filesystem",
             "root": ".",
-            "root_realpath": str(spec.root.resolve()),
+            "root_realpath": os.path.realpath(spec.root),
             "workspace_mode": spec.workspace_mode,
             "binds": [{"path": str(spec.workspace_root), "access": "read-write"}] if shared else [],
         },
@@ -54,7 +54,7 @@ def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: 
         "snapshots": [_snapshot(one) for one in snapshots],
         "isolation": {"requested": spec.isolation, "effective": "none", "network": "deny"},
         "environment": {
-            "platform": f"{sys.platform}-{os.uname().release}-{os.uname().machine}",
+            "platform": f"{sys.platform}-{system.release}-{system.machine}",
             "python": ".".join(map(str, sys.version_info[:3])),
             "version": __version__,
             "env_keys": sorted(spec.environment_keys),

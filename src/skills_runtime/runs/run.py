@@ -1,16 +1,18 @@
 """One open run: its log, its state folded as it grows, and run.json kept in step behind it."""
 
+import asyncio
 import hashlib
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from skills_runtime.errors import IllegalTransition, LogCorrupt, LogEnded
+from skills_runtime.errors import IllegalTransition, LogCorrupt, LogEnded, StorageFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import RunStateChanged
 from skills_runtime.events.states import RunStatus, check_transition
@@ -27,6 +29,8 @@ from skills_runtime.runs.record import record_of, write_record
 
 SNAPSHOT = "state.snapshot"
 REMEMBERED = 500
+SHOWN_WITHIN_SECONDS = 1.0
+"""How long run.json may lag behind a run that has begun."""
 
 
 class Run:
@@ -44,6 +48,7 @@ class Run:
         self._snapshot: SnapshotHeader | None = None
         self._snapshotting = threading.Lock()
         self._watchers: list[Callable[[RunState], None]] = []
+        self._showing: asyncio.Task[None] | None = None
 
     @property
     def state(self) -> RunState:
@@ -64,6 +69,7 @@ class Run:
             self._events.append(event)
             if len(self._events) > REMEMBERED:
                 self._events = None
+                self.log.forget(self._note)
 
     def events(self) -> Iterable[Event]:
         """Everything the log holds, from memory where that is possible."""
@@ -87,7 +93,7 @@ class Run:
 
     def confirm(self, blobs: Iterable[str]) -> None:
         """Make durable what an earlier writer, which may have been killed, left in the log and beside it."""
-        self.log.with_next_commit(*birth_trail(self.paths))
+        make_birth_durable(self.paths, self.log)
         for digest in blobs:
             if self.blobs.has(digest):
                 self._make_durable(digest)
@@ -105,6 +111,18 @@ class Run:
         await self.commit_async()
         self.save()
 
+    def change_soon(self, status: RunStatus, *, reason: str = "") -> None:
+        """Like `change`, on a running event loop and without waiting: run.json shows the state a moment later."""
+        self._move(status, reason)
+        self._showing = asyncio.create_task(self._show_later(copy(self.state)))
+
+    async def _show_later(self, state: RunState) -> None:
+        # Most short runs end, and are shown, before this is due: they need one commit and not two.
+        await asyncio.sleep(SHOWN_WITHIN_SECONDS)
+        with suppress(StorageFailed):  # the next event or commit says so
+            await self.commit_async()
+            self._show(state)
+
     def _move(self, status: RunStatus, reason: str) -> None:
         before = self.state.status
         check_transition(before, status)
@@ -118,12 +136,22 @@ class Run:
 
     def save(self) -> None:
         """Rewrite run.json from the state, which must be durable by now."""
-        write_record(self.paths.run_json, record_of(self.state))
+        self._call_off()
+        self._show(self.state)
+
+    def _show(self, state: RunState) -> None:
+        write_record(self.paths.run_json, record_of(state))
         for watcher in self._watchers:
-            watcher(self.state)
+            watcher(state)
+
+    def _call_off(self) -> None:
+        if self._showing is not None:
+            self._showing.cancel()
+            self._showing = None
 
     def close(self) -> None:
         """Let go of the run; another process may open it now."""
+        self._call_off()
         self.log.close()
         self._lock.release()
 
@@ -131,7 +159,9 @@ class Run:
         # Also when the bytes were there before: who put them may have died before they were on the disk.
         path, bucket, *above = self.blobs.trail(digest)
         if path not in self._kept:
-            self.log.with_next_commit(path, bucket, *(above if bucket not in self._kept else ()))
+            self.log.with_next_commit(bucket, path.name)
+            for directory in above if bucket not in self._kept else ():
+                self.log.with_next_commit(directory)
             self._kept |= {path, bucket}
 
     def _snapshot_if_due(self) -> None:
@@ -148,11 +178,11 @@ class Run:
             self._snapshotting.release()
 
 
-def birth_trail(paths: RunPaths) -> tuple[Path, ...]:
-    """What must be durable for a run to exist at all: its files, then the directories that lead to them."""
-    files = [paths.root / name for name in (*SNAPSHOTS, paths.sandbox_manifest.name, paths.events.name)]
-    above = [paths.root.parent] if os.access(paths.root.parent, os.R_OK) else []
-    return (*files, paths.root, *above)
+def make_birth_durable(paths: RunPaths, log: EventLog) -> None:
+    """Let the next commit hold what a run needs to exist at all: its files, then the directories that lead to them."""
+    log.with_next_commit(paths.root, *SNAPSHOTS, paths.sandbox_manifest.name, paths.events.name)
+    if os.access(paths.root.parent, os.R_OK):
+        log.with_next_commit(paths.root.parent)
 
 
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:

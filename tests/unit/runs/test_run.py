@@ -11,9 +11,9 @@ from skills_runtime.events.payloads import RunCompleted, ToolCallFinished
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.log import read_events
-from skills_runtime.runs.run import birth_trail, open_run
+from skills_runtime.runs.run import open_run
 from skills_runtime.testing import FaultyDisk
-from tests.support.runs import lines_of, new_run, ports_in, sample_events, switching_often
+from tests.support.runs import keys_in, lines_of, new_run, ports_in, sample_events, switching_often
 
 
 def test_the_view_is_the_fold_of_the_log_at_every_moment(tmp_path: Path) -> None:
@@ -85,23 +85,38 @@ def test_a_log_that_names_bytes_which_are_not_there_can_be_opened(name: str, tmp
     open_run(run.paths.root, ports_in(tmp_path)).close()
 
 
-def test_everything_that_makes_a_run_is_synced_with_its_first_commit(tmp_path: Path) -> None:
-    run = new_run(tmp_path)
-    trail = birth_trail(run.paths)
-    assert trail[-2:] == (run.paths.root, run.paths.root.parent), "the name of a run becomes safe after its contents"
-    assert {path.name for path in trail[:-2]} >= {"prompt.md", "config.yaml", "sandbox-manifest.json", "events.jsonl"}
-    assert all(path.exists() for path in trail)
-    run.close()
-
-
-def test_bytes_that_many_threads_keep_are_all_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = new_run(tmp_path)
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files and directories that were synced, in order."""
     fsync = os.fsync
-    synced: set[str] = set()
+    noted: list[str] = []
 
     def noting(fd: int) -> None:
-        synced.add(os.path.realpath(f"/proc/self/fd/{fd}"))
+        noted.append(os.path.realpath(f"/proc/self/fd/{fd}"))
         fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    return noted
+
+
+def test_everything_that_makes_a_run_is_synced_with_its_first_commit(tmp_path: Path, synced: list[str]) -> None:
+    (tmp_path / "runs").mkdir()
+    keys_in(tmp_path).current()
+    run = new_run(tmp_path)
+    digest = run.keep(b"bytes")
+    synced.clear()
+    run.commit()
+    run.close()
+    root, blob = run.paths.root, run.blobs.trail(digest)
+    assert synced[:4] == [str(path) for path in blob]
+    assert synced[-3:-1] == [str(root), str(root.parent)], "the name of a run becomes safe after its contents"
+    files = {"prompt.md", "config.yaml", "task.yaml", "session.json", "effective-system-prompt.md"}
+    assert {Path(path).name for path in synced[4:-3]} == files | {"sandbox-manifest.json", "events.jsonl"}
+    assert synced[-1] == str(run.paths.events)
+
+
+def test_bytes_that_many_threads_keep_are_all_synced(tmp_path: Path, synced: list[str]) -> None:
+    run = new_run(tmp_path)
 
     def keep(number: int) -> list[str]:
         kept: list[str] = []
@@ -110,9 +125,8 @@ def test_bytes_that_many_threads_keep_are_all_synced(tmp_path: Path, monkeypatch
             run.commit()
         return kept
 
-    monkeypatch.setattr(os, "fsync", noting)
     with switching_often(), ThreadPoolExecutor(8) as pool:
         kept = [digest for digests in pool.map(keep, range(8)) for digest in digests]
     run.close()
     assert len(kept) == 240
-    assert {str(path) for digest in kept for path in run.blobs.trail(digest)} <= synced
+    assert {str(path) for digest in kept for path in run.blobs.trail(digest)} <= set(synced)

@@ -18,7 +18,7 @@ from skills_runtime.runs.files.entries import LISTED, first_names, is_text, kind
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.files.paths import shown
-from skills_runtime.runs.files.walk import DIRECTORY, open_beneath, open_root
+from skills_runtime.runs.files.walk import DIRECTORY, open_beneath
 
 SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
 
@@ -70,7 +70,7 @@ def scan(root: Path, roots: Sequence[str], limits: ScanLimits = DEFAULT_LIMITS) 
     """Hash every regular file below the named directories of `root`."""
     scanning = _Scanning(limits)
     try:
-        fd = open_root(root.resolve())
+        fd = os.open(root, DIRECTORY)
         try:
             for name in roots:
                 scanning.visit_root(fd, name)
@@ -108,7 +108,8 @@ class _Scanning:
         if not {"", ".", ".."}.isdisjoint(parts):
             raise ValidationFailed(f"`{shown(name)}` is not a directory to scan", hint="use names like `workspace`")
         with suppress(FileNotFoundError):
-            parent = open_beneath(root_fd, parts[:-1], DIRECTORY)
+            above = parts[:-1]
+            parent = open_beneath(root_fd, above, DIRECTORY) if above else os.dup(root_fd)
             try:
                 self._visit(parent, parts[-1], name, 0)
             finally:

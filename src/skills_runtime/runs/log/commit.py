@@ -1,45 +1,48 @@
-"""Group commit: one thread per process makes many waiting logs, and many waiting producers, durable together.
+"""Group commit: one thread for each file system makes many waiting logs, and many waiting producers, durable together.
 
-One log on its own is synced at once; where many ask, they wait a moment for each other and share one call.
+A few logs are synced file by file; where many ask, they wait a moment for each other and share one call.
 """
 
+import asyncio
+import errno
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Protocol
 
 from skills_runtime.errors import StorageFailed
-from skills_runtime.runs.log.disk import can_sync_whole, sync_whole
+from skills_runtime.runs.log.disk import sync_whole
 
-CROWD, CROWD_SECONDS, GATHER_SECONDS = 6, 0.03, 0.01
-"""From so many logs that ask within so many seconds on, a sync waits that long for more of them to come."""
-MANY_FILES = 16
-"""So many files at once are synced by one call for the whole file system, which costs less than one for each."""
+CROWD = 4
+"""So many logs at once are synced by one call, though it also syncs what strangers have written there."""
+CROWD_SECONDS, GATHER_SECONDS = 0.03, 0.01
+"""Where a crowd has asked within so many seconds, a sync waits that long for more of them to come."""
 
 
 class Flush(Protocol):
     """What has to reach the disk for one log; the log stays as it is until this is settled."""
 
     @property
-    def files(self) -> int:
-        """How many files and directories those are."""
+    def number(self) -> int:
+        """The number of the log."""
         ...
 
     @property
     def fd(self) -> int:
-        """A descriptor on their file system."""
+        """The descriptor of the log."""
         ...
 
     @property
-    def shares_disk(self) -> bool:
-        """Whether they may be synced together with those of others."""
+    def is_on_one_disk(self) -> bool:
+        """Whether one call for the file system of the log syncs all of it."""
         ...
 
     def sync(self) -> None:
-        """Sync each of them; raises `OSError`."""
+        """Sync each file; raises `OSError`."""
         ...
 
     def settle(self, error: OSError | None) -> Exception | None:
@@ -50,8 +53,13 @@ class Flush(Protocol):
 class Committable(Protocol):
     """Something that can be made durable."""
 
+    @property
+    def number(self) -> int:
+        """What was opened later has a higher one."""
+        ...
+
     def begin_flush(self) -> Flush:
-        """Everything appended so far; raises when the log has failed before."""
+        """Everything so far; raises when the log has failed before."""
         ...
 
 
@@ -64,6 +72,18 @@ class Committer:
         self._queued: dict[Committable, Future[None]] = {}
         self._asked: deque[tuple[float, int]] = deque(maxlen=CROWD * 4)
 
+    async def commit(self, log: Committable) -> None:
+        """Return once all that `log` holds now is durable; who gives up waiting takes it from nobody else."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def tell(future: Future[None]) -> None:
+            with suppress(RuntimeError):  # nobody waits in a loop that is closed
+                loop.call_soon_threadsafe(_pass_on, future, done)
+
+        self.request(log).add_done_callback(tell)
+        await done
+
     def request(self, log: Committable) -> Future[None]:
         """A future, shared with others, that resolves once all that `log` holds now is durable."""
         with self._mutex:
@@ -71,15 +91,9 @@ class Committer:
             if future is None:
                 future = self._queued[log] = Future()
                 future.set_running_or_notify_cancel()  # it is shared, so nobody may cancel it
-                self._asked.append((time.monotonic(), id(log)))
+                self._asked.append((time.monotonic(), log.number))
                 self._pool.submit(self._work)
             return future
-
-    def _is_crowded(self) -> bool:
-        """Whether many logs have asked just now, so that waiting a moment lets more of them share one sync."""
-        with self._mutex:
-            since = time.monotonic() - CROWD_SECONDS
-            return len({log for at, log in self._asked if at >= since}) >= CROWD
 
     def _work(self) -> None:
         """Make everything durable that is waiting."""
@@ -89,59 +103,87 @@ class Committer:
             time.sleep(GATHER_SECONDS)
         with self._mutex:  # whoever asks from here on may have appended something this sync does not see
             taken, self._queued = self._queued, {}
-        begun: list[tuple[Flush, Future[None]]] = []
-        try:
-            for log, future in taken.items():
-                try:
-                    begun.append((log.begin_flush(), future))
-                except StorageFailed as error:
-                    future.set_exception(error)
-            _sync(begun)
-        except BaseException as error:
-            for future in taken.values():
-                if not future.done():  # nobody may wait for ever
-                    future.set_exception(error)
-            raise
+        _sync(taken)
+
+    def _is_crowded(self) -> bool:
+        """Whether many logs have asked just now, so that waiting a moment lets more of them share one sync."""
+        with self._mutex:
+            since = time.monotonic() - CROWD_SECONDS
+            return len({number for at, number in self._asked if at >= since}) >= CROWD
 
 
-def _sync(begun: Sequence[tuple[Flush, Future[None]]]) -> None:
-    flushes = [flush for flush, _ in begun]
-    together = sum(flush.files for flush in flushes) >= MANY_FILES and _share_a_disk(flushes)
-    failure = _trouble(lambda: sync_whole(flushes[0].fd)) if together else None
-    for flush, future in begun:
-        told = flush.settle(failure if together else _trouble(flush.sync))
-        if told is None:
-            future.set_result(None)
-        else:
-            future.set_exception(told)
-
-
-def _trouble(sync: Callable[[], None]) -> OSError | None:
+def _sync(taken: Mapping[Committable, Future[None]]) -> None:
+    begun: list[tuple[Flush, Future[None]]] = []
     try:
-        sync()
+        for log, future in taken.items():
+            try:
+                begun.append((log.begin_flush(), future))
+            except StorageFailed as error:
+                future.set_exception(error)
+        done = _sync_together([flush for flush, _ in begun])
+        for flush, future in begun:
+            error = flush.settle(None if flush in done else _trouble(flush))
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+    except BaseException as error:
+        for flush, future in begun:
+            if not future.done():
+                flush.settle(OSError(errno.EIO, str(error)))
+        for future in taken.values():
+            if not future.done():  # nobody may wait for ever
+                future.set_exception(error)
+        raise
+
+
+def _sync_together(flushes: Sequence[Flush]) -> Sequence[Flush]:
+    """Those of a crowd that one call has made durable."""
+    crowd = [flush for flush in flushes if flush.is_on_one_disk] if len(flushes) >= CROWD else []
+    if len(crowd) < CROWD:
+        return ()
+    try:
+        # It tells of errors since its descriptor was opened, so the oldest knows of those of all others.
+        sync_whole(min(crowd, key=lambda flush: flush.number).fd)
+    except OSError:
+        return ()  # perhaps a stranger's: each log is told of its own when it is synced by itself
+    return crowd
+
+
+def _trouble(flush: Flush) -> OSError | None:
+    try:
+        flush.sync()
     except OSError as error:
         return error
     return None
 
 
-def _share_a_disk(flushes: Sequence[Flush]) -> bool:
-    if not all(flush.shares_disk for flush in flushes):
-        return False
-    devices = {os.fstat(flush.fd).st_dev for flush in flushes}
-    return len(devices) == 1 and can_sync_whole(flushes[0].fd)
+def _pass_on(source: Future[None], waiting: asyncio.Future[None]) -> None:
+    if waiting.done():
+        return  # cancelled meanwhile
+    error = source.exception()
+    if error is None:
+        waiting.set_result(None)
+    else:
+        waiting.set_exception(error)
 
 
-_committer = Committer()
+_mutex = threading.Lock()
+_committers: dict[int, Committer] = {}
 
 
-def committer() -> Committer:
-    """The committer of this process."""
-    return _committer
+def committer(device: int) -> Committer:
+    """The committer of this process for a file system: one that does not answer holds up no other."""
+    with _mutex:
+        if device not in _committers:
+            _committers[device] = Committer()
+        return _committers[device]
 
 
 def _reset() -> None:
-    global _committer
-    _committer = Committer()
+    global _mutex
+    _mutex = threading.Lock()  # another thread may have held it when the process was forked
+    _committers.clear()
 
 
 os.register_at_fork(after_in_child=_reset)

@@ -3,9 +3,15 @@
 import ctypes
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+WHOLE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
+"""File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""
+_TELLS_ERRORS = (5, 8)
+"""The first Linux whose sync of a whole file system says that something could not be written."""
 
 
 class SystemDisk:
@@ -29,13 +35,9 @@ class SystemDisk:
         os.ftruncate(fd, size)
 
 
-WHOLE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
-"""File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""
-
-
 def can_sync_whole(fd: int) -> bool:
-    """Whether one call makes everything on this file system durable."""
-    if sys.platform != "linux":
+    """Whether one call makes everything on this file system durable, and tells when it could not."""
+    if not _tells_errors():
         return False
     buffer = ctypes.create_string_buffer(256)
     return _libc().fstatfs(fd, buffer) == 0 and int.from_bytes(buffer.raw[:4], sys.byteorder) in WHOLE
@@ -49,14 +51,33 @@ def sync_whole(fd: int) -> None:
 
 
 @cache
+def _tells_errors() -> bool:
+    if sys.platform != "linux":
+        return False
+    major, minor, *_ = os.uname().release.split(".")
+    return (int(major), int(minor)) >= _TELLS_ERRORS
+
+
+@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def sync_path(path: str) -> None:
-    """Make a file or a directory entry durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def sync_path(path: str, *, dir_fd: int | None = None) -> None:
+    """Make the bytes of a file, or the names in a directory, durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=dir_fd)
     try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync_files(directory: str, names: Iterable[str]) -> None:
+    """Make files of a directory durable, and after them the names it has."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in names:
+            sync_path(name, dir_fd=fd)
         os.fsync(fd)
     finally:
         os.close(fd)
@@ -65,8 +86,12 @@ def sync_path(path: str) -> None:
 def make_directories(path: Path, *, mode: int) -> list[Path]:
     """Make a directory and what is missing above it, durably; returns what was made, outermost first."""
     made: list[Path] = []
+    missing: list[Path] = []
+    while not path.exists():
+        missing.append(path)
+        path = path.parent
     try:
-        for one in reversed([one for one in (path, *path.parents) if not one.exists()]):
+        for one in reversed(missing):
             one.mkdir(mode=mode, exist_ok=True)
             made.append(one)
             sync_path(str(one.parent))

@@ -15,8 +15,7 @@ class RunLock:
     def __init__(self, path: Path) -> None:
         self._fd = self._acquire(path)
         with suppress(OSError):  # the name is for people; a full disk does not weaken the lock
-            os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+            os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)  # as wide as any other, so that nothing of it is left
 
     def release(self) -> None:
         """Let the next writer in."""

@@ -4,11 +4,10 @@ Invariants: `seq` is contiguous; nothing follows a terminal event; what `commit`
 a failed write is cut away and a failed sync is never tried again.
 """
 
-import asyncio
+import itertools
 import os
 import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
@@ -17,17 +16,17 @@ import msgspec
 
 from skills_runtime.errors import LogEnded, StorageFailed
 from skills_runtime.events import TERMINAL_TYPES, Event, Payload, encode_payload
-from skills_runtime.ports import Disk
 from skills_runtime.runs.log.chain import Chain
 from skills_runtime.runs.log.checkpoints import EVERY_BYTES, Checkpoints
 from skills_runtime.runs.log.commit import committer
-from skills_runtime.runs.log.disk import SystemDisk, sync_path
+from skills_runtime.runs.log.flush import LogFlush
 from skills_runtime.runs.log.keys import LogKey
 from skills_runtime.runs.log.ports import LogPorts
 from skills_runtime.runs.log.position import Position
 
 Listener = Callable[[Event], None]
 
+_numbers = itertools.count()
 _quoted = msgspec.json.Encoder().encode
 
 
@@ -38,13 +37,16 @@ class EventLog:
         self, fd: int, *, run_id: str, key: LogKey, start: Position, ports: LogPorts, checkpoints: Checkpoints
     ) -> None:
         self.run_id = run_id
+        self.number = next(_numbers)
         self.epoch = start.epoch
         self._fd = fd
+        self._device = os.fstat(fd).st_dev
         self.key = key
         self._chain = Chain(key.secret, start.head.encode())
         self._seq = start.seq
         self._offset = self._checkpointed = start.offset
-        self._synced = 0  # a writer that was killed may have left lines that are not on the disk yet
+        self._changes = 1  # a writer that was killed may have left lines that are not on the disk yet
+        self._durable = 0
         self._ended = start.ended
         self._now = ports.clock.now
         self._disk = ports.disk
@@ -52,7 +54,7 @@ class EventLog:
         self._failure: StorageFailed | None = None
         self._last_ids: tuple[tuple[str | None, str | None], bytes] = ((None, None), b"")
         self._listeners: list[Listener] = []
-        self._companions: list[Path] = []
+        self._companions: dict[str, set[str]] = {}
         # Protects sequence, chain and file end against tools that report from threads.
         self._mutex = threading.Lock()
         # Keeps the descriptor open, and so the file the same, for as long as a sync takes.
@@ -78,10 +80,15 @@ class EventLog:
         """Call `listener` with each event after it is written, in order."""
         self._listeners.append(listener)
 
-    def with_next_commit(self, *paths: Path) -> None:
-        """Make these files or directories durable together with the next commit."""
+    def forget(self, listener: Listener) -> None:
+        """Call `listener` no more; it may say so while it is called."""
+        self._listeners = [one for one in self._listeners if one != listener]
+
+    def with_next_commit(self, directory: Path, *names: str) -> None:
+        """Make files of a directory, and then the names it has, durable together with the next commit."""
         with self._mutex:
-            self._companions.extend(paths)
+            self._companions.setdefault(str(directory), set()).update(names)
+            self._changes += 1
 
     @contextmanager
     def paused(self) -> Generator[Position]:
@@ -106,47 +113,58 @@ class EventLog:
                 self._seq, event_type, timestamp, self.run_id, payload, turn_id, step_id, self.epoch, seal.decode()
             )
             self._seq += 1
+            self._changes += 1
             self._ended = event_type in TERMINAL_TYPES
             for listener in self._listeners:
                 listener(event)
         return event
 
     def commit(self) -> None:
-        """Return once everything appended so far is durable."""
-        self._request().result()
+        """Return once everything so far is durable."""
+        if not self._is_durable():
+            committer(self._device).request(self).result()
 
     async def commit_async(self) -> None:
         """Like `commit`, without holding up the event loop."""
-        # The future is shared: one who gives up waiting must not take it from the others.
-        await asyncio.shield(asyncio.wrap_future(self._request()))
+        if not self._is_durable():
+            await committer(self._device).commit(self)
 
-    def begin_flush(self) -> "LogFlush":
+    def begin_flush(self) -> LogFlush:
         """What has to reach the disk now; the file stays open until that is settled."""
         self._syncing.acquire()
         with self._mutex:
-            failure = self._failure
-            position, companions, self._companions = self._position(), self._companions, []
+            failure, changes, position = self._failure, self._changes, self._position()
+            companions, self._companions = self._companions, {}
         if failure is not None:
             self._syncing.release()
             raise failure
-        return LogFlush(self, self._fd, self._disk, position, companions)
+        return LogFlush(
+            number=self.number,
+            fd=self._fd,
+            disk=self._disk,
+            companions=companions,
+            position=position,
+            changes=changes,
+            needed=changes > self._durable,
+            end=self._end_flush,
+        )
 
-    def end_flush(self, position: Position, error: OSError | None) -> StorageFailed | None:
-        """Note that everything up to a position is durable, or that nothing can be any more."""
+    def _end_flush(self, flush: LogFlush, error: OSError | None) -> StorageFailed | None:
         try:
             if error is not None:
                 failure = self._poison("the log could not be made durable", error)
                 failure.__cause__ = error
                 return failure
-            self._synced = position.offset
-            self._checkpoint(position)
+            self._durable = flush.changes
+            self._checkpoint(flush.position)
             return None
         finally:
             self._syncing.release()
 
-    def is_synced(self, position: Position) -> bool:
-        """Whether everything up to a position is durable already."""
-        return position.offset == self._synced
+    def _is_durable(self) -> bool:
+        if self._failure is not None:
+            raise self._failure
+        return self._durable == self._changes
 
     def close(self) -> None:
         """Let go of the file; never syncs by itself."""
@@ -195,9 +213,6 @@ class EventLog:
         self._failure = StorageFailed(f"{message}: {error.strerror}" if error else message)
         return self._failure
 
-    def _request(self) -> Future[None]:
-        return committer().request(self)
-
     def _position(self) -> Position:
         return Position(
             seq=self._seq,
@@ -213,36 +228,3 @@ class EventLog:
             with suppress(OSError):  # it only makes opening faster, and the commit it follows has succeeded
                 self._checkpoints.add(position, self.key.secret)
             self._checkpointed = position.offset
-
-
-class LogFlush:
-    """One sync of a log and of the files that must not be younger than it."""
-
-    def __init__(self, log: EventLog, fd: int, disk: Disk, position: Position, companions: list[Path]) -> None:
-        self.fd = fd
-        self._log = log
-        self._disk = disk
-        self._position = position
-        self._companions = companions
-        self._needed = bool(companions) or not log.is_synced(position)
-
-    @property
-    def files(self) -> int:
-        """How many files and directories have to be synced."""
-        return len(self._companions) + 1 if self._needed else 0
-
-    @property
-    def shares_disk(self) -> bool:
-        """Whether the log is on a real disk, not on one that a test has put in its place."""
-        return isinstance(self._disk, SystemDisk)
-
-    def sync(self) -> None:
-        """Sync the companions, then the log."""
-        if self._needed:
-            for path in self._companions:
-                sync_path(str(path))
-            self._disk.sync(self.fd)
-
-    def settle(self, error: OSError | None) -> StorageFailed | None:
-        """Let go of the log."""
-        return self._log.end_flush(self._position, error)
