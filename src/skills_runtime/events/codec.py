@@ -22,7 +22,7 @@ _decode_any = reader(dict[str, Any])
 
 def encode_payload(payload: Payload) -> bytes:
     """The payload as JSON bytes."""
-    return _encode(payload.data if isinstance(payload, Unknown) else payload)
+    return _encode(payload.data if type(payload) is Unknown else payload)
 
 
 def decode_payload(event_type: str, raw: bytes | msgspec.Raw) -> Payload:

@@ -96,7 +96,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     def apply(self, event: Event) -> None:
         """Take in the next event."""
         payload = event.payload
-        if isinstance(payload, CLOSING) and (self.coming_text or self.coming_calls):
+        if (self.coming_text or self.coming_calls) and isinstance(payload, CLOSING):
             self.finish_answer()
         change = _CHANGES.get(type(payload))
         if change is not None:

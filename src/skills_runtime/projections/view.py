@@ -24,10 +24,15 @@ class RunView(msgspec.Struct):
     def apply(self, event: Event) -> None:
         """Take in the next event; only the projections that read its type are asked, for this is done for each one."""
         self.state.apply(event)
-        kind = type(event.payload)
-        if kind in conversation.READS:
-            self.conversation.apply(event)
-        if kind in files.READS:
-            self.files.apply(event)
-        if kind in pending.READS:
-            self.pending.apply(event)
+        for name in _READERS.get(type(event.payload), ()):
+            getattr(self, name).apply(event)
+
+
+_READERS = {
+    kind: tuple(
+        name
+        for name, reads in (("conversation", conversation.READS), ("files", files.READS), ("pending", pending.READS))
+        if kind in reads
+    )
+    for kind in conversation.READS | files.READS | pending.READS
+}

@@ -135,9 +135,9 @@ class EventLog:
         with self._mutex:
             failure, changes, position = self._failure, self._changes, self._position()
             companions, self._companions = self._companions, {}
-        if failure is not None:
+        if failure is not None or self._fd < 0:
             self._syncing.release()
-            raise failure
+            raise failure or StorageFailed("the log was closed before it was durable")
         return LogFlush(
             number=self.number,
             fd=self._fd,

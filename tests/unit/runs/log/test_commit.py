@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,10 +10,7 @@ import pytest
 
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
-from skills_runtime.runs import Run
-from skills_runtime.runs.log import commit, writer
-from skills_runtime.runs.log.commit import Committer, committer
-from skills_runtime.runs.log.disk import SystemDisk
+from skills_runtime.runs.log.commit import Committer
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import lines_of, new_run
 
@@ -123,9 +119,9 @@ def test_one_log_that_fails_does_not_harm_another(tmp_path: Path) -> None:
 class _Flushed:
     """A flush of nothing."""
 
-    files = 0
+    number = 0
     fd = -1
-    shares_disk = False
+    is_on_one_disk = False
 
     def sync(self) -> None:
         """Nothing to do."""
@@ -136,12 +132,16 @@ class _Flushed:
 
 
 class _Fine:
+    number = 0
+
     def begin_flush(self) -> _Flushed:
         """Nothing to do."""
         return _Flushed()
 
 
 class _Odd:
+    number = 1
+
     def begin_flush(self) -> _Flushed:
         """Fail in a way nobody thought of."""
         raise RuntimeError("odd")
@@ -152,75 +152,6 @@ def test_an_unexpected_error_reaches_its_waiter_and_the_committer_goes_on() -> N
     with pytest.raises(RuntimeError, match="odd"):
         committer.request(_Odd()).result(WAIT)
     committer.request(_Fine()).result(WAIT)
-
-
-class Counted:
-    """Stands in for the calls that sync, and counts them."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, error: OSError | None = None) -> None:
-        self.whole = self.single = 0
-        self._error = error
-        monkeypatch.setattr(commit, "sync_whole", self._sync_whole)
-        monkeypatch.setattr(writer, "sync_path", self._sync_path)
-
-    def _sync_whole(self, fd: int) -> None:
-        self.whole += 1
-        if self._error is not None:
-            raise self._error
-        os.fsync(fd)
-
-    def _sync_path(self, path: str) -> None:
-        self.single += 1
-
-
-def _commit_all(runs: list[Run]) -> list[BaseException | None]:
-    """Commit all of them at the same time, held up until every one has asked."""
-    blocked = SlowDisk()
-    blocker = new_run(runs[0].paths.root.parent, disk=blocked, run_id="blocker")
-    held = committer().request(blocker.log)
-    assert blocked.syncing.wait(WAIT)
-    asked = [committer().request(run.log) for run in runs]
-    blocked.may_go_on.set()
-    held.result(WAIT)
-    return [future.exception(WAIT) for future in asked]
-
-
-def test_many_new_runs_share_one_sync_of_the_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [new_run(tmp_path, run_id=f"run_{number}", disk=SystemDisk()) for number in range(8)]
-    counted = Counted(monkeypatch)
-    assert _commit_all(runs) == [None] * 8
-    assert counted.whole == 1
-
-
-def test_when_the_shared_sync_fails_every_log_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [new_run(tmp_path, run_id=f"run_{number}", disk=SystemDisk()) for number in range(8)]
-    Counted(monkeypatch, error=OSError(errno.EIO, "Input/output error"))
-    assert {type(trouble) for trouble in _commit_all(runs)} == {StorageFailed}
-    for run in runs:
-        with pytest.raises(StorageFailed):
-            run.append(HumanResponse(call_id="after"))
-
-
-def test_a_file_system_that_may_not_sync_as_a_whole_is_not_asked_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = [new_run(tmp_path, run_id=f"run_{number}", disk=SystemDisk()) for number in range(8)]
-    counted = Counted(monkeypatch)
-
-    def never(fd: int) -> bool:
-        return False
-
-    monkeypatch.setattr(commit, "can_sync_whole", never)
-    assert _commit_all(runs) == [None] * 8
-    assert (counted.whole, counted.single >= 8 * len(runs)) == (0, True)
-
-
-def test_a_disk_that_is_not_the_real_one_is_synced_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disks = [FaultyDisk() for _ in range(8)]
-    runs = [new_run(tmp_path, run_id=f"run_{number}", disk=disk) for number, disk in enumerate(disks)]
-    counted = Counted(monkeypatch)
-    assert _commit_all(runs) == [None] * 8
-    assert (counted.whole, {disk.counts["sync"] for disk in disks}) == (0, {1})
 
 
 def test_a_full_disk_for_the_side_files_does_not_fail_a_commit(tmp_path: Path) -> None:
