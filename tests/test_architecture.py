@@ -12,7 +12,15 @@ import pytest
 from skills_runtime.errors import EXIT_CODES, MODEL_KINDS, TOOL_KINDS, SkillsRuntimeError
 from skills_runtime.events import PAYLOAD_TYPES, Payload, payloads
 from tests.support import ROOT, SOURCES
-from tests.support.sources import Function, is_broad_catch, modules, parse, project_files, public_definitions
+from tests.support.sources import (
+    Function,
+    is_broad_catch,
+    lines_of_code,
+    modules,
+    parse,
+    project_files,
+    public_definitions,
+)
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -202,3 +210,10 @@ def _family(error: type[SkillsRuntimeError]) -> Iterator[type[SkillsRuntimeError
 def test_every_kind_of_error_has_an_exit_code() -> None:
     kinds = {error.kind for error in _family(SkillsRuntimeError)} | {*TOOL_KINDS, *MODEL_KINDS}
     assert kinds <= EXIT_CODES.keys()
+
+
+def test_the_loop_stays_small() -> None:
+    loop = [module for module in modules() if "agent/loop/" in module.path.as_posix()]
+    assert 500 < sum(len(lines_of_code(module.text)) for module in loop) < 800
+    (work,) = [node for module in loop for node in module.walk() if isinstance(node, Function) and node.name == "_work"]
+    assert (work.end_lineno or 0) - work.lineno < 60

@@ -16,6 +16,9 @@ SURFACE = {
     "skills_runtime.agent": """
         Agent AgentBuilder ChildProfile ChildResult Coordinator RunRequest RunResult run_segment
     """,
+    "skills_runtime.agent.loop": """
+        AgentPorts Control run_segment
+    """,
     "skills_runtime.config": """
         Defaults Environment Origin Resolved ResolvedRunConfig Settings config_home explain resolve snapshot state_home
         without_dotenv

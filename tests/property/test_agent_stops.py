@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.agent import RunResult
 from skills_runtime.agent.assemble import RunRequest, log_ports
-from skills_runtime.agent.ports import Control
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.engine import Desk
 from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatCall

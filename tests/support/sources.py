@@ -1,7 +1,9 @@
 """The source files as syntax trees, for tests that read code instead of running it."""
 
 import ast
+import io
 import subprocess
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -104,3 +106,17 @@ def project_files() -> list[Path]:
 
 def _is_generated(path: Path) -> bool:
     return any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+
+
+def lines_of_code(text: str) -> set[int]:
+    """The numbers of the lines that hold code: no blank ones, no comments, no docstrings."""
+    words = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    code = {line for one in tokens if one.type not in words for line in range(one.start[0], one.end[0] + 1)}
+    prose = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    return code - prose

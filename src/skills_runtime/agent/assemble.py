@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.context import ContextRules
-from skills_runtime.agent.limits import Limits
-from skills_runtime.agent.ports import AgentPorts, Control
+from skills_runtime.agent.loop.context import ContextRules
+from skills_runtime.agent.loop.ports import AgentPorts, Control
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
@@ -22,6 +21,7 @@ from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbo
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
 from skills_runtime.safety import Gate
+from skills_runtime.safety.limits import Limits
 from skills_runtime.sandbox import NoFence, Unfenced
 from skills_runtime.tools import Registry
 

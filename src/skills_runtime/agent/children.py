@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.agent.assemble import Equipment, RunRequest, limits_of, log_ports
-from skills_runtime.agent.limits import rest_of
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_status
-from skills_runtime.agent.ports import Control
 from skills_runtime.errors import LogEnded, ToolError
 from skills_runtime.events.payloads import (
     ChildRunFinished,
@@ -28,6 +27,7 @@ from skills_runtime.projections import RunView
 from skills_runtime.projections.pending import PendingQuestion
 from skills_runtime.runs import Run, RunPaths, finish_run, read_view, runs_root
 from skills_runtime.runs.run import opened
+from skills_runtime.safety.limits import rest_of
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from skills_runtime.agent.assemble import (
 from skills_runtime.agent.beginning import gather, start, told_of
 from skills_runtime.agent.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
-from skills_runtime.agent.ports import Control
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event

@@ -4,8 +4,8 @@ import asyncio
 from contextlib import suppress
 
 from skills_runtime.agent import Agent, RunResult
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import result_of
-from skills_runtime.agent.ports import Control
 from skills_runtime.engine.indexing import row_of
 from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled

@@ -11,7 +11,7 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assemble import RunRequest, log_ports
-from skills_runtime.agent.ports import Control
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.events import Event
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult

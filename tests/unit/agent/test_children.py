@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assemble import ChildProfile, log_ports
-from skills_runtime.agent.ports import Control
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.projections import RunState

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.agent.human import ask
-from skills_runtime.agent.ports import AgentPorts
+from skills_runtime.agent.loop.human import ask
+from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.events import Payload
 from skills_runtime.ports import Children, Files, Question, Sandbox, Scope
 from skills_runtime.projections import Call

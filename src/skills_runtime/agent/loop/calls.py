@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.agent.answer import read_arguments
-from skills_runtime.agent.call_context import CallContext
-from skills_runtime.agent.human import ask
-from skills_runtime.agent.ports import AgentPorts
-from skills_runtime.agent.prompt import arguments_of
+from skills_runtime.agent.loop.answer import read_arguments
+from skills_runtime.agent.loop.call_context import CallContext
+from skills_runtime.agent.loop.human import ask
+from skills_runtime.agent.loop.ports import AgentPorts
+from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.errors import ToolError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import ToolCallFinished, ToolCallStarted

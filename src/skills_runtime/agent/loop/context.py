@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from skills_runtime.agent.prompt import excerpt
+from skills_runtime.agent.loop.prompt import excerpt
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -26,7 +26,7 @@ from skills_runtime.projections import Conversation
 from skills_runtime.runs import Run, keep_artifact
 
 if TYPE_CHECKING:
-    from skills_runtime.agent.ports import AgentPorts
+    from skills_runtime.agent.loop.ports import AgentPorts
 
 Mode = Literal["compact_first", "ask_first", "fail_fast"]
 

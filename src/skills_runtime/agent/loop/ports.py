@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.agent.context import ContextRules
-from skills_runtime.agent.limits import Limits
+from skills_runtime.agent.loop.context import ContextRules
 from skills_runtime.llm import Price
 from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox
 from skills_runtime.ports.tools import Held
 from skills_runtime.safety import Gate
+from skills_runtime.safety.limits import Limits
 from skills_runtime.tools import Registry
 
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent.inbox import take_in
+from skills_runtime.agent.loop.inbox import take_in
 from skills_runtime.events.payloads import HumanRequest, HumanResponse
 from skills_runtime.ports import HumanIO, Parked, Question
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 
 if TYPE_CHECKING:
-    from skills_runtime.agent.ports import AgentPorts
+    from skills_runtime.agent.loop.ports import AgentPorts
 
 LOOK_SECONDS = 0.25
 """How often the inbox is looked into while somebody is asked."""
