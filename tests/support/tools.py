@@ -44,6 +44,7 @@ class Workshop:
 
     run_id = "run_1"
     call_id = "call_1"
+    idempotency_key = "0" * 32
 
     def __init__(
         self,

@@ -95,6 +95,11 @@ class ToolContext(Protocol):
         ...
 
     @property
+    def idempotency_key(self) -> str:
+        """The same each time this call is made, also after a crash: for services that ask for one."""
+        ...
+
+    @property
     def root(self) -> Path:
         """The directory processes start in."""
         ...

@@ -16,6 +16,8 @@ from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.runs.files.walk import DIRECTORY, best_opener, open_root
 
+GRACE_SECONDS = 0.5
+"""Between asking processes to end and killing them: a run that is cancelled is gone within a second."""
 KEPT_BYTES = 16 << 20
 """Of each stream; what is longer loses its middle, and says so."""
 DEFAULT_TIMEOUT_MS = 60_000
@@ -53,7 +55,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> ToolResult:
     """Run a command until nothing of it is left; a cancelled call ends it too."""
     plan = plan_for(work, context)
-    limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES)
+    limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS)
     return _result(await execute(command_of(plan), limits), plan, timeout_ms)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.events import Event
+from skills_runtime.ports import ToolContext
 from tests.support.agents import Watched, agent_in, calls, payloads_of, says
 
 RUN_ID = "run_1"
@@ -52,3 +53,28 @@ def test_an_interrupted_call_happens_once_and_its_outcome_is_known(tmp_path: Pat
     result = shop.agent(tmp_path).run("", run_id=RUN_ID)
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
     assert (result.status, finished.result["stdout"], shop.orders) == ("completed", told, ["tea"])
+
+
+def test_a_call_has_the_same_key_each_time_it_is_made(tmp_path: Path) -> None:
+    keys: list[str] = []
+
+    def agent(*, dies: bool) -> Agent:
+        made = agent_in(tmp_path, Watched([calls(("pay", {}), ("pay", {})), says("done")]))
+
+        @made.tool(effect="idempotent")
+        async def pay(context: ToolContext) -> str:  # pyright: ignore[reportUnusedFunction]
+            """Pay once."""
+            keys.append(context.idempotency_key)
+            if dies:
+                raise Killed
+            return "paid"
+
+        return made
+
+    with pytest.raises(Killed):
+        agent(dies=True).run("Go.", run_id=RUN_ID)
+    result = agent(dies=False).run("", run_id=RUN_ID)
+    first, again, second = keys
+    assert first == again != second
+    started = payloads_of(result.wal_locator, "tool_call_started")
+    assert [one.idempotency_key for one in started] == keys

@@ -1,5 +1,6 @@
 """What a tool may use while it runs one call."""
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,6 +31,12 @@ class CallContext(msgspec.Struct, frozen=True):
     def call_id(self) -> str:
         """The call this invocation belongs to."""
         return self.call.id
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same each time this call is made; a service may use a call's id again in a later answer."""
+        name = f"{self.run_id}\n{self.call.step_id}\n{self.call.id}"
+        return hashlib.sha256(name.encode()).hexdigest()[:32]
 
     @property
     def root(self) -> Path:

@@ -113,7 +113,7 @@ async def _settle(run: Run, call: Call, ports: AgentPorts) -> Settled:
         refusal = await ports.gate.refusal(tool.spec, call.id, arguments, _recorder(run, call))
         if refusal is not None:
             return Settled(refused("permission", refusal))
-    await _begin(run, call, tool, text)
+    await _begin(context, tool, text)
     result = await invoke(tool, arguments, context, clock=run.ports.clock)
     return Settled(result, tool.spec.hidden_results, commit=tool.spec.effect != "read")
 
@@ -155,16 +155,16 @@ def _recorder(run: Run, call: Call) -> Any:
     return record
 
 
-async def _begin(run: Run, call: Call, tool: Tool, text: str) -> None:
+async def _begin(context: CallContext, tool: Tool, text: str) -> None:
     """Say that the call starts; an effect begins only after that is durable."""
-    name = f"{run.state.run_id}\n{call.step_id}\n{call.id}"  # a service may use an id again in a later answer
+    run, call = context.run, context.call
     run.append(
         ToolCallStarted(
             call_id=call.id,
             tool=call.tool,
             effect=tool.spec.effect,
             arguments_sha256=hashlib.sha256(text.encode()).hexdigest(),
-            idempotency_key=hashlib.sha256(name.encode()).hexdigest()[:32],
+            idempotency_key=context.idempotency_key,
         ),
         step_id=call.step_id,
     )
