@@ -39,9 +39,9 @@ SURFACE = {
     """,
     "skills_runtime.runs": """
         Blobs Deliverable End EventLog Finding KeyRing LogPorts Run RunPaths RunRecord RunSpec RunStatus Verdict
-        authenticate check_id check_transition create_run export_run files_of finish_run finish_run_async follow_lines
-        fork_point is_legal_id keep_artifact open_run parse_status read_events read_record read_verified read_view
-        runs_root verify_run
+        authenticate blobs_of check_id check_transition create_run export_run files_of finish_run finish_run_async
+        follow_lines fork_point is_legal_id keep_artifact open_run parse_status read_events read_record read_verified
+        read_view runs_root verify_run whole_history
     """,
     "skills_runtime.runs.files": """
         Entry Listing PathPolicy RunFiles Scan ScanLimits ScannedFile Skipped isolated_policy open_beneath open_root

@@ -10,7 +10,7 @@ from skills_runtime.events.payloads import ContextCompacted
 from skills_runtime.llm import RecordedAnswer, ReplayBackend
 from skills_runtime.ports import ToolCall
 from skills_runtime.projections import Conversation, fold
-from skills_runtime.runs import Blobs, RunPaths, read_events
+from skills_runtime.runs import RunPaths, blobs_of, whole_history
 
 
 class Recording(msgspec.Struct):
@@ -29,12 +29,12 @@ class Recording(msgspec.Struct):
 
 def recording_of(root: Path) -> Recording:
     """What the log of a run holds."""
-    return fold(read_events(RunPaths(root)), Recording())
+    return fold(whole_history(RunPaths(root)), Recording())
 
 
 def replaying(root: Path, recording: Recording) -> ReplayBackend:
     """A model that gives every complete answer of a run again, in order."""
-    blobs = Blobs(RunPaths(root).blobs)
+    blobs = blobs_of(RunPaths(root))
     talk = recording.conversation
     answers = [
         RecordedAnswer(

@@ -16,10 +16,10 @@ from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.events import Event, Payload
-from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, InboxReceived, SkillInjected
+from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, InboxReceived, RunStarted, SkillInjected
 from skills_runtime.ports import InboxKind, InboxMessage, Tool, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections import Conversation, Moves, fold
-from skills_runtime.runs import Blobs, Run, RunPaths, create_run, read_events
+from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, read_events, whole_history
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -63,9 +63,18 @@ class RecordedInbox:
         for event in events:
             match event.payload:
                 case InboxReceived(kind="steer") as received:
-                    self._messages.append(((then.answers, then.settled), _message(received)))
+                    self._keep(then, received.message_id, received.body)
+                case RunStarted(task=task) if then.answers and task != then.task:
+                    # A fork was given another task: to the loop that is a message like any other.
+                    self._keep(then, f"task_{event.run_id}", {"text": task})
+                    then.apply(event)
                 case _:
                     then.apply(event)
+
+    def _keep(self, then: Conversation, message_id: str, body: Mapping[str, Any]) -> None:
+        position = len(self._messages) + 1
+        message = InboxMessage(id=message_id, run_id="", position=position, kind="steer", body=body, created_at="")
+        self._messages.append(((then.answers, then.settled), message))
 
     def watch(self, event: Event) -> None:
         """See how far the replay is."""
@@ -90,8 +99,8 @@ class RecordedInbox:
 async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     """Run the recording again and compare the moves."""
     paths = RunPaths(root.resolve())
-    recorded = fold(read_events(paths), Moves())
-    inbox = RecordedInbox(read_events(paths))
+    recorded = fold(whole_history(paths), Moves())
+    inbox = RecordedInbox(whole_history(paths))
     equipment = Equipment(
         backend=replaying(paths.root, recording_of(paths.root)),
         tools=_recorded_tools(paths, recorded.conversation),
@@ -100,7 +109,7 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     )
     agent = Agent.from_resolved(resolved, equipment)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as aside:
-        request = RunRequest(prompt=recorded.conversation.task, sandbox_path=Path(aside) / "run")
+        request = RunRequest(prompt=_first_task(paths), sandbox_path=Path(aside) / "run")
         result = await agent.execute(_begun_like(paths, resolved, request))
         replayed = fold(read_events(RunPaths(Path(result.wal_locator).parent)), Moves())
     return first_divergence(recorded, replayed)
@@ -110,8 +119,8 @@ def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> R
     """A new run that starts from what the recorded one started from, whatever has become of it since."""
     archived = paths.root / "effective-system-prompt.md"
     system = text_in(archived) if archived.is_file() else None
-    blobs = Blobs(paths.blobs)
-    given = tuple(event.payload for event in read_events(paths) if isinstance(event.payload, BEGINNINGS))
+    blobs = blobs_of(paths)
+    given = tuple(event.payload for event in whole_history(paths) if isinstance(event.payload, BEGINNINGS))
     contents = tuple(blobs.get(digest) for payload in given for digest in _blobs_of(payload))
     return create_run(spec_for(resolved, request, system_prompt=system, beginning=given, blobs=contents), log_ports())
 
@@ -126,10 +135,9 @@ def _blobs_of(payload: Payload) -> list[str]:
             return []
 
 
-def _message(received: InboxReceived) -> InboxMessage:
-    return InboxMessage(
-        id=received.message_id, run_id="", position=received.position, kind="steer", body=received.body, created_at=""
-    )
+def _first_task(paths: RunPaths) -> str:
+    tasks = (event.payload.task for event in whole_history(paths) if isinstance(event.payload, RunStarted))
+    return next(tasks, "")
 
 
 def first_divergence(recorded: Moves, replayed: Moves) -> Divergence | None:
@@ -144,11 +152,11 @@ def first_divergence(recorded: Moves, replayed: Moves) -> Divergence | None:
 
 
 def _recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
-    blobs = Blobs(paths.blobs)
+    blobs = blobs_of(paths)
     results: dict[str, ToolResult] = {}
     for message in conversation.messages:
         if message.result is not None:
-            kept = message.result.blob if message.result.blob and blobs.has(message.result.blob) else None
+            kept = message.result.blob if message.result.blob and blobs.reaches(message.result.blob) else None
             data = msgspec.json.decode(blobs.get(kept)) if kept else message.result.data
             results[message.call_id] = msgspec.convert(data, ToolResult)
     known = {tool.spec.name: tool for tool in builtin_tools()}

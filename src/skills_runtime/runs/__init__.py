@@ -6,7 +6,7 @@ from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.export import export_run
 from skills_runtime.runs.finish import End, finish_run, finish_run_async
-from skills_runtime.runs.fork import fork_point
+from skills_runtime.runs.fork import blobs_of, fork_point, whole_history
 from skills_runtime.runs.ids import check_id, is_legal_id
 from skills_runtime.runs.kept import keep_artifact
 from skills_runtime.runs.layout import RunPaths, runs_root
@@ -39,6 +39,7 @@ __all__ = [
     "RunStatus",
     "Verdict",
     "authenticate",
+    "blobs_of",
     "check_id",
     "check_transition",
     "create_run",
@@ -58,4 +59,5 @@ __all__ = [
     "read_view",
     "runs_root",
     "verify_run",
+    "whole_history",
 ]

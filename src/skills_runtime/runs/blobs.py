@@ -32,6 +32,10 @@ class Blobs:
         """Whether there are bytes with this digest, or at least a file in their place."""
         return _DIGEST.fullmatch(digest) is not None and self.path(digest).exists()
 
+    def reaches(self, digest: str) -> bool:
+        """Whether `get` has somewhere to look: here, or where a fork came from."""
+        return any(one.has(digest) for one in (self, *self._inherited))
+
     def trail(self, digest: str) -> tuple[Path, ...]:
         """What must be synced for the bytes to be durable: the file, then each directory that leads to it."""
         path = self.path(digest)

@@ -11,6 +11,7 @@ from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ForkPoint, RunCreated
 from skills_runtime.projections import Pending, RunState, RunView, fold
+from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import LogPorts, read_events, read_verified
 from skills_runtime.runs.log.lines import prefix_digest
@@ -58,6 +59,17 @@ def beginning(point: ForkPoint | None, ports: LogPorts) -> RunView:
     return RunView(state=state, conversation=before.conversation, pending=pending)
 
 
+def whole_history(paths: RunPaths, *, until: int | None = None) -> Iterator[Event]:
+    """The events of a run up to one of them, after those of the runs it was forked from, as far as they are there."""
+    point = fork_of(paths)
+    if point is not None and Path(point.root, "events.jsonl").is_file():
+        yield from whole_history(RunPaths(Path(point.root)), until=point.seq)
+    for event in read_events(paths):
+        if until is not None and event.seq > until:
+            return
+        yield event
+
+
 def fork_of(paths: RunPaths) -> ForkPoint | None:
     """Where a run was forked from, if it was."""
     payload = next(read_events(paths)).payload
@@ -72,6 +84,11 @@ def ancestors(point: ForkPoint | None) -> Iterator[RunPaths]:
         paths = RunPaths(Path(point.root))
         yield paths
         point = fork_of(paths)
+
+
+def blobs_of(paths: RunPaths) -> Blobs:
+    """The blobs of a run, and of those it was forked from."""
+    return Blobs(paths.blobs, *(one.blobs for one in ancestors(fork_of(paths))))
 
 
 def _parent(point: ForkPoint) -> RunPaths:

@@ -8,10 +8,12 @@ import pytest
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.assemble import log_ports
 from skills_runtime.agent.loop.prompt import Prompt
+from skills_runtime.engine.replay import replay
 from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import ChatStreamEvent, ToolCall
-from skills_runtime.runs import Run, RunPaths, read_events, read_view, verify_run
+from skills_runtime.projections import Moves, fold
+from skills_runtime.runs import Run, RunPaths, read_events, read_view, verify_run, whole_history
 
 WRITE = ToolCall(id="c1", name="file_write", arguments='{"path": "notes.md", "content": "one"}')
 READ = ToolCall(id="c2", name="file_read", arguments='{"path": "notes.md"}')
@@ -123,3 +125,13 @@ def test_an_event_that_is_not_there_is_named(agent: Agent) -> None:
 def test_a_run_that_is_not_there_cannot_be_forked(agent: Agent, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         agent.fork(tmp_path / "nothing", 0)
+
+
+@pytest.mark.parametrize("prompt", [None, "And now?"])
+def test_a_fork_is_replayed_with_what_it_shares(agent: Agent, prompt: str | None) -> None:
+    root = parent_of(agent)
+    last = max(event.seq for event in read_events(RunPaths(root)))
+    fork = agent.fork(root, last if prompt else 12, prompt=prompt)
+    assert finish(agent, fork).status == "completed"
+    assert asyncio.run(replay(fork.paths.root, agent.resolved)) is None
+    assert [move.kind for move in fold(whole_history(fork.paths), Moves()).all()][:3] == ["task", "answer", "call"]

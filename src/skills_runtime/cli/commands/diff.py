@@ -25,10 +25,10 @@ def diff(options: DiffOptions, program: Program) -> int:
     from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.render.answer import write_text
     from skills_runtime.projections import Moves, fold
-    from skills_runtime.runs import read_events
+    from skills_runtime.runs import whole_history
 
     runs = [find_run(text, options.workspace_root) for text in (options.run, options.other)]
-    one, other = ([str(move) for move in fold(read_events(paths), Moves()).all()] for paths in runs)
+    one, other = ([str(move) for move in fold(whole_history(paths), Moves()).all()] for paths in runs)
     lines = list(unified_diff(one, other, options.run, options.other, lineterm="", n=1))
     write_text("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
