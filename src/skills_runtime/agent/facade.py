@@ -108,6 +108,7 @@ class Agent:
         self._backend = equipment.backend
         self._tools: Registry = equipment.tools
         self._config_text: str | None = None
+        self._log_ports = log_ports()
         self._variables: dict[str, str] = {}
         self._told: dict[str, MissingVariable] = {}
 
@@ -174,7 +175,7 @@ class Agent:
 
     def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
         """A new run that goes on from event `seq` of another, perhaps with another prompt."""
-        point = fork_point(root, seq, log_ports())
+        point = fork_point(root, seq, self._log_ports)
         task = prompt if prompt is not None else text_in(Path(point.root) / "prompt.md")
         return self.create(RunRequest(prompt=task, run_id=run_id, fork=point))
 
@@ -242,11 +243,11 @@ class Agent:
             beginning=(*told, *material.events),
             blobs=material.blobs,
         )
-        return create_run(spec, log_ports())
+        return create_run(spec, self._log_ports)
 
     def resume(self, root: Path, *, adopt: bool = False) -> Run:
         """Open a run that has not ended, to go on with it."""
-        return open_run(root, log_ports(), adopt=adopt)
+        return open_run(root, self._log_ports, adopt=adopt)
 
     async def execute(self, run: Run, *, control: Control | None = None) -> RunResult:
         """Work on an open run until it ends, waits or is left for later, then close it."""
@@ -303,7 +304,7 @@ class Agent:
         if run_id is None:
             return None
         root = runs_root(self._resolved.workspace_root) / check_id(run_id, "run")
-        return open_run(root, log_ports()) if root.exists() else None
+        return open_run(root, self._log_ports) if root.exists() else None
 
 
 def _over(settings: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
