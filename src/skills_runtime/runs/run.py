@@ -1,18 +1,16 @@
 """One open run: its log, its state folded as it grows, and run.json kept in step behind it."""
 
-import asyncio
 import hashlib
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from copy import copy
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from skills_runtime.errors import IllegalTransition, LogCorrupt, LogEnded, StorageFailed
+from skills_runtime.errors import IllegalTransition, LogCorrupt, LogEnded
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import RunStateChanged
 from skills_runtime.events.states import RunStatus, check_transition
@@ -29,8 +27,6 @@ from skills_runtime.runs.record import record_of, write_record
 
 SNAPSHOT = "state.snapshot"
 REMEMBERED = 500
-SHOWN_WITHIN_SECONDS = 1.0
-"""How long run.json may lag behind a run that has begun."""
 
 
 class Run:
@@ -48,7 +44,6 @@ class Run:
         self._snapshot: SnapshotHeader | None = None
         self._snapshotting = threading.Lock()
         self._watchers: list[Callable[[RunState], None]] = []
-        self._showing: asyncio.Task[None] | None = None
 
     @property
     def state(self) -> RunState:
@@ -111,18 +106,6 @@ class Run:
         await self.commit_async()
         self.save()
 
-    def change_soon(self, status: RunStatus, *, reason: str = "") -> None:
-        """Like `change`, on a running event loop and without waiting: run.json shows the state a moment later."""
-        self._move(status, reason)
-        self._showing = asyncio.create_task(self._show_later(copy(self.state)))
-
-    async def _show_later(self, state: RunState) -> None:
-        # Most short runs end, and are shown, before this is due: they need one commit and not two.
-        await asyncio.sleep(SHOWN_WITHIN_SECONDS)
-        with suppress(StorageFailed):  # the next event or commit says so
-            await self.commit_async()
-            self._show(state)
-
     def _move(self, status: RunStatus, reason: str) -> None:
         before = self.state.status
         check_transition(before, status)
@@ -136,22 +119,12 @@ class Run:
 
     def save(self) -> None:
         """Rewrite run.json from the state, which must be durable by now."""
-        self._call_off()
-        self._show(self.state)
-
-    def _show(self, state: RunState) -> None:
-        write_record(self.paths.run_json, record_of(state))
+        write_record(self.paths.run_json, record_of(self.state))
         for watcher in self._watchers:
-            watcher(state)
-
-    def _call_off(self) -> None:
-        if self._showing is not None:
-            self._showing.cancel()
-            self._showing = None
+            watcher(self.state)
 
     def close(self) -> None:
         """Let go of the run; another process may open it now."""
-        self._call_off()
         self.log.close()
         self._lock.release()
 
