@@ -1,4 +1,4 @@
-"""Small files that are seen whole or not at all."""
+"""Small files that are seen whole or not at all, and those that only grow."""
 
 import os
 from pathlib import Path
@@ -13,9 +13,7 @@ def write_new(path: Path | str, data: bytes, *, mode: int = FILE_MODE, dir_fd: i
     """Create a file that must not exist yet."""
     fd = os.open(path, _NEW, mode, dir_fd=dir_fd)
     try:
-        rest = memoryview(data)
-        while rest:  # a disk that becomes full takes a part, and refuses only the rest
-            rest = rest[os.write(fd, rest) :]
+        _write_all(fd, data)
     finally:
         os.close(fd)
 
@@ -37,3 +35,23 @@ def rewrite(path: Path, data: bytes) -> None:
         replace(path, data)
     except OSError as error:
         raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
+
+
+def extend(path: Path, data: bytes) -> None:
+    """Add to the end of a file of the run; whoever looks meanwhile sees a part of it."""
+    if not data:
+        return
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            _write_all(fd, data)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:  # a disk that becomes full takes a part, and refuses only the rest
+        rest = rest[os.write(fd, rest) :]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState, render
-from skills_runtime.runs.atomic import rewrite
+from skills_runtime.runs.atomic import extend, rewrite
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import LogPorts, RunLock, read_verified
 from skills_runtime.runs.log.disk import sync_path
@@ -14,8 +14,13 @@ from skills_runtime.runs.snapshot_files import pretty
 
 
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
-    """Write transcript.md anew."""
-    rewrite(paths.transcript, _transcript(events))
+    """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
+    text = "".join(render(events)).encode(errors="surrogatepass")
+    there = _content(paths.transcript)
+    if there is not None and text.startswith(there):
+        extend(paths.transcript, text[len(there) :])  # costs a file system much less than a new file in its place
+    else:
+        rewrite(paths.transcript, text)
 
 
 def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
@@ -23,16 +28,13 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
     lock = RunLock(paths.lock)
     try:
         sync_path(str(paths.events))
-        _bring_in_step(paths.run_json, pretty(record_of(state)))
-        _bring_in_step(paths.transcript, _transcript(read_verified(paths, ports.keys)))
+        record = pretty(record_of(state))
+        if _content(paths.run_json) != record:
+            rewrite(paths.run_json, record)
+        write_transcript(paths, read_verified(paths, ports.keys))
     finally:
         lock.release()
 
 
-def _transcript(events: Iterable[Event]) -> bytes:
-    return "".join(render(events)).encode(errors="surrogatepass")
-
-
-def _bring_in_step(path: Path, data: bytes) -> None:
-    if not path.is_file() or path.read_bytes() != data:
-        rewrite(path, data)
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from skills_runtime.errors import StorageFailed
 from skills_runtime.runs import RunStatus, read_record
-from skills_runtime.runs.atomic import replace, write_new
+from skills_runtime.runs.atomic import extend, replace, write_new
 from tests.support.runs import new_run
 from tests.support.trees import tree
 
@@ -68,3 +69,17 @@ def test_a_reader_of_run_json_never_sees_a_part(tmp_path: Path) -> None:
     assert seen
     assert not list(run.paths.root.glob(".*"))
     json.loads(run.paths.run_json.read_bytes())
+
+
+def test_a_file_grows_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    extend(tmp_path / "a", b" and new")
+    assert (tmp_path / "a").read_bytes() == b"old and new"
+
+
+def test_nothing_is_added_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"mine")
+    (tmp_path / "a").symlink_to(tmp_path / "target")
+    with pytest.raises(StorageFailed):
+        extend(tmp_path / "a", b"new")
+    assert (tmp_path / "target").read_bytes() == b"mine"

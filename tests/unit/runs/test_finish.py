@@ -195,3 +195,21 @@ async def test_a_run_that_is_cancelled_while_it_ends_has_ended_whole(tmp_path: P
     run.close()
     assert read_record(run.paths.run_json).status == "completed"
     assert verify_run(run.paths.root, keys_in(tmp_path)).findings == []
+
+
+@pytest.mark.parametrize("cut", [0, 10, -1])
+def test_a_transcript_that_was_cut_short_is_completed(tmp_path: Path, cut: int) -> None:
+    paths = finished_run(tmp_path)
+    whole = paths.transcript.read_bytes()
+    paths.transcript.write_bytes(whole[:cut])
+    with pytest.raises(LogEnded):
+        open_run(paths.root, ports_in(tmp_path))
+    assert paths.transcript.read_bytes() == whole
+
+
+def test_a_transcript_that_says_something_else_is_replaced(tmp_path: Path) -> None:
+    run = working_run(tmp_path)
+    run.paths.transcript.write_text("---\nmine\n")
+    finish_run(run, COMPLETED)
+    run.close()
+    assert run.paths.transcript.read_text() == "".join(render(read_events(run.paths)))

@@ -17,7 +17,7 @@ from typing import Protocol
 from skills_runtime.errors import StorageFailed
 from skills_runtime.runs.log.disk import sync_whole
 
-CROWD = 4
+CROWD = 6
 """So many logs at once are synced by one call, though it also syncs what strangers have written there."""
 CROWD_SECONDS, GATHER_SECONDS = 0.03, 0.01
 """Where a crowd has asked within so many seconds, a sync waits that long for more of them to come."""
