@@ -89,6 +89,7 @@ class ModelServer:
 
     def __init__(self, answers: Iterable[Answer] | Answering) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
         self.authorizations: list[str] = []
         self.connections = 0
         self.left_alone = threading.Event()
@@ -171,6 +172,7 @@ class _Conversation(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         model = cast(_Server, self.server).model
+        model.headers.append({name.lower(): value for name, value in self.headers.items()})
         answer = model.next_answer(body, self.headers.get("Authorization", ""))
         if answer.status == 200:
             self._stream(answer)

@@ -112,12 +112,16 @@ class OpenAIChatBackend:
             del self._clients[loop]
         here = asyncio.get_running_loop()
         if here not in self._clients:
-            self._clients[here] = AsyncOpenAI(
+            client = AsyncOpenAI(
                 base_url=self._base_url,
                 api_key=self._api_key,
                 timeout=self._timeout_sec,
                 max_retries=0,  # `RetryingBackend` does that, and says so
             )
+            if client.base_url.host != "api.openai.com":
+                # The package takes these from the environment, and they are nobody else's business.
+                client.organization = client.project = None
+            self._clients[here] = client
         return self._clients[here]
 
 

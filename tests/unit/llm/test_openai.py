@@ -249,3 +249,11 @@ async def test_a_caller_that_stops_listening_leaves_no_connection_open() -> None
 def test_importing_the_backend_does_not_import_the_openai_package() -> None:
     code = "import sys, skills_runtime.llm; sys.exit('openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_another_service_is_not_told_of_the_user_s_organization(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    with model_server.start([says("x")]) as server:
+        await _stream(_backend(server))
+    assert "mine" not in str(server.headers)
