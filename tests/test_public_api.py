@@ -32,6 +32,7 @@ SURFACE = {
     "skills_runtime.llm": """
         Answer FakeChatBackend FakeChatCall OpenAIChatBackend Price RecordedAnswer ReplayBackend RetryPolicy
         RetryingBackend ScriptedBackend Transcriber cost_of fake_backend load_script openai_backend
+        transcribe
     """,
     "skills_runtime.processes": """
         Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream execute

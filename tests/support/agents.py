@@ -124,7 +124,7 @@ def agent_in(
     """An agent whose workspace is `place`; the gate lets everything pass unless told otherwise."""
     return Agent(
         workspace_root=place,
-        backend=backend if hasattr(backend, "stream_chat") else ScriptedBackend(backend),  # type: ignore[arg-type]
+        backend=ScriptedBackend(backend) if isinstance(backend, Iterable) else backend,
         session_settings={"safety": {"mode": mode}, **(settings or {})},
         approval_provider=approver,
         human_io=human,

@@ -110,7 +110,6 @@ class Agent:
         self._config_text: str | None = None
         self._log_ports = log_ports()
         self._variables: dict[str, str] = {}
-        self._told: dict[str, MissingVariable] = {}
 
     @property
     def resolved(self) -> "Resolved":
@@ -169,9 +168,7 @@ class Agent:
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
     ) -> RunResult:
         """Like `run`, on the caller's event loop."""
-        request = self._request(task, run_id, initial_history)
-        await self._ask_for_variables(request)
-        return await self.execute(self._open(request))
+        return await self.execute(await self._open(self._request(task, run_id, initial_history)))
 
     def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
         """A new run that goes on from event `seq` of another, perhaps with another prompt."""
@@ -183,7 +180,7 @@ class Agent:
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
     ) -> AsyncGenerator[Event]:
         """The events of a run as they happen; leaving early stops the run cleanly."""
-        run = self._open(self._request(task, run_id, initial_history))
+        run = await self._open(self._request(task, run_id, initial_history))
         happened: asyncio.Queue[Event | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -217,8 +214,7 @@ class Agent:
     async def _run_once(self, request: RunRequest) -> RunResult:
         """A run on an event loop of its own, which takes the model's connections with it."""
         try:
-            await self._ask_for_variables(request)
-            return await self.execute(self._open(request))
+            return await self.execute(await self._open(request))
         finally:
             await self.aclose()
 
@@ -228,19 +224,21 @@ class Agent:
         if close is not None:
             await close()
 
-    def create(self, request: RunRequest) -> Run:
-        """Make the directory of a new run, in state `pending`, with everything it starts from."""
+    def create(self, request: RunRequest, *, told: "Sequence[MissingVariable]" = ()) -> Run:
+        """Make the directory of a new run, in state `pending`, with everything it starts from.
+
+        `told` are the variables that somebody was asked for.
+        """
         if self._config_text is None:
             self._config_text = config_text_of(self._resolved)
         names = [tool.spec.name for tool in self._tools]
         material = gather(self._resolved, request, names, library_of(self._resolved, self._variables))
-        told, self._told = tuple(told_of(self._told.values(), self._resolved)), {}
         spec = spec_for(
             self._resolved,
             request,
             config_text=self._config_text,
             system_prompt=material.system_prompt,
-            beginning=(*told, *material.events),
+            beginning=(*told_of(told, self._resolved), *material.events),
             blobs=material.blobs,
         )
         return create_run(spec, self._log_ports)
@@ -275,16 +273,16 @@ class Agent:
             run.close()
         return result_of(run, structured=self._resolved.settings.run.output_schema is not None)
 
-    async def _ask_for_variables(self, request: RunRequest) -> None:
-        """Ask for what skills need and nobody has set; kept in memory only."""
+    async def _ask_for_variables(self, task: str) -> "Sequence[MissingVariable]":
+        """Ask for what skills need and nobody has set; the values are kept in memory only."""
         human = self._equipment.human
         if human is None or not self._resolved.settings.skills.spaces:
-            return
-        library = library_of(self._resolved, self._variables)
-        for one in prompt_parts(self._resolved, request.prompt, (), library).missing_env:
+            return ()
+        missing = prompt_parts(self._resolved, task, (), library_of(self._resolved, self._variables)).missing_env
+        for one in missing:
             question = Question(id=one.name, question=f"The skill `{one.skill_name}` needs `{one.name}`. What is it?")
             self._variables[one.name] = await human.ask(question, call_id=f"variable_{one.name}")
-            self._told[one.name] = one
+        return missing
 
     def _model(self) -> Backend:
         if self._backend is None:
@@ -294,11 +292,12 @@ class Agent:
     def _request(self, task: str, run_id: str | None, history: Sequence[Mapping[str, str]]) -> RunRequest:
         return RunRequest(prompt=task, run_id=run_id, history=tuple(history))
 
-    def _open(self, request: RunRequest) -> Run:
+    async def _open(self, request: RunRequest) -> Run:
         """The run with this id if it exists, else a new one."""
         self._model()  # a configuration that cannot work leaves no run behind
         prices_of(self._resolved)
-        return self._existing(request.run_id) or self.create(request)
+        existing = self._existing(request.run_id)
+        return existing or self.create(request, told=await self._ask_for_variables(request.prompt))
 
     def _existing(self, run_id: str | None) -> Run | None:
         if run_id is None:

@@ -6,7 +6,7 @@ from skills_runtime.llm.openai import OpenAIChatBackend
 from skills_runtime.llm.prices import Price, cost_of
 from skills_runtime.llm.replay import RecordedAnswer, ReplayBackend
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
-from skills_runtime.llm.transcribe import Answer, Transcriber
+from skills_runtime.llm.transcribe import Answer, Transcriber, transcribe
 
 __all__ = [
     "Answer",
@@ -24,4 +24,5 @@ __all__ = [
     "fake_backend",
     "load_script",
     "openai_backend",
+    "transcribe",
 ]

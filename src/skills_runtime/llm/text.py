@@ -1,14 +1,11 @@
-"""Other people's text, made fit to be written down."""
+"""What providers explain, made fit to be written down."""
+
+from skills_runtime.events.text import well_formed
 
 LONGEST_TOLD = 500
 """Characters of a provider's explanation that are kept."""
 SHORTEST_SECRET = 8
 """Anything shorter would turn up in ordinary words."""
-
-
-def well_formed(text: str) -> str:
-    """The text with what is not Unicode replaced, so that it can be written; halves of a character are joined."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def one_line(text: str, *, limit: int = LONGEST_TOLD, secret: str = "") -> str:

@@ -3,16 +3,16 @@
 Knows nothing of runs: what it records goes to a function.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 
 import msgspec
 
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import LlmResponseDelta, LlmRetryScheduled, LlmUsage
+from skills_runtime.events.text import well_formed
 from skills_runtime.llm.prices import Price, cost_of
-from skills_runtime.llm.text import well_formed
-from skills_runtime.ports import ChatStreamEvent, Clock, ToolCall, ToolCallDelta
+from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Clock, ToolCall, ToolCallDelta
 
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096
@@ -121,6 +121,20 @@ class Transcriber:
         if delta is not None:
             self._record(delta)
             self._written = self._clock.monotonic()
+
+
+async def transcribe(backend: Backend, request: ChatRequest, transcriber: Transcriber) -> Answer:
+    """Ask a model and record its answer; its connection is let go of before this returns, whatever happens."""
+    stream = backend.stream_chat(request)
+    try:
+        async for event in stream:
+            transcriber.take(event)
+    finally:
+        transcriber.flush()  # what was said before a stream broke off belongs into the log too
+        close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+    return transcriber.finish()
 
 
 class _Words:

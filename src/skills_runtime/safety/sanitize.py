@@ -19,11 +19,6 @@ def conceal(values: Mapping[str, Any], hidden: Collection[str]) -> dict[str, Any
     return {name: _fingerprint(value) if name in hidden else value for name, value in values.items()}
 
 
-def well_formed(text: str) -> str:
-    """The text with what is not Unicode replaced, so that it can be written; halves of a character are joined."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _fingerprint(value: Any) -> dict[str, Any]:
     data = str(value).encode(errors="surrogatepass")
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

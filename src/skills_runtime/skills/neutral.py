@@ -37,11 +37,6 @@ def inert(text: str) -> str:
     return _OPENER.sub("&lt;", escaped)
 
 
-def well_formed(text: str) -> str:
-    """The text without half characters, which no request could carry."""
-    return text.encode(errors="replace").decode()
-
-
 def _names_our_tag(text: str, start: int) -> bool:
     """Whether what follows reads like the name of our tag once everything invisible is left out."""
     rest = TAG.translate(_ALIKE)

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
+from skills_runtime.events.text import well_formed
 from skills_runtime.ports import Clock, Tool, ToolContext, ToolResult
-from skills_runtime.safety.sanitize import well_formed
 from skills_runtime.tools.spill import spilled
 
 

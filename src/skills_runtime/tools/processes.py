@@ -15,6 +15,7 @@ from skills_runtime.processes import Captured, Command, Finished, Limits, execut
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.runs.files.walk import DIRECTORY, best_opener, open_root
+from skills_runtime.tools.arguments import Arguments
 
 GRACE_SECONDS = 0.5
 """Between asking processes to end and killing them: a run that is cancelled is gone within a second."""
@@ -50,6 +51,27 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Literal["inherit", "restricted"] | None = None
     permissions: SandboxPermissions | None = None
     terminal: bool = False
+
+
+class ProgramArguments(Arguments, frozen=True, kw_only=True):
+    """What every tool takes that runs a program to its end."""
+
+    env: Variables | None = None
+    timeout_ms: TimeoutMs = DEFAULT_TIMEOUT_MS
+    sandbox: Sandboxing | None = None
+    sandbox_permissions: Permissions | None = None
+    justification: Justification | None = None
+
+    async def run(self, argv: tuple[str, ...], directory: str | None, context: ToolContext) -> ToolResult:
+        """Run a program with these arguments."""
+        work = Work(
+            argv=argv,
+            directory=directory,
+            environment=self.env or {},
+            sandbox=self.sandbox,
+            permissions=self.sandbox_permissions,
+        )
+        return await run_to_end(work, context, timeout_ms=self.timeout_ms)
 
 
 async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> ToolResult:

@@ -42,7 +42,8 @@ async def _return_object(arguments: Mapping[str, Any], context: ToolContext) -> 
 
 
 async def _return_bytes_as_text(arguments: Mapping[str, Any], context: ToolContext) -> Any:
-    return ToolResult(ok=True, stdout=7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    number: Any = 7
+    return ToolResult(ok=True, stdout=number)
 
 
 async def _return_odd_text(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skills_runtime.events.text import well_formed
 from skills_runtime.ports import Effect, ToolSpec
 from skills_runtime.safety import Allow, Ask, Deny, SafetyMode, approval_key, decide, sanitize
-from skills_runtime.safety.sanitize import well_formed
 
 EFFECTS = get_args(Effect)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)

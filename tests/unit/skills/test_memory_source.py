@@ -58,4 +58,4 @@ def test_a_skill_that_is_not_registered_has_no_body() -> None:
 
 
 def test_half_characters_do_not_reach_a_prompt() -> None:
-    assert MemorySource(ORIGIN, [row(body="a\ud800b")]).body(a_skill()) == "a?b"
+    assert MemorySource(ORIGIN, [row(body="a\ud800b")]).body(a_skill()) == "a\ufffdb"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.neutral import OPENERS, inert, neutral, one_line, well_formed
+from skills_runtime.events.text import well_formed
+from skills_runtime.skills.neutral import OPENERS, inert, neutral, one_line
 
 SPELLINGS = [
     "<skill>",

@@ -1,8 +1,6 @@
 """One answer of the model: streamed into the log, and counted only when it is complete."""
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -12,8 +10,8 @@ from skills_runtime.agent.loop.prompt import Prompt
 from skills_runtime.events import Payload
 from skills_runtime.events.envelope import reader
 from skills_runtime.events.payloads import LlmRequestStarted, LlmResponseFinished, ToolCallRequested
-from skills_runtime.llm import Transcriber
-from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
+from skills_runtime.llm import Transcriber, transcribe
+from skills_runtime.ports import ChatRequest, ToolCall
 from skills_runtime.runs import Run
 from skills_runtime.safety import sanitize
 
@@ -41,29 +39,11 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     record(LlmRequestStarted(model=model, messages_count=len(request.messages), tools_count=len(request.tools)))
     taken, price = run.view.conversation.call_ids, ports.prices.get(model)
     transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=price, taken=taken)
-    async with streaming(ports.backend, request) as stream:
-        try:
-            async for event in stream:
-                transcriber.take(event)
-        finally:
-            transcriber.flush()  # what was said before a stream broke off belongs into the log too
-    said = transcriber.finish()
+    said = await transcribe(ports.backend, request, transcriber)
     for call in said.calls:
         run.append(_requested(run, call, ports), turn_id=turn_id, step_id=f"step_{run.state.steps + 1}")
     calls = [call.id for call in said.calls]
     record(LlmResponseFinished(finish_reason=said.finish_reason, text_chars=said.text_chars, calls=calls))
-
-
-@asynccontextmanager
-async def streaming(backend: Backend, request: ChatRequest) -> AsyncGenerator[AsyncIterator[ChatStreamEvent]]:
-    """The stream of one answer, whose connection is let go of before this returns."""
-    stream = backend.stream_chat(request)
-    try:
-        yield stream
-    finally:
-        close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
 
 
 def _response_format(ports: AgentPorts) -> dict[str, Any] | None:

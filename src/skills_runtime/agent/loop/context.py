@@ -20,7 +20,7 @@ from skills_runtime.events.payloads import (
     LlmRequestStarted,
     LlmResponseDelta,
 )
-from skills_runtime.llm import Transcriber
+from skills_runtime.llm import Transcriber, transcribe
 from skills_runtime.ports import ChatRequest, Choice, Question
 from skills_runtime.projections import Conversation
 from skills_runtime.runs import Run, keep_artifact
@@ -162,9 +162,7 @@ async def _summary(run: Run, ports: "AgentPorts") -> str:
 
     record(LlmRequestStarted(model=model, messages_count=2, purpose="compaction"))
     transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=ports.prices.get(model))
-    async for event in ports.backend.stream_chat(request):
-        transcriber.take(event)
-    transcriber.finish()
+    await transcribe(ports.backend, request, transcriber)
     return "".join(said)
 
 

@@ -16,11 +16,11 @@ from skills_runtime.agent.loop.prompt import Prompt
 from skills_runtime.errors import ApprovalDenied, LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
+from skills_runtime.events.text import well_formed
 from skills_runtime.llm.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.projections import Call
 from skills_runtime.runs import End, Run, finish_run, finish_run_async
 from skills_runtime.safety.limits import Reached, calls_left, out_of_time, spent, time_left
-from skills_runtime.safety.sanitize import well_formed
 
 __all__ = ["run_segment"]
 

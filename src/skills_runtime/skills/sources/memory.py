@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.skills.neutral import one_line, well_formed
+from skills_runtime.events.text import well_formed
+from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.parse import checked
 from skills_runtime.skills.problems import Problem, failure
 from skills_runtime.skills.skill import Skill

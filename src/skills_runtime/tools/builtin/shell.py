@@ -5,19 +5,14 @@ from typing import Any
 
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import parse, schema_of
 
 
-class ShellArguments(Arguments, frozen=True):
+class ShellArguments(processes.ProgramArguments, frozen=True, kw_only=True):
     """What shell takes."""
 
     command: processes.Words
     workdir: processes.Directory | None = None
-    env: processes.Variables | None = None
-    timeout_ms: processes.TimeoutMs = processes.DEFAULT_TIMEOUT_MS
-    sandbox: processes.Sandboxing | None = None
-    sandbox_permissions: processes.Permissions | None = None
-    justification: processes.Justification | None = None
 
 
 class Shell:
@@ -34,11 +29,4 @@ class Shell:
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Run it."""
         wanted = parse(arguments, ShellArguments)
-        work = processes.Work(
-            argv=tuple(wanted.command),
-            directory=wanted.workdir,
-            environment=wanted.env or {},
-            sandbox=wanted.sandbox,
-            permissions=wanted.sandbox_permissions,
-        )
-        return await processes.run_to_end(work, context, timeout_ms=wanted.timeout_ms)
+        return await wanted.run(tuple(wanted.command), wanted.workdir, context)

@@ -8,19 +8,14 @@ from msgspec import Meta
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.processes import shell_command
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import parse, schema_of
 
 
-class ShellCommandArguments(Arguments, frozen=True):
+class ShellCommandArguments(processes.ProgramArguments, frozen=True, kw_only=True):
     """What shell_command takes."""
 
     command: Annotated[str, Meta(min_length=1, description="What a shell is to run; pipes and the like may be used.")]
     workdir: processes.Directory | None = None
-    env: processes.Variables | None = None
-    timeout_ms: processes.TimeoutMs = processes.DEFAULT_TIMEOUT_MS
-    sandbox: processes.Sandboxing | None = None
-    sandbox_permissions: processes.Permissions | None = None
-    justification: processes.Justification | None = None
 
 
 class ShellCommand:
@@ -37,11 +32,4 @@ class ShellCommand:
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Run it."""
         wanted = parse(arguments, ShellCommandArguments)
-        work = processes.Work(
-            argv=shell_command(wanted.command),
-            directory=wanted.workdir,
-            environment=wanted.env or {},
-            sandbox=wanted.sandbox,
-            permissions=wanted.sandbox_permissions,
-        )
-        return await processes.run_to_end(work, context, timeout_ms=wanted.timeout_ms)
+        return await wanted.run(shell_command(wanted.command), wanted.workdir, context)

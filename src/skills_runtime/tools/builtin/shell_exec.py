@@ -7,20 +7,15 @@ from msgspec import Meta
 
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import parse, schema_of
 
 
-class ShellExecArguments(Arguments, frozen=True):
+class ShellExecArguments(processes.ProgramArguments, frozen=True, kw_only=True):
     """What shell_exec takes."""
 
     argv: processes.Words
     cwd: processes.Directory | None = None
-    env: processes.Variables | None = None
-    timeout_ms: processes.TimeoutMs = processes.DEFAULT_TIMEOUT_MS
-    sandbox: processes.Sandboxing | None = None
-    sandbox_permissions: processes.Permissions | None = None
     tty: Annotated[bool, Meta(description="Has no effect: exec_command starts programs on a terminal.")] | None = None
-    justification: processes.Justification | None = None
 
 
 class ShellExec:
@@ -37,11 +32,4 @@ class ShellExec:
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Run it."""
         wanted = parse(arguments, ShellExecArguments)
-        work = processes.Work(
-            argv=tuple(wanted.argv),
-            directory=wanted.cwd,
-            environment=wanted.env or {},
-            sandbox=wanted.sandbox,
-            permissions=wanted.sandbox_permissions,
-        )
-        return await processes.run_to_end(work, context, timeout_ms=wanted.timeout_ms)
+        return await wanted.run(tuple(wanted.argv), wanted.cwd, context)
