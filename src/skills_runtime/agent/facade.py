@@ -33,6 +33,7 @@ from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import RunCancelled
+from skills_runtime.llm.output import check_schema
 from skills_runtime.ports import Approver, Backend, Effect, HumanIO, Inbox, Question, Recovery, Tool
 from skills_runtime.runs import Run, check_id, create_run, finish_run, fork_point, open_run, runs_root
 from skills_runtime.tools import Registry, builtin_tools, tool_from
@@ -229,6 +230,9 @@ class Agent:
 
         `told` are the variables that somebody was asked for.
         """
+        schema = self._resolved.settings.run.output_schema
+        if schema is not None:
+            check_schema(schema)
         if self._config_text is None:
             self._config_text = config_text_of(self._resolved)
         names = [tool.spec.name for tool in self._tools]

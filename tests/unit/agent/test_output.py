@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import RunResult
+from skills_runtime.errors import ConfigError
 from tests.support.agents import Watched, agent_in, calls, payloads_of, says, writes
 from tests.support.provider_rules import check_request
 
@@ -81,7 +82,9 @@ def test_data_of_any_shape_may_be_asked_for(tmp_path: Path, schema: Any, answer:
     assert ran(tmp_path, answer, schema=schema)[0].status == "completed"
 
 
-def test_a_schema_that_is_none_is_named_as_the_mistake(tmp_path: Path) -> None:
-    result, _ = ran(tmp_path, GOOD, schema={"type": "no such type"})
-    assert (result.status, result.error_kind) == ("failed", "config_error")
-    assert "run.output_schema" in result.final_output
+@pytest.mark.parametrize("schema", [{"type": 5}, {"type": "objekt"}, {"properties": 7}])
+def test_what_is_no_schema_leaves_no_run_behind(tmp_path: Path, schema: dict[str, Any]) -> None:
+    agent = agent_in(tmp_path, [says("{}")], settings={"run": {"output_schema": schema}})
+    with pytest.raises(ConfigError, match="not a JSON schema"):
+        agent.run("Go.")
+    assert not list(tmp_path.iterdir())
