@@ -5,6 +5,7 @@ Adapters live in their own rooms; fakes for tests are in `skills_runtime.testing
 
 from skills_runtime.ports.children import Children, ChildStatus
 from skills_runtime.ports.files import DirectoryListing, FileChange, FileEntry, FileKind, Files
+from skills_runtime.ports.intent import FileTouch, Intent, Touch
 from skills_runtime.ports.model import Backend, ChatRequest, ChatStreamEvent, ToolCall, ToolCallDelta
 from skills_runtime.ports.people import (
     ApprovalRequest,
@@ -21,6 +22,7 @@ from skills_runtime.ports.sandbox import ProcessRequest, Sandbox, SandboxPermiss
 from skills_runtime.ports.system import Clock, Disk, Ids
 from skills_runtime.ports.tools import (
     Closing,
+    DescribingTool,
     Effect,
     Parked,
     Recovery,
@@ -44,18 +46,21 @@ __all__ = [
     "Clock",
     "Closing",
     "DecisionKind",
+    "DescribingTool",
     "DirectoryListing",
     "Disk",
     "Effect",
     "FileChange",
     "FileEntry",
     "FileKind",
+    "FileTouch",
     "Files",
     "HumanIO",
     "Ids",
     "Inbox",
     "InboxKind",
     "InboxMessage",
+    "Intent",
     "Parked",
     "ProcessRequest",
     "Question",
@@ -70,5 +75,6 @@ __all__ = [
     "ToolContext",
     "ToolResult",
     "ToolSpec",
+    "Touch",
     "VerifyingTool",
 ]

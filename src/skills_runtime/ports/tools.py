@@ -9,6 +9,7 @@ import msgspec
 from skills_runtime.events import Payload
 from skills_runtime.ports.children import Children
 from skills_runtime.ports.files import Files
+from skills_runtime.ports.intent import Intent
 from skills_runtime.ports.people import Question
 from skills_runtime.ports.sandbox import Sandbox
 
@@ -150,4 +151,12 @@ class VerifyingTool(Tool, Protocol):
 
     async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
         """The result of a call that was under way when the runtime died, or nothing when it had no effect yet."""
+        ...
+
+
+class DescribingTool(Tool, Protocol):
+    """A tool that can tell beforehand what a call is going to do; of any other only the declared effect is known."""
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """What the call would do now; it changes nothing, and raises `ToolError` where the call could not be made."""
         ...
