@@ -170,8 +170,8 @@ class ApprovalDenied(PolicyDenied):
 class ToolError(SkillsRuntimeError):
     """A tool failed in a way the model can react to."""
 
-    def __init__(self, kind: str, message: str, *, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, kind: str, message: str, *, hint: str = "", details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, hint=hint, details=details)
         self.kind = kind
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skills_runtime.errors import ToolError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.ports import Closing, Question, Sandbox, Tool, ToolResult
@@ -15,6 +16,7 @@ from skills_runtime.runs.files import RunFiles, shared_policy
 from skills_runtime.runs.files.policy import DeleteRule
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from skills_runtime.sandbox import Unfenced
+from skills_runtime.tools.invoke import failure
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -106,6 +108,13 @@ class Workshop:
     async def call(self, tool: Tool, **arguments: Any) -> ToolResult:
         """Call a tool."""
         return await tool.invoke(arguments, self)
+
+    async def answer(self, tool: Tool, **arguments: Any) -> ToolResult:
+        """Call a tool as the loop does, for which a refusal is a result too."""
+        try:
+            return await tool.invoke(arguments, self)
+        except ToolError as error:
+            return failure(error)
 
 
 def data_of(result: ToolResult) -> Mapping[str, Any]:

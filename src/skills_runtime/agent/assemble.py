@@ -20,8 +20,9 @@ from skills_runtime.llm import Price, RetryPolicy, fake_backend, openai_backend
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Sandbox
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
-from skills_runtime.safety import Gate
+from skills_runtime.safety import Gate, Rules
 from skills_runtime.safety.limits import Limits
+from skills_runtime.safety.sanitize import Fingerprint
 from skills_runtime.sandbox import NoFence, Unfenced
 from skills_runtime.tools import Registry
 
@@ -45,6 +46,8 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     tools: Registry
     backend: Backend | None = None
     approver: Approver | None = None
+    remembered: dict[str, str] = {}
+    """What was approved for as long as this agent is there."""
     human: HumanIO | None = None
     inbox: Inbox | None = None
     hooks: tuple[Callable[[Event], None], ...] = ()
@@ -171,7 +174,7 @@ def agent_ports(
         backend=backend,
         tools=_offered(resolved, equipment.tools, text_in(run.paths.root / "prompt.md")),
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
-        gate=_gate(resolved, equipment.approver),
+        gate=_gate(run, resolved, equipment),
         sandbox=_sandbox(resolved),
         root=resolved.workspace_root if mode == "shared" else run.paths.root / "workspace",
         system_prompt=text_in(run.paths.root / "effective-system-prompt.md"),
@@ -219,14 +222,20 @@ def _offered(resolved: "Resolved", tools: Registry, task: str) -> Registry:
     return tools if names is None else Registry(*(tool for tool in tools if tool.spec.name in names))
 
 
-def _gate(resolved: "Resolved", approver: Approver | None) -> Gate:
+def _gate(run: Run, resolved: "Resolved", equipment: Equipment) -> Gate:
     safety = resolved.settings.safety
     return Gate(
-        mode=safety.mode,
-        allowed=safety.tool_allowlist,
-        denied=safety.tool_denylist,
-        approver=approver,
+        rules=Rules(
+            mode=safety.mode,
+            allowlist=safety.allowlist,
+            denylist=safety.denylist,
+            tool_allowlist=safety.tool_allowlist,
+            tool_denylist=safety.tool_denylist,
+        ),
+        approver=equipment.approver,
+        remembered=equipment.remembered,
         timeout_ms=safety.approval_timeout_ms,
+        fingerprint=Fingerprint(run.log.key.secret),
     )
 
 

@@ -82,7 +82,7 @@ def _stop(state: RunState, command: CommandFor) -> list[Wait]:
 def _approvals(pending: Pending, command: CommandFor) -> list[Wait]:
     return [
         Wait(what=f"an approval of {one.summary or one.tool}", commands={"be asked": command("runs resume")})
-        for one in pending.approvals.values()
+        for one in pending.approvals.open.values()
     ]
 
 

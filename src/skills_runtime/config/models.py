@@ -99,6 +99,10 @@ class SafetySettings(Section):
     denylist: Texts = Field(default=(), description="Command prefixes that are always refused.")
     tool_allowlist: Texts = Field(default=(), description="Tool names that pass without being asked about.")
     tool_denylist: Texts = Field(default=(), description="Tool names that are always refused.")
+    rule_files: Annotated[tuple[FilePath, ...], LAX] = Field(
+        default=(),
+        description="Rule files that hold besides your own `rules.yaml` and the project's `config/rules.yaml`.",
+    )
     approval_timeout_ms: Positive = Field(
         default=60_000, description="How long an approval is waited for before it counts as denied."
     )

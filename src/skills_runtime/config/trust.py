@@ -39,6 +39,7 @@ RULES: Mapping[str, Combine] = {
     "safety.denylist": _in_either,
     "safety.tool_allowlist": _in_both,
     "safety.tool_denylist": _in_either,
+    "safety.rule_files": user_only,
     "safety.approval_timeout_ms": _smaller,
     "sandbox.profile": _stricter(("dev",), ("balanced",), ("prod",)),
     "sandbox.default_policy": _stricter(("none",), ("restricted",)),

@@ -41,7 +41,7 @@ def read_row(root: Path, ports: LogPorts) -> tuple[RunRow, str]:
     paths = RunPaths(root)
     view = read_view(paths, ports)
     prompt = (root / "prompt.md").read_text(encoding="utf-8", errors="replace")
-    row = row_of(paths, view.state, prompt, pending_approvals=len(view.pending.approvals))
+    row = row_of(paths, view.state, prompt, pending_approvals=len(view.pending.approvals.open))
     return row, f"{prompt}\n{view.state.final_output}"
 
 

@@ -120,7 +120,9 @@ class LocalDispatcher:
         def record(state: RunState) -> None:
             # The index is only derived, and catches up when it is next refreshed: it never stops a run.
             with suppress(SkillsRuntimeError):
-                self._index.record(row_of(run.paths, state, prompt), text=f"{prompt}\n{state.final_output}")
+                asked = len(run.view.pending.approvals.open)
+                row = row_of(run.paths, state, prompt, pending_approvals=asked)
+                self._index.record(row, text=f"{prompt}\n{state.final_output}")
 
         await run.commit_async()
         self._index.remember_root(runs_root(self._agent.workspace_root))

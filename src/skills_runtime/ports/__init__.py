@@ -11,6 +11,7 @@ from skills_runtime.ports.people import (
     ApprovalRequest,
     Approver,
     Choice,
+    Decision,
     DecisionKind,
     HumanIO,
     Inbox,
@@ -18,13 +19,22 @@ from skills_runtime.ports.people import (
     InboxMessage,
     Question,
 )
-from skills_runtime.ports.sandbox import ProcessRequest, Sandbox, SandboxPermissions, SandboxPlan
+from skills_runtime.ports.sandbox import (
+    ControlGroup,
+    Enclosure,
+    ProcessRequest,
+    Sandbox,
+    SandboxPermissions,
+    SandboxPlan,
+    Watch,
+)
 from skills_runtime.ports.system import Clock, Disk, Ids
 from skills_runtime.ports.tools import (
     Closing,
     DescribingTool,
     Effect,
     Parked,
+    PreviewingTool,
     Recovery,
     Scope,
     Tool,
@@ -45,11 +55,14 @@ __all__ = [
     "Choice",
     "Clock",
     "Closing",
+    "ControlGroup",
+    "Decision",
     "DecisionKind",
     "DescribingTool",
     "DirectoryListing",
     "Disk",
     "Effect",
+    "Enclosure",
     "FileChange",
     "FileEntry",
     "FileKind",
@@ -62,6 +75,7 @@ __all__ = [
     "InboxMessage",
     "Intent",
     "Parked",
+    "PreviewingTool",
     "ProcessRequest",
     "Question",
     "Recovery",
@@ -77,4 +91,5 @@ __all__ = [
     "ToolSpec",
     "Touch",
     "VerifyingTool",
+    "Watch",
 ]

@@ -60,6 +60,10 @@ class Files(Protocol):
         """The first `limit` bytes of a file."""
         ...
 
+    def glance(self, path: str, *, limit: int) -> bytes | None:
+        """What a change would replace, for whoever judges it: checked like a change, and only a refusal is recorded."""
+        ...
+
     def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
         """Replace a file atomically; returns the number of bytes."""
         ...

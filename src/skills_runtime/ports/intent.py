@@ -1,7 +1,7 @@
 """What a call is going to do: the gate judges it, and whoever approves it is shown it."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -39,6 +39,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """The skill whose action it is, as `namespace.name`."""
     digests: Mapping[str, str] = {}
     """What the arguments only name, such as a script, with the digest of its content: an approval holds for these."""
+    fence: Mapping[str, Any] = {}
+    """The command inside the fence, and what the fence promises."""
     escalated: bool = False
     """Whether the call asks for more than the fence allows."""
     justification: str = ""

@@ -5,6 +5,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from skills_runtime.ports.intent import Intent
+
 DecisionKind = Literal["approved", "approved_for_session", "denied", "abort"]
 InboxKind = Literal["steer", "answer", "approve", "cancel"]
 
@@ -35,18 +37,45 @@ class HumanIO(Protocol):
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an approver is shown."""
+    """What an approver is shown: the exact call, what asked, how bad it could be, and the fence around it."""
 
     approval_key: str
     tool: str
     summary: str
     details: Mapping[str, Any] = {}
+    """The arguments as they are."""
+    approval_id: str = ""
+    run_id: str = ""
+    call_id: str = ""
+    rule: str = ""
+    """What asked."""
+    why: str = ""
+    """The justification of that rule."""
+    risk: Mapping[str, str] = {}
+    """`level`, `reason` and the `part` of the call that is the reason."""
+    intent: Intent = Intent()
+    expires_at: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What an approver decided, with everything they may add to it."""
+
+    decision: DecisionKind
+    note: str = ""
+    """What they say about it; the model reads why a call was denied."""
+    decided_by: str = ""
+    rule: Mapping[str, Any] = {}
+    """A rule to add, with its `scope`: `run`, `skill` or `user`."""
+    arguments: Mapping[str, Any] | None = None
+    """The arguments as they changed them."""
 
 
 class Approver(Protocol):
-    """Somebody, or some rule, that answers when the gate asks."""
+    """Somebody, or some rule, that answers when the gate asks; whoever raises `Parked` leaves it for later."""
 
-    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
+    async def request_approval(
+        self, *, request: ApprovalRequest, timeout_ms: int | None = None
+    ) -> DecisionKind | Decision:
         """Decide on one call."""
         ...
 

@@ -18,6 +18,49 @@ class ProcessRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What the command gets besides the little every process needs."""
     permissions: SandboxPermissions = "inherit"
     terminal: bool = False
+    readable: tuple[Path, ...] = ()
+    """Directories it has to read besides, such as that of a skill; nothing secret may lie in them."""
+
+
+class ControlGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of processes that the kernel limits together, made for one command."""
+
+    parent: str
+    """The directory in which it is made."""
+    home: str
+    """The group of whoever starts the command, who goes back there."""
+    settings: tuple[tuple[str, str], ...]
+    """Names of files in it, and what is written to them; a limit that cannot be set is refused."""
+    counters: tuple[str, ...] = ()
+    """Files that tell afterwards what was used, and which limit was met."""
+
+
+class Watch(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits that the kernel does not keep, so that somebody has to look now and then."""
+
+    memory_bytes: int | None = None
+    disk_path: str | None = None
+    disk_bytes: int | None = None
+    disk_files: int | None = None
+
+
+class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
+    """What whoever starts a command has to do for its fence."""
+
+    inputs: tuple[bytes, ...] = ()
+    """Each is handed over as a descriptor to read from, numbered from 3 on."""
+    placeholders: tuple[str, ...] = ()
+    """Directories made before the start and removed after the end, wherever nothing exists."""
+    control_groups: tuple[ControlGroup, ...] = ()
+    watch: Watch | None = None
+    layers: int = 0
+    """How many generations of processes belong to the fence: they are never asked to end, only killed at last."""
+    takes_terminal: bool = False
+    """The command makes the terminal its own; nobody on the way to it may."""
+
+    def __repr__(self) -> str:
+        # The inputs hold environment variables, and representations end up in logs.
+        return f"Enclosure({len(self.inputs)} inputs, {len(self.placeholders)} placeholders)"
 
 
 class SandboxPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +72,7 @@ class SandboxPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The whole environment."""
     evidence: Mapping[str, Any]
     """Goes into every result as `data.sandbox`."""
+    enclosure: Enclosure = Enclosure()
 
 
 class Sandbox(Protocol):

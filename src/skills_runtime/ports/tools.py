@@ -158,5 +158,13 @@ class DescribingTool(Tool, Protocol):
     """A tool that can tell beforehand what a call is going to do; of any other only the declared effect is known."""
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """What the call would do now; it changes nothing, and raises `ToolError` where the call could not be made."""
+        """What the call would do; quick, without effect, and raises `ToolError` where the call could not be made."""
+        ...
+
+
+class PreviewingTool(DescribingTool, Protocol):
+    """A tool that can show beforehand what exactly a call would change."""
+
+    async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The intent with diffs, digests and the fence, as things are now; whoever approves it approves that."""
         ...

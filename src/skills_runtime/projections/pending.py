@@ -7,8 +7,6 @@ import msgspec
 
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
-    ApprovalDecided,
-    ApprovalRequested,
     HumanRequest,
     HumanResponse,
     InboxReceived,
@@ -17,11 +15,11 @@ from skills_runtime.events.payloads import (
     RunFailed,
     ToolCallFinished,
 )
+from skills_runtime.projections import approvals
+from skills_runtime.projections.approvals import Approvals
 
-READS = frozenset(
+READS = approvals.READS | frozenset(
     {
-        ApprovalRequested,
-        ApprovalDecided,
         HumanRequest,
         HumanResponse,
         InboxReceived,
@@ -32,17 +30,6 @@ READS = frozenset(
     }
 )
 """The payloads this projection looks at."""
-
-
-class PendingApproval(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that waits for a decision."""
-
-    approval_key: str
-    tool: str
-    call_id: str
-    summary: str
-    seq: int
-    since: str
 
 
 class PendingQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +47,7 @@ class PendingQuestion(msgspec.Struct, frozen=True, kw_only=True):
 class Pending(msgspec.Struct):
     """Everything open, oldest first."""
 
-    approvals: dict[str, PendingApproval] = {}
+    approvals: Approvals = msgspec.field(default_factory=Approvals)
     questions: dict[str, PendingQuestion] = {}
     answers: dict[str, dict[str, str]] = {}
     """What people sent, by call, and the run has not heard yet."""
@@ -75,17 +62,6 @@ class Pending(msgspec.Struct):
             self._close(event.payload.call_id)
             return
         match event.payload:
-            case ApprovalRequested() as asked:
-                self.approvals[asked.approval_key] = PendingApproval(
-                    approval_key=asked.approval_key,
-                    tool=asked.tool,
-                    call_id=asked.call_id,
-                    summary=asked.summary,
-                    seq=event.seq,
-                    since=event.timestamp,
-                )
-            case ApprovalDecided(approval_key=key):
-                self.approvals.pop(key, None)
             case HumanRequest() as asked:
                 self.questions[asked.call_id] = PendingQuestion(
                     call_id=asked.call_id,
@@ -104,12 +80,15 @@ class Pending(msgspec.Struct):
             case InboxReceived(kind="cancel", body=body):
                 self.cancelled = str(body.get("reason") or "cancelled")
             case RunCompleted() | RunFailed() | RunCancelled():
-                self.approvals, self.questions, self.answers, self.responses = {}, {}, {}, {}
+                self.approvals = Approvals()
+                self.questions, self.answers, self.responses = {}, {}, {}
             case _:
-                pass
+                self.approvals.apply(event)
 
     def _close(self, call_id: str) -> None:
         """Forget what a call asked, for it is settled; one that asked again counted its questions."""
+        if self.approvals.settled or self.approvals.open:
+            self.approvals.finish(call_id)
         if not (self.questions or self.answers or self.responses):
             return
         for known in (self.questions, self.answers, self.responses):

@@ -1,79 +1,123 @@
-"""The gate a call passes: a rule, and where the rule says so, somebody who decides.
+"""The gate a call passes: what it would do, what the rules say, and where they say so, somebody who decides.
 
 Nothing passes by omission: no rule means ask, and nobody to ask means no.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import msgspec
 
-from skills_runtime.errors import ApprovalDenied, ConfigError
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import ApprovalDecided, ApprovalRequested
-from skills_runtime.ports import ApprovalRequest, Approver, DecisionKind, ToolSpec
-from skills_runtime.safety.policy import Allow, Ask, Deny, SafetyMode, approval_key, decide
-from skills_runtime.safety.sanitize import sanitize
+from skills_runtime.errors import ApprovalDenied
+from skills_runtime.ports import Approver, Intent, Tool, ToolContext, ToolSpec
+from skills_runtime.projections.approvals import Approvals, Settled
+from skills_runtime.safety.approvals.added import with_added
+from skills_runtime.safety.approvals.asking import Asking, Room, ask, void
+from skills_runtime.safety.approvals.request import Wanted, request_of
+from skills_runtime.safety.guard import Facts, assess
+from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, decide
+from skills_runtime.safety.sanitize import Fingerprint
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
+MAX_DENIALS = 2
+"""How often one request may be denied before the run ends: a model that asks again and again does not listen."""
 
-Record = Callable[[Payload], Awaitable[None]]
-"""Writes an event and returns when it is durable."""
+
+class Abort(ApprovalDenied):
+    """An approver wants the run to end here."""
+
+
+class Place(ToolContext, Room, Protocol):
+    """The call as a tool sees it and as asking sees it."""
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """Whether a call may run: why not, or with which arguments where somebody changed them."""
+
+    refusal: str | None = None
+    arguments_blob: str | None = None
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of one run, and who is asked."""
 
-    mode: SafetyMode = "ask"
-    allowed: tuple[str, ...] = ()
-    denied: tuple[str, ...] = ()
+    rules: Rules = Rules()
     approver: Approver | None = None
     timeout_ms: int | None = None
+    expires_sec: float = 7 * 24 * 3600
+    fingerprint: Fingerprint = Fingerprint()
+    remembered: dict[str, str] = {}
+    """What was approved for the session in other runs of it."""
 
-    def rule(self, spec: ToolSpec) -> Allow | Ask | Deny:
-        """What the rules say about calls of a tool."""
-        return decide(spec.effect, self.mode, tool=spec.name, allowed=self.allowed, denied=self.denied)
+    def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> tuple[Facts, Allow | Ask | Deny]:
+        """What a call would do, and what the rules say about it, with those that were added for this run."""
+        facts = assess(spec, intent)
+        return facts, decide(facts, with_added(self.rules, approvals.rules))
 
-    def refuse_unanswerable(self, spec: ToolSpec) -> None:
-        """Raise when a call would have to be asked about and nobody is there."""
-        if self.approver is None and isinstance(self.rule(spec), Ask):
-            raise ConfigError(
-                f"`{spec.name}` needs an approval and nobody can give one",
-                hint="set `safety.mode: allow` in your own configuration, or give the agent an approval provider",
-            )
+    async def asking_rule(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
+        """What says that somebody must be asked about a call, or nothing where nobody must."""
+        _, verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
+        return verdict.rule if isinstance(verdict, Ask) else None
 
-    async def refusal(self, spec: ToolSpec, call_id: str, arguments: Mapping[str, Any], record: Record) -> str | None:
-        """Why the call may not run, or nothing when it may."""
-        match self.rule(spec):
-            case Allow():
-                return None
-            case Deny(rule=rule):
-                return f"denied by {rule}"
-            case Ask():
-                return await self._ask(spec, call_id, arguments, record) if self.approver else "nobody can approve this"
+    async def admit(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
+        """Whether a call may run; raises `Parked` where that is decided later, `ApprovalDenied` where the run ends."""
+        while True:
+            facts, verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
+            match verdict:
+                case Allow():
+                    return Admission()
+                case Deny():
+                    return Admission(_denial(verdict))
+                case Ask():
+                    pass
+            if self.approver is None:
+                return Admission("nobody can approve this")
+            wanted = await self._wanted(tool, arguments, place, facts, verdict)
+            settled = await ask(wanted, place, self._asking(self.approver))
+            refusal = _refusal(settled, place.approvals)
+            if refusal is not None or settled.arguments_blob is not None:
+                return Admission(refusal, settled.arguments_blob)
+            if (await self._wanted(tool, arguments, place, facts, verdict)).key == wanted.key:
+                return Admission()
+            void(place, settled.approval_id, settled.approval_key)
 
-    async def _ask(self, spec: ToolSpec, call_id: str, arguments: Mapping[str, Any], record: Record) -> str | None:
-        request = sanitize(spec, arguments)
-        key = approval_key(spec.name, request)
-        summary = f"{spec.name} {msgspec.json.encode(request).decode()}"[:500]
-        await record(
-            ApprovalRequested(approval_key=key, tool=spec.name, call_id=call_id, summary=summary, request=request)
+    def _asking(self, approver: Approver) -> Asking:
+        return Asking(
+            approver=approver,
+            timeout_ms=self.timeout_ms,
+            expires_sec=self.expires_sec,
+            remembered=self.remembered,
         )
-        # Who decides sees the real arguments; the log keeps what may be shown.
-        asked = ApprovalRequest(approval_key=key, tool=spec.name, summary=summary, details=dict(arguments))
-        decision, reason = await self._decision(asked)
-        await record(ApprovalDecided(approval_key=key, decision=decision, reason=reason, call_id=call_id))
-        if decision == "abort":
-            raise ApprovalDenied("the approver stopped the run")
-        return None if decision in APPROVALS else f"the approver said: {decision} ({reason})"
 
-    async def _decision(self, asked: ApprovalRequest) -> tuple[str, str]:
-        """What was decided and by what; only a clear yes in time is a yes."""
-        assert self.approver is not None, "checked by the caller"
-        try:
-            async with asyncio.timeout(self.timeout_ms / 1000 if self.timeout_ms else None):
-                decision: str = await self.approver.request_approval(request=asked, timeout_ms=self.timeout_ms)
-        except TimeoutError:
-            return "denied", "timeout"
-        return (decision, "provider") if decision in get_args(DecisionKind) else ("denied", "invalid_decision")
+    async def _wanted(
+        self, tool: Tool, arguments: Mapping[str, Any], place: Place, facts: Facts, verdict: Ask
+    ) -> Wanted:
+        preview = getattr(tool, "preview", None)
+        intent = await preview(arguments, place) if preview is not None else await _intent(tool, arguments, place)
+        return request_of(tool.spec, arguments, intent or Intent(), facts, verdict, self.fingerprint)
+
+
+async def _intent(tool: Tool, arguments: Mapping[str, Any], place: ToolContext) -> Intent | None:
+    describe = getattr(tool, "intent", None)
+    return await describe(arguments, place) if describe is not None else None
+
+
+def _denial(verdict: Deny) -> str:
+    return f"denied by {verdict.rule}" + (f": {verdict.justification}" if verdict.justification else "")
+
+
+def _refusal(settled: Settled, approvals: Approvals) -> str | None:
+    """What the model is told of a no; a run ends where somebody stops it or says no to the same thing again."""
+    if settled.decision == "abort":
+        raise Abort(f"the approver stopped the run{_said(settled)}")
+    if settled.decision in APPROVALS:
+        return None
+    if approvals.denials.get(settled.approval_key, 0) >= MAX_DENIALS:
+        raise ApprovalDenied(
+            "the same call was denied twice", hint="tell the run what to do instead, or allow the call by a rule"
+        )
+    return f"the approver said: {settled.decision}{_said(settled)}"
+
+
+def _said(settled: Settled) -> str:
+    return f" ({settled.note})" if settled.note else ""

@@ -3,12 +3,12 @@
 pydantic is imported only when a function becomes a tool.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.ports import Effect, Recovery, ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.threads import in_thread
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -17,7 +17,10 @@ Function = Callable[..., Any]
 
 
 class FunctionTool:
-    """Calls a function with validated, typed arguments; one that is not async runs in a thread."""
+    """Calls a function with validated, typed arguments; one that is not async runs in a thread.
+
+    A thread cannot be ended: when such a call is cancelled or out of time, the run goes on without it.
+    """
 
     def __init__(
         self,
@@ -44,14 +47,14 @@ class FunctionTool:
         if self._is_async:
             value = await cast(Awaitable[Any], self._function(**typed))
         else:
-            value = await asyncio.to_thread(self._function, **typed)
+            value = await in_thread(self._function, **typed)
         return as_result(value)
 
     async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
         """What came of a call that was under way when the runtime died, by a function that can find out."""
         if self._verify is None:
             return None
-        found = self._verify(**self._typed(arguments))
+        found = await in_thread(self._verify, **self._typed(arguments))
         value = await cast(Awaitable[Any], found) if isinstance(found, Awaitable) else found
         return None if value is None else as_result(value)
 

@@ -28,6 +28,16 @@ def refused(kind: str, message: str) -> ToolResult:
     return ToolResult(ok=False, error_kind=kind, stderr=well_formed(message))
 
 
+def failure(error: SkillsRuntimeError) -> ToolResult:
+    """The result of a call that failed in a way the runtime knows."""
+    result = refused(error.kind, f"{error.message} ({error.hint})" if error.hint else error.message)
+    return (
+        msgspec.structs.replace(result, data=error.details)
+        if isinstance(error, ToolError) and error.details
+        else result
+    )
+
+
 async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
     limit = asyncio.timeout(tool.spec.timeout_sec)
     try:
@@ -39,8 +49,7 @@ async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext
         late = f"the call took longer than {tool.spec.timeout_sec} s" if limit.expired() else f"TimeoutError: {error}"
         return refused("timeout", late)
     except SkillsRuntimeError as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        return refused(error.kind, f"{error.message}{hint}")
+        return failure(error)
     except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
         return refused("unknown", f"{type(error).__name__}: {error}")
 

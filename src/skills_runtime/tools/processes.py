@@ -4,18 +4,18 @@ import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import NotFound, ToolError
-from skills_runtime.ports import ProcessRequest, SandboxPermissions, SandboxPlan, ToolContext, ToolResult
+from skills_runtime.ports import Intent, ProcessRequest, SandboxPermissions, SandboxPlan, ToolContext, ToolResult
 from skills_runtime.processes import Captured, Command, Finished, Limits, execute
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.runs.files.walk import DIRECTORY, best_opener, open_root
-from skills_runtime.tools.arguments import Arguments
+from skills_runtime.tools.arguments import Arguments, parse
 
 GRACE_SECONDS = 0.5
 """Between asking processes to end and killing them: a run that is cancelled is gone within a second."""
@@ -46,32 +46,94 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """A command as a call asks for it."""
 
     argv: tuple[str, ...]
+    line: str | None = None
+    """The line of shell that the command runs."""
     directory: str | None = None
     environment: Mapping[str, str] = {}
     sandbox: Literal["inherit", "restricted"] | None = None
     permissions: SandboxPermissions | None = None
+    justification: str = ""
     terminal: bool = False
 
 
-class ProgramArguments(Arguments, frozen=True, kw_only=True):
-    """What every tool takes that runs a program to its end."""
+class CommandArguments(Arguments, frozen=True, kw_only=True):
+    """What every tool takes that starts a program."""
 
-    env: Variables | None = None
-    timeout_ms: TimeoutMs = DEFAULT_TIMEOUT_MS
     sandbox: Sandboxing | None = None
     sandbox_permissions: Permissions | None = None
     justification: Justification | None = None
 
-    async def run(self, argv: tuple[str, ...], directory: str | None, context: ToolContext) -> ToolResult:
-        """Run a program with these arguments."""
-        work = Work(
+    def work(self) -> Work:
+        """The command these arguments ask for."""
+        raise NotImplementedError
+
+
+class ProgramArguments(CommandArguments, frozen=True, kw_only=True):
+    """What every tool takes that runs a program to its end."""
+
+    env: Variables | None = None
+    timeout_ms: TimeoutMs = DEFAULT_TIMEOUT_MS
+
+    def program(self, argv: tuple[str, ...], directory: str | None, line: str | None = None) -> Work:
+        """The command that runs a program with these arguments."""
+        return Work(
             argv=argv,
+            line=line,
             directory=directory,
             environment=self.env or {},
             sandbox=self.sandbox,
             permissions=self.sandbox_permissions,
+            justification=self.justification or "",
         )
-        return await run_to_end(work, context, timeout_ms=self.timeout_ms)
+
+
+Wanted = TypeVar("Wanted", bound=CommandArguments)
+
+
+class CommandTool(Generic[Wanted]):
+    """A tool that starts a program: what it would run is known before it does."""
+
+    arguments: type[Wanted]
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The command."""
+        return intent_of(parse(arguments, self.arguments).work())
+
+    async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The command, and the fence it would run behind."""
+        work = parse(arguments, self.arguments).work()
+        return fenced(intent_of(work), work, context)
+
+
+Program = TypeVar("Program", bound=ProgramArguments)
+
+
+class ProgramTool(CommandTool[Program]):
+    """A tool that runs a program to its end."""
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Run it."""
+        wanted = parse(arguments, self.arguments)
+        return await run_to_end(wanted.work(), context, timeout_ms=wanted.timeout_ms)
+
+
+def intent_of(work: Work) -> Intent:
+    """What a command would do, as the gate reads it."""
+    return Intent(
+        line=work.line,
+        argv=work.argv if work.line is None else (),
+        directory=work.directory or ".",
+        environment=work.environment,
+        escalated=work.permissions == "require_escalated",
+        justification=work.justification,
+    )
+
+
+def fenced(intent: Intent, work: Work, context: ToolContext) -> Intent:
+    """The intent with the fence the command would run behind; a command that cannot be fenced in asks nobody."""
+    plan = plan_for(work, context)
+    fence = {"argv": list(plan.argv), "cwd": str(plan.cwd), **plan.evidence}
+    return msgspec.structs.replace(intent, fence=fence)
 
 
 async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> ToolResult:

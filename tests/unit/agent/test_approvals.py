@@ -161,11 +161,21 @@ def test_the_approver_sees_the_content_and_the_log_does_not(tmp_path: Path) -> N
 
 def test_a_changed_request_has_a_changed_key(tmp_path: Path) -> None:
     approver = Answering("approved", "approved", "approved")
-    script = [calls(writes("a.txt", "x")), calls(writes("a.txt", "y")), calls(writes("a.txt", "x")), says("ok")]
-    agent_in(tmp_path, script, mode="ask", approver=approver).run("Go.")
+    tool = Doing(succeed)
+    script = [calls(("do", {"n": 1})), calls(("do", {"n": 2})), calls(("do", {"n": 1})), says("ok")]
+    agent = agent_in(tmp_path, script, mode="ask", approver=approver)
+    agent.register_tool(tool)
+    agent.run("Go.")
     first, second, third = (one.approval_key for one in approver.asked)
     assert first != second
     assert first == third
+
+
+def test_writing_over_another_content_is_another_request(tmp_path: Path) -> None:
+    approver = Answering("approved", "approved", "approved")
+    script = [calls(writes("a.txt", "x")), calls(writes("a.txt", "y")), calls(writes("a.txt", "x")), says("ok")]
+    agent_in(tmp_path, script, mode="ask", approver=approver).run("Go.")
+    assert len({one.approval_key for one in approver.asked}) == 3
 
 
 def test_a_request_with_numbers_too_large_for_anybody_can_be_asked_about(tmp_path: Path) -> None:

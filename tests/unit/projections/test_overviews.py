@@ -73,7 +73,7 @@ def test_usage_is_counted_for_each_model() -> None:
 def test_what_nobody_answered_yet_is_pending() -> None:
     asked = [ApprovalRequested(approval_key="k", tool="t", call_id="c", summary="s"), HumanRequest(call_id="q")]
     pending = fold(numbered(asked), Pending())
-    assert (pending.approvals["k"].call_id, pending.approvals["k"].seq) == ("c", 0)
+    assert (pending.approvals.open["k"].call_id, pending.approvals.open["k"].seq) == ("c", 0)
     assert pending.questions["q"].since == "2026-01-01T00:00:01Z"
     answered = [
         ApprovalDecided(approval_key="k", decision="approved"),

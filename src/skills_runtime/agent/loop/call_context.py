@@ -7,10 +7,13 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.agent.loop.human import ask
+from skills_runtime.agent.loop.inbox import take_in
 from skills_runtime.agent.loop.ports import AgentPorts
+from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.events import Payload
 from skills_runtime.ports import Children, Files, Question, Sandbox, Scope
 from skills_runtime.projections import Call
+from skills_runtime.projections.approvals import Approvals
 from skills_runtime.runs import Run
 
 
@@ -62,6 +65,44 @@ class CallContext(msgspec.Struct, frozen=True):
     def children(self) -> Children | None:
         """The runs this one may begin."""
         return self.ports.children
+
+    @property
+    def edited(self) -> str | None:
+        """The arguments as an approver changed them, if one did."""
+        settled = self.approvals.settled.get(self.call.id)
+        return settled.arguments_blob if settled is not None else None
+
+    def arguments(self) -> bytes:
+        """The exact arguments that count."""
+        edited = self.edited
+        return self.run.blobs.get(edited) if edited else arguments_of(self.call, self.run.blobs.get).encode()
+
+    @property
+    def approvals(self) -> Approvals:
+        """What was asked and decided so far."""
+        return self.run.view.pending.approvals
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody wants the run to stop."""
+        return bool(self.run.view.pending.cancelled)
+
+    def now(self) -> str:
+        """The time, as events have it."""
+        return self.run.ports.clock.now()
+
+    def new_id(self, kind: str) -> str:
+        """A name that nothing else has: it is the name of the next event."""
+        name = f"{self.run_id}\n{self.run.state.last_seq + 1}"
+        return f"{kind}_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+    async def commit(self) -> None:
+        """Return when everything recorded is durable."""
+        await self.run.commit_async()
+
+    async def look(self) -> None:
+        """Take in the messages that wait."""
+        await take_in(self.run, self.ports.inbox)
 
     def emit(self, payload: Payload) -> None:
         """Record an event on behalf of the call."""

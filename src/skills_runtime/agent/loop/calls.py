@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any, cast
 
 import msgspec
@@ -13,15 +13,23 @@ from skills_runtime.agent.loop.call_context import CallContext
 from skills_runtime.agent.loop.human import ask
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.loop.prompt import arguments_of
-from skills_runtime.errors import ToolError
-from skills_runtime.events import Payload
+from skills_runtime.errors import (
+    ApprovalDenied,
+    ConfigError,
+    LogError,
+    PolicyDenied,
+    SandboxError,
+    SkillsRuntimeError,
+    ToolError,
+    UsageError,
+)
 from skills_runtime.events.payloads import ToolCallFinished, ToolCallStarted
 from skills_runtime.ports import Choice, Parked, Question, Recovery, Tool, ToolResult, VerifyingTool
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
-from skills_runtime.safety.sanitize import conceal
+from skills_runtime.safety.sanitize import conceal, sanitize
 from skills_runtime.tools import Registry
-from skills_runtime.tools.invoke import invoke, refused
+from skills_runtime.tools.invoke import failure, invoke, refused
 
 MAX_TOGETHER = 16
 """Calls of one answer that run at the same time."""
@@ -85,6 +93,24 @@ def together(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:
     return calls[: max(1, count)]
 
 
+async def refuse_unanswerable(run: Run, calls: Sequence[Call], ports: AgentPorts) -> None:
+    """Raise before anything runs when one of the calls would have to be approved and nobody ever can."""
+    for call in calls if ports.gate.approver is None else ():
+        tool = ports.tools.find(call.tool)
+        if tool is None or not call.valid or call.phase != "requested":
+            continue
+        context, rule = CallContext(run, call, ports), None
+        with suppress(
+            ToolError, UsageError, PolicyDenied, SandboxError
+        ):  # such a call fails by itself, and asks nobody
+            rule = await ports.gate.asking_rule(tool, read_arguments(context.arguments()), context)
+        if rule is not None:
+            raise ConfigError(
+                f"`{call.tool}` needs an approval ({rule}) and nobody can give one",
+                hint="set `safety.mode: allow` in your own configuration, or give the agent an approval provider",
+            )
+
+
 def _lane(tool: Tool | None) -> asyncio.Semaphore | None:
     count = tool.spec.max_parallel if tool is not None else None
     return asyncio.Semaphore(count) if count else None
@@ -102,20 +128,38 @@ async def _settle(run: Run, call: Call, ports: AgentPorts) -> Settled:
     if not call.valid:
         given = arguments_of(call, run.blobs.get)[:SHOWN_ARGUMENTS]
         return Settled(refused("validation", f"the arguments are not a JSON object: {given}"), hidden=("stderr",))
-    text = arguments_of(call, run.blobs.get)
-    arguments = read_arguments(text.encode())
     context = CallContext(run, call, ports)
     if call.phase == "started":
-        known = await _recovered(tool, arguments, context)
+        known = await _recovered(tool, read_arguments(context.arguments()), context)
         if known is not None:
             return Settled(known, tool.spec.hidden_results, commit=True)
     else:
-        refusal = await ports.gate.refusal(tool.spec, call.id, arguments, _recorder(run, call))
-        if refusal is not None:
-            return Settled(refused("permission", refusal))
-    await _begin(context, tool, text)
+        stopped = await _passed(tool, context)
+        if stopped is not None:
+            return Settled(stopped)
+    await _begin(context, tool)
+    arguments = read_arguments(context.arguments())
     result = await invoke(tool, arguments, context, clock=run.ports.clock)
-    return Settled(result, tool.spec.hidden_results, commit=tool.spec.effect != "read")
+    return Settled(_with_edit(result, tool, context), tool.spec.hidden_results, commit=tool.spec.effect != "read")
+
+
+async def _passed(tool: Tool, context: CallContext) -> ToolResult | None:
+    """The result of a call that may not run, or cannot; nothing where it may."""
+    try:
+        admission = await context.ports.gate.admit(tool, read_arguments(context.arguments()), context)
+    except (LogError, ApprovalDenied):
+        raise
+    except SkillsRuntimeError as error:
+        return failure(error)
+    return refused("permission", admission.refusal) if admission.refusal is not None else None
+
+
+def _with_edit(result: ToolResult, tool: Tool, context: CallContext) -> ToolResult:
+    """The result, with the truth about what ran where an approver changed it."""
+    if not context.edited:
+        return result
+    changed = sanitize(tool.spec, read_arguments(context.arguments()))
+    return msgspec.structs.replace(result, data={**(result.data or {}), "arguments_changed_by_approver": changed})
 
 
 async def _recovered(tool: Tool, arguments: Mapping[str, Any], context: CallContext) -> ToolResult | None:
@@ -147,15 +191,7 @@ async def _asked(context: CallContext) -> ToolResult | None:
     return ToolResult(ok=True, stdout="somebody checked: it happened") if said == HAPPENED else UNKNOWN
 
 
-def _recorder(run: Run, call: Call) -> Any:
-    async def record(payload: Payload) -> None:
-        run.append(payload, step_id=call.step_id)
-        await run.commit_async()
-
-    return record
-
-
-async def _begin(context: CallContext, tool: Tool, text: str) -> None:
+async def _begin(context: CallContext, tool: Tool) -> None:
     """Say that the call starts; an effect begins only after that is durable."""
     run, call = context.run, context.call
     run.append(
@@ -163,7 +199,7 @@ async def _begin(context: CallContext, tool: Tool, text: str) -> None:
             call_id=call.id,
             tool=call.tool,
             effect=tool.spec.effect,
-            arguments_sha256=hashlib.sha256(text.encode()).hexdigest(),
+            arguments_sha256=hashlib.sha256(context.arguments()).hexdigest(),
             idempotency_key=context.idempotency_key,
         ),
         step_id=call.step_id,

@@ -7,6 +7,7 @@ from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import InboxReceived
 from skills_runtime.ports import Inbox, InboxMessage
 from skills_runtime.runs import Run
+from skills_runtime.safety.approvals import stray_decisions
 
 
 async def take_in(run: Run, inbox: Inbox | None) -> None:
@@ -15,6 +16,8 @@ async def take_in(run: Run, inbox: Inbox | None) -> None:
         return
     for message in _waiting(run, inbox):
         seq = _record(run, message)
+        for refused in stray_decisions(run.view.pending.approvals, run.state.run_id):
+            run.append(refused)
         await run.commit_async()
         try:
             inbox.acknowledge(message.id, event_seq=seq)
@@ -47,6 +50,12 @@ def _record(run: Run, message: InboxMessage) -> int:
     """The event that holds a message; one that is there already was the last before its process died."""
     if message.position > run.state.inbox_position:
         run.append(
-            InboxReceived(message_id=message.id, position=message.position, kind=message.kind, body=dict(message.body))
+            InboxReceived(
+                message_id=message.id,
+                position=message.position,
+                kind=message.kind,
+                body=dict(message.body),
+                sent_at=message.created_at,
+            )
         )
     return run.state.inbox_seq

@@ -8,18 +8,19 @@ state = fold(log) -> take in messages | settle calls | answer | end, wait or yie
 import asyncio
 
 from skills_runtime.agent.loop.answer import answer
-from skills_runtime.agent.loop.calls import settle, together
+from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, together
 from skills_runtime.agent.loop.context import Handoff, compact, nearly_full, recover
 from skills_runtime.agent.loop.inbox import record_all, take_in
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.loop.prompt import Prompt
-from skills_runtime.errors import ApprovalDenied, LogError, ModelError, SkillsRuntimeError
+from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
 from skills_runtime.events.text import well_formed
 from skills_runtime.llm.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.projections import Call
 from skills_runtime.runs import End, Run, finish_run, finish_run_async
+from skills_runtime.safety.gate import Abort
 from skills_runtime.safety.limits import Reached, calls_left, out_of_time, spent, time_left
 
 __all__ = ["run_segment"]
@@ -38,7 +39,7 @@ async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
         raise
     except LogError:
         raise  # what the log cannot hold it cannot tell either: the run stays open
-    except ApprovalDenied as error:
+    except Abort as error:
         outcome = RunCancelled(message=error.message, wal_locator=locator)
     except SkillsRuntimeError as error:
         outcome = _failed(error, locator)
@@ -81,16 +82,13 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 async def _settle(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     """Settle the next calls that may run together."""
     calls = list(run.view.conversation.open_calls.values())
-    for call in calls:
-        tool = ports.tools.find(call.tool)
-        if tool is not None and call.valid and call.phase == "requested":
-            ports.gate.refuse_unanswerable(tool.spec)
+    await refuse_unanswerable(run, calls, ports)
     room, limit = calls_left(run.view, ports.limits)
     over = spent(run.view, ports.limits) or (limit if room <= 0 else None)
     if over is not None:
         return _over(over, ports, locator)
     waiting = await settle(run, together(calls, ports.tools)[:room], ports)
-    return _asking(waiting, locator) if waiting is not None and not run.view.pending.cancelled else None
+    return _asking(waiting, run, locator) if waiting is not None and not run.view.pending.cancelled else None
 
 
 async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
@@ -150,9 +148,10 @@ def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
     taken()
 
 
-def _asking(call: Call, locator: str) -> RunWaitingHuman:
+def _asking(call: Call, run: Run, locator: str) -> RunWaitingHuman:
+    what = "an approval" if run.view.pending.approvals.of_call(call.id) is not None else "an answer"
     return RunWaitingHuman(
-        message=f"`{call.tool}` waits for an answer", tool=call.tool, call_id=call.id, wal_locator=locator
+        message=f"`{call.tool}` waits for {what}", tool=call.tool, call_id=call.id, wal_locator=locator
     )
 
 

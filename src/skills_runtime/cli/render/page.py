@@ -33,7 +33,7 @@ def write_page(page: Page, output: TextIO) -> None:
         "kind": state.waiting_kind,
         "message": state.waiting_message,
         "questions": list(pending.questions.values()),
-        "approvals": list(pending.approvals.values()),
+        "approvals": list(pending.approvals.open.values()),
         "unread_messages": page.messages,
     }
     data |= {"path": str(page.root), "waiting": waiting if state.open else None, "metrics": page.metrics.summary()}

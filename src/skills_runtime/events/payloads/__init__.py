@@ -5,6 +5,7 @@ A field added later has a default; a field that changes meaning gets an upcaster
 
 from skills_runtime.events.payloads.calls import (
     ApprovalDecided,
+    ApprovalRefused,
     ApprovalRequested,
     FileOperation,
     PlanUpdated,
@@ -64,6 +65,7 @@ __all__ = [
     "LOG_VERSION",
     "TERMINAL_TYPES",
     "ApprovalDecided",
+    "ApprovalRefused",
     "ApprovalRequested",
     "ArtifactManifestWritten",
     "BudgetIncreased",

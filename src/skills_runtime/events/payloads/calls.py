@@ -21,7 +21,7 @@ class ToolCallRequested(Payload, frozen=True):
 
 
 class ApprovalRequested(Payload, frozen=True):
-    """A call waits for a decision."""
+    """A call waits for a decision; `details_blob` holds what whoever decides is shown, to the letter."""
 
     event_type: ClassVar[str] = "approval_requested"
     approval_key: str
@@ -29,6 +29,14 @@ class ApprovalRequested(Payload, frozen=True):
     call_id: str = ""
     summary: str = ""
     request: dict[str, Any] = {}
+    approval_id: str = ""
+    """Names this one request; a decision has to name it too."""
+    rule: str = ""
+    """What asked."""
+    risk: dict[str, str] = {}
+    """`level`, `reason` and the `part` of the call that is the reason."""
+    expires_at: str = ""
+    details_blob: str | None = None
 
 
 class ApprovalDecided(Payload, frozen=True):
@@ -38,8 +46,31 @@ class ApprovalDecided(Payload, frozen=True):
     approval_key: str
     decision: str
     reason: str = ""
+    """Where the decision came from: `provider`, `inbox`, `session`, `timeout` or `invalid_decision`."""
     call_id: str = ""
     decided_by: str = ""
+    approval_id: str = ""
+    message_id: str = ""
+    """The message that brought it."""
+    note: str = ""
+    """What they said about it; the model gets to read why a call was denied."""
+    rule: dict[str, Any] = {}
+    """The rule they added, and its `scope`."""
+    arguments_blob: str | None = None
+    """The arguments as they changed them."""
+
+
+class ApprovalRefused(Payload, frozen=True):
+    """A decision, or a request that was still open, does not count; `reason` says why in one word."""
+
+    event_type: ClassVar[str] = "approval_refused"
+    reason: str
+    """`unknown`, `expired`, `changed`, `elsewhere` or `malformed`."""
+    message: str = ""
+    approval_id: str = ""
+    approval_key: str = ""
+    call_id: str = ""
+    message_id: str = ""
 
 
 class ToolCallStarted(Payload, frozen=True):

@@ -34,6 +34,7 @@ class InboxReceived(Payload, frozen=True):
     position: int
     kind: str
     body: dict[str, Any] = {}
+    sent_at: str = ""
 
 
 class HistoryLoaded(Payload, frozen=True):

@@ -56,6 +56,21 @@ class RunFiles:
             facts.place = str(place.location)
         return data
 
+    def glance(self, path: str, *, limit: int) -> bytes | None:
+        """What a change would replace, for whoever judges it: checked like a change, and only a refusal is recorded."""
+        try:
+            location = parse_path(self.policy, path)
+            with (
+                self._writable(location, links="follow") as place,
+                opened(place, hard_links=self.policy.hard_links) as fd,
+            ):
+                return read_bytes(fd, min(limit, self.policy.max_file_bytes + 1))
+        except FileNotFoundError:
+            return None
+        except (OSError, SkillsRuntimeError):
+            with self._attempt("write", path):
+                raise
+
     def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
         """Replace a file atomically, keeping its mode; returns the number of bytes."""
         with self._attempt("write", path) as facts:

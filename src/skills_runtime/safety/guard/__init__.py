@@ -1,5 +1,6 @@
 """The guard: what a call would do, read before it is done, and how bad that could be."""
 
+from skills_runtime.safety.guard.assess import assess
 from skills_runtime.safety.guard.facts import LEVELS, Facts, Level, Reading, Risk, SimpleCommand
 
-__all__ = ["LEVELS", "Facts", "Level", "Reading", "Risk", "SimpleCommand"]
+__all__ = ["LEVELS", "Facts", "Level", "Reading", "Risk", "SimpleCommand", "assess"]

@@ -8,9 +8,11 @@ import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.ports import Files, ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import FileChange, Files, FileTouch, Intent, ToolContext, ToolResult, ToolSpec, Touch
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.intents import diff_of
 from skills_runtime.tools.patch import Change, Plan, Section, make_plan, parse_patch, paths_to_read
+from skills_runtime.tools.patch.parse import AddFile, DeleteFile, UpdateFile
 
 MAX_FILE_BYTES = 16 << 20
 MAX_TOTAL_BYTES = 64 << 20
@@ -49,6 +51,19 @@ class ApplyPatch:
         hidden_arguments=("input",),
     )
 
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The files it is about."""
+        sections = parse_patch(parse(arguments, ApplyPatchArguments).input)
+        touches = [FileTouch(path=path, touch=touch) for one in sections for path, touch in _touched(one)]
+        return Intent(files=tuple(touches))
+
+    async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """What would change in them."""
+        sections = parse_patch(parse(arguments, ApplyPatchArguments).input)
+        contents = {path: context.files.glance(path, limit=MAX_FILE_BYTES) or b"" for path in paths_to_read(sections)}
+        plan = await asyncio.to_thread(make_plan, sections, contents)
+        return Intent(files=tuple(one for change in plan.files for one in _previewed(change, contents)))
+
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Apply it."""
         wanted = parse(arguments, ApplyPatchArguments)
@@ -58,6 +73,32 @@ class ApplyPatch:
         plan = await asyncio.to_thread(make_plan, sections, contents)
         context.files.apply(plan.files)
         return _result(plan)
+
+
+def _touched(section: Section) -> list[tuple[str, Touch]]:
+    match section:
+        case AddFile():
+            return [(section.path, "create")]
+        case DeleteFile():
+            return [(section.path, "delete")]
+        case UpdateFile(moved_to=str(target)) if target != section.path:
+            return [(section.path, "delete"), (target, "create")]
+        case UpdateFile():
+            return [(section.path, "change")]
+
+
+def _previewed(change: FileChange, contents: Mapping[str, bytes]) -> list[FileTouch]:
+    """What becomes of one file; one that moves is taken away here and made there."""
+    before = contents.get(change.path) if change.before_sha256 is not None else None
+    touch: Touch = "delete" if change.data is None else "create" if before is None else "change"
+    if change.moved_to is None:
+        diff = diff_of(change.path, before, change.data)
+        return [FileTouch(path=change.path, touch=touch, before_sha256=change.before_sha256, diff=diff)]
+    moved = f"{change.path} -> {change.moved_to}\n{diff_of(change.moved_to, before, change.data)}"
+    return [
+        FileTouch(path=change.path, touch="delete", before_sha256=change.before_sha256),
+        FileTouch(path=change.moved_to, touch="create", diff=moved),
+    ]
 
 
 def _read(files: Files, sections: Sequence[Section]) -> dict[str, bytes]:

@@ -9,10 +9,10 @@ from skills_runtime.errors import ToolError
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.processes import shell_command
 from skills_runtime.tools import processes, terminals
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import parse, schema_of
 
 
-class ExecCommandArguments(Arguments, frozen=True):
+class ExecCommandArguments(processes.CommandArguments, frozen=True, kw_only=True):
     """What exec_command takes."""
 
     cmd: Annotated[str, Meta(min_length=1, description="What a shell is to run.")]
@@ -20,12 +20,21 @@ class ExecCommandArguments(Arguments, frozen=True):
     yield_time_ms: terminals.YieldMs = terminals.DEFAULT_YIELD_MS
     max_output_tokens: terminals.OutputTokens | None = None
     tty: Annotated[bool, Meta(description="Always true: shell_command runs without a terminal.")] = True
-    sandbox: processes.Sandboxing | None = None
-    sandbox_permissions: processes.Permissions | None = None
-    justification: processes.Justification | None = None
+
+    def work(self) -> processes.Work:
+        """The command these arguments ask for."""
+        return processes.Work(
+            argv=shell_command(self.cmd),
+            line=self.cmd,
+            directory=self.workdir,
+            sandbox=self.sandbox,
+            permissions=self.sandbox_permissions,
+            justification=self.justification or "",
+            terminal=True,
+        )
 
 
-class ExecCommand:
+class ExecCommand(processes.CommandTool[ExecCommandArguments]):
     """Starts a session."""
 
     spec = ToolSpec(
@@ -35,21 +44,15 @@ class ExecCommand:
         parameters=schema_of(ExecCommandArguments),
         effect="effectful",
     )
+    arguments = ExecCommandArguments
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Start it, and wait a little for what it says."""
         wanted = parse(arguments, ExecCommandArguments)
         if not wanted.tty:
             raise ToolError("validation", "a session is always on a terminal", hint="use shell_command without one")
-        work = processes.Work(
-            argv=shell_command(wanted.cmd),
-            directory=wanted.workdir,
-            sandbox=wanted.sandbox,
-            permissions=wanted.sandbox_permissions,
-            terminal=True,
-        )
         sessions = terminals.sessions_of(context)
-        number = await sessions.start(processes.plan_for(work, context))
+        number = await sessions.start(processes.plan_for(wanted.work(), context))
         try:
             return await terminals.answer_of(
                 context, number, wait_ms=wanted.yield_time_ms, max_tokens=wanted.max_output_tokens

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.intents import replacing, touching
 
 
 class FileDeleteArguments(Arguments, frozen=True):
@@ -24,6 +25,15 @@ class FileDelete:
         parameters=schema_of(FileDeleteArguments),
         effect="effectful",
     )
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The file it is about."""
+        return touching("delete", parse(arguments, FileDeleteArguments).path)
+
+    async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """What would be taken away."""
+        path = parse(arguments, FileDeleteArguments).path
+        return Intent(files=(replacing(context.files, path, None),))
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Delete it."""

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.intents import touching
 
 DEFAULT_BYTES = 256 * 1024
 
@@ -28,6 +29,10 @@ class FileRead:
         effect="read",
         hidden_results=("stdout",),
     )
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The file it is about."""
+        return touching("read", parse(arguments, FileReadArguments).path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read it."""

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from skills_runtime.ports import SandboxPermissions, ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import FileTouch, Intent, SandboxPermissions, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.intents import replacing
 
 
 class FileWriteArguments(Arguments, frozen=True):
@@ -36,6 +37,16 @@ class FileWrite:
         hidden_arguments=("content",),
     )
 
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The file it is about."""
+        wanted = parse(arguments, FileWriteArguments)
+        return _intent(wanted, FileTouch(path=wanted.path, touch="overwrite"))
+
+    async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """What would change in it."""
+        wanted = parse(arguments, FileWriteArguments)
+        return _intent(wanted, replacing(context.files, wanted.path, wanted.content.encode()))
+
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Write it."""
         wanted = parse(arguments, FileWriteArguments)
@@ -44,3 +55,11 @@ class FileWrite:
         return ToolResult(
             ok=True, stdout=f"wrote {written} bytes to {wanted.path}", data={"path": wanted.path, "bytes": written}
         )
+
+
+def _intent(wanted: FileWriteArguments, file: FileTouch) -> Intent:
+    return Intent(
+        files=(file,),
+        escalated=wanted.sandbox_permissions == "require_escalated",
+        justification=wanted.justification or "",
+    )

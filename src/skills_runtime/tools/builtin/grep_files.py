@@ -14,9 +14,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
-from skills_runtime.ports import Files, ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Files, Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.ignore import IgnoreRules, NamePattern
+from skills_runtime.tools.intents import touching
 from skills_runtime.tools.search import Hit, Pattern
 from skills_runtime.tools.trees import Walk, plain, shown
 
@@ -62,6 +63,10 @@ class GrepFiles:
 
     def __init__(self, *, max_seconds: float = MAX_SECONDS) -> None:
         self._max_seconds = max_seconds
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """Where it looks."""
+        return touching("read", parse(arguments, GrepFilesArguments).path or ".")
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Search them."""

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.intents import touching
 from skills_runtime.tools.trees import Found, Walk, plain, shown
 
 _MARKS = {"directory": "/", "symlink": "@", "special": "?", "file": ""}
@@ -30,6 +31,10 @@ class ListDir:
         parameters=schema_of(ListDirArguments),
         effect="read",
     )
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The directory it is about."""
+        return touching("list", parse(arguments, ListDirArguments).dir_path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """List it."""

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.blocks import Extent, block_around, window
+from skills_runtime.tools.intents import touching
 from skills_runtime.tools.spill import LIMIT
 
 MAX_BYTES = 16 << 20
@@ -61,6 +62,10 @@ class ReadFile:
         effect="read",
         hidden_results=("stdout",),
     )
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The file it is about."""
+        return touching("read", parse(arguments, ReadFileArguments).file_path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read them."""

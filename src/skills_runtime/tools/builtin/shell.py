@@ -1,11 +1,8 @@
 """shell: one program with its arguments, as models trained on this name call it."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import ToolSpec
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import parse, schema_of
+from skills_runtime.tools.arguments import schema_of
 
 
 class ShellArguments(processes.ProgramArguments, frozen=True, kw_only=True):
@@ -14,8 +11,12 @@ class ShellArguments(processes.ProgramArguments, frozen=True, kw_only=True):
     command: processes.Words
     workdir: processes.Directory | None = None
 
+    def work(self) -> processes.Work:
+        """The command these arguments ask for."""
+        return self.program(tuple(self.command), self.workdir)
 
-class Shell:
+
+class Shell(processes.ProgramTool[ShellArguments]):
     """Runs one program."""
 
     spec = ToolSpec(
@@ -25,8 +26,4 @@ class Shell:
         effect="effectful",
         hidden_arguments=("env",),
     )
-
-    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Run it."""
-        wanted = parse(arguments, ShellArguments)
-        return await wanted.run(tuple(wanted.command), wanted.workdir, context)
+    arguments = ShellArguments

@@ -1,14 +1,13 @@
 """shell_command: one line of shell, run to its end."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import ToolSpec
 from skills_runtime.processes import shell_command
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import parse, schema_of
+from skills_runtime.tools.arguments import schema_of
 
 
 class ShellCommandArguments(processes.ProgramArguments, frozen=True, kw_only=True):
@@ -17,8 +16,12 @@ class ShellCommandArguments(processes.ProgramArguments, frozen=True, kw_only=Tru
     command: Annotated[str, Meta(min_length=1, description="What a shell is to run; pipes and the like may be used.")]
     workdir: processes.Directory | None = None
 
+    def work(self) -> processes.Work:
+        """The command these arguments ask for."""
+        return self.program(shell_command(self.command), self.workdir, self.command)
 
-class ShellCommand:
+
+class ShellCommand(processes.ProgramTool[ShellCommandArguments]):
     """Runs one line of shell; never in a login shell, which would change `PATH`."""
 
     spec = ToolSpec(
@@ -28,8 +31,4 @@ class ShellCommand:
         effect="effectful",
         hidden_arguments=("env",),
     )
-
-    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Run it."""
-        wanted = parse(arguments, ShellCommandArguments)
-        return await wanted.run(shell_command(wanted.command), wanted.workdir, context)
+    arguments = ShellCommandArguments

@@ -1,13 +1,12 @@
 """shell_exec: one program with its arguments, run to its end."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import ToolSpec
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import parse, schema_of
+from skills_runtime.tools.arguments import schema_of
 
 
 class ShellExecArguments(processes.ProgramArguments, frozen=True, kw_only=True):
@@ -17,8 +16,12 @@ class ShellExecArguments(processes.ProgramArguments, frozen=True, kw_only=True):
     cwd: processes.Directory | None = None
     tty: Annotated[bool, Meta(description="Has no effect: exec_command starts programs on a terminal.")] | None = None
 
+    def work(self) -> processes.Work:
+        """The command these arguments ask for."""
+        return self.program(tuple(self.argv), self.cwd)
 
-class ShellExec:
+
+class ShellExec(processes.ProgramTool[ShellExecArguments]):
     """Runs one program."""
 
     spec = ToolSpec(
@@ -28,8 +31,4 @@ class ShellExec:
         effect="effectful",
         hidden_arguments=("env",),
     )
-
-    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Run it."""
-        wanted = parse(arguments, ShellExecArguments)
-        return await wanted.run(tuple(wanted.argv), wanted.cwd, context)
+    arguments = ShellExecArguments

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.errors import ToolError
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills.actions import Action, action_of, command_of
+from skills_runtime.skills.digest import directory_digest
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.problems import SkillError, failure
@@ -39,19 +41,48 @@ class SkillExec:
         self._library = library
         self._enabled = enabled
 
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The command of the action."""
+        wanted, work, _ = await self._planned(arguments, context)
+        return msgspec.structs.replace(processes.intent_of(work), skill=skill_named(wanted.skill_mention))
+
+    async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The command, the fence it would run behind, and every byte of the skill it comes from."""
+        wanted, work, _ = await self._planned(arguments, context)
+        intent = processes.fenced(processes.intent_of(work), work, context)
+        digest = await asyncio.to_thread(self._digest, wanted)
+        return msgspec.structs.replace(
+            intent, skill=skill_named(wanted.skill_mention), digests={wanted.skill_mention: digest}
+        )
+
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Run it."""
-        wanted = parse(arguments, SkillExecArguments)
-        try:
-            work, timeout_ms = await asyncio.to_thread(self._work, wanted, context)
-        except SkillError as error:
-            return refusal(error)
+        wanted, work, timeout_ms = await self._planned(arguments, context)
         result = await processes.run_to_end(work, context, timeout_ms=timeout_ms)
         about = {"skill": wanted.skill_mention, "action_id": wanted.action_id}
         return msgspec.structs.replace(result, data={**(result.data or {}), **about})
 
+    async def _planned(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> tuple[SkillExecArguments, processes.Work, int]:
+        """The arguments, the command and its time; looking at files may take a while, so a thread does it."""
+        wanted = parse(arguments, SkillExecArguments)
+        try:
+            work, timeout_ms = await asyncio.to_thread(self._work, wanted, context)
+        except SkillError as error:
+            raise told(error) from error
+        return wanted, work, timeout_ms
+
+    def _digest(self, wanted: SkillExecArguments) -> str:
+        try:
+            directory = self._library.find(parse_mention(wanted.skill_mention)).directory
+            assert directory is not None, "a skill without one has no actions"
+            return directory_digest(directory)
+        except SkillError as error:
+            raise told(error) from error
+
     def _work(self, wanted: SkillExecArguments, context: ToolContext) -> tuple[processes.Work, int]:
-        """The command and its time; looking at files may take a while, so this runs in a thread."""
+        """The command and its time."""
         if not self._enabled:
             raise failure(
                 "SKILL_ACTIONS_DISABLED", "actions of skills are off", hint="set `skills.actions.enabled: true`"
@@ -77,8 +108,16 @@ class SkillExec:
         }
 
 
-def refusal(error: SkillError) -> ToolResult:
-    """The result of a call that a skill stands in the way of."""
-    hint = f" ({error.hint})" if error.hint else ""
+def skill_named(mention: str) -> str:
+    """How rules name the skill that a mention means."""
+    try:
+        found = parse_mention(mention)
+    except SkillError as error:
+        raise told(error) from error
+    return f"{found.namespace}.{found.name}"
+
+
+def told(error: SkillError) -> ToolError:
+    """What stands in the way of a call, as the model is told."""
     details = {"code": error.code, "message": error.message, "details": dict(error.problem.details)}
-    return ToolResult(ok=False, error_kind=error.tool_kind, stderr=f"{error.message}{hint}", data={"error": details})
+    return ToolError(error.tool_kind, error.message, hint=error.hint, details={"error": details})

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.references import Reference, read_reference
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.builtin.skill_exec import refusal
+from skills_runtime.tools.builtin.skill_exec import skill_named, told
 
 DEFAULT_BYTES = 65_536
 MAX_BYTES = 16 << 20
@@ -46,13 +46,17 @@ class SkillRefRead:
         self._allow_assets = allow_assets
         self._default_max_bytes = default_max_bytes
 
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The skill it is about."""
+        return Intent(skill=skill_named(parse(arguments, SkillRefReadArguments).skill_mention))
+
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read it."""
         wanted = parse(arguments, SkillRefReadArguments)
         try:
             found = await asyncio.to_thread(self._read, wanted)
         except SkillError as error:
-            return refusal(error)
+            raise told(error) from error
         # A character cut in two at the limit is left out rather than shown as damage.
         text = codecs.getincrementaldecoder("utf-8")("replace").decode(found.data, final=not found.truncated)
         data = {"skill": wanted.skill_mention, "path": wanted.ref_path, "bytes": len(found.data)}

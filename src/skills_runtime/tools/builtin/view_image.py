@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.images import recognise
+from skills_runtime.tools.intents import touching
 
 MAX_BYTES = 5 << 20
 
@@ -31,6 +32,10 @@ class ViewImage:
         parameters=schema_of(ViewImageArguments),
         effect="read",
     )
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The file it is about."""
+        return touching("read", parse(arguments, ViewImageArguments).path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Show it."""

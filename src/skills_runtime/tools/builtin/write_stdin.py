@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools import terminals
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
@@ -30,6 +30,10 @@ class WriteStdin:
         effect="effectful",
         hidden_arguments=("chars",),
     )
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """What would be typed."""
+        return Intent(typed=parse(arguments, WriteStdinArguments).chars)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Type, and wait a little for what it says."""

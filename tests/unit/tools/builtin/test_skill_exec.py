@@ -48,7 +48,7 @@ def tool(tmp_path: Path) -> SkillExec:
 
 
 async def code_of(tool: SkillExec, workshop: Workshop, action: str = "show", mention: str = MENTION) -> str:
-    result = await workshop.call(tool, skill_mention=mention, action_id=action)
+    result = await workshop.answer(tool, skill_mention=mention, action_id=action)
     error: dict[str, Any] = data_of(result)["error"]
     assert not result.ok
     assert error.keys() == {"code", "message", "details"}
@@ -59,7 +59,7 @@ async def code_of(tool: SkillExec, workshop: Workshop, action: str = "show", men
 async def test_an_action_runs_in_the_working_directory_with_the_skills_own_files(
     tool: SkillExec, running: Workshop, tmp_path: Path
 ) -> None:
-    result = await running.call(tool, skill_mention=MENTION, action_id="show")
+    result = await running.answer(tool, skill_mention=MENTION, action_id="show")
     script = tmp_path.resolve() / "skills" / "writer" / "actions" / "show.sh"
     assert result.stdout.splitlines() == [str(running.root), str(script), "two words"]
     assert result.ok
@@ -68,13 +68,13 @@ async def test_an_action_runs_in_the_working_directory_with_the_skills_own_files
 
 
 async def test_a_script_may_be_the_program_itself(tool: SkillExec, running: Workshop) -> None:
-    assert (await running.call(tool, skill_mention=MENTION, action_id="script")).ok
+    assert (await running.answer(tool, skill_mention=MENTION, action_id="script")).ok
 
 
 async def test_an_action_gets_its_own_variables_and_those_of_the_runtime(
     tool: SkillExec, running: Workshop, tmp_path: Path
 ) -> None:
-    result = await running.call(tool, skill_mention=MENTION, action_id="environment")
+    result = await running.answer(tool, skill_mention=MENTION, action_id="environment")
     shown = dict(line.split("=", 1) for line in result.stdout.splitlines())
     assert shown["MODE"] == "fast"
     assert {name: shown[name] for name in shown if name.startswith("SKILLS_RUNTIME_SDK_")} == {
@@ -90,7 +90,7 @@ async def test_only_variables_that_the_skill_declares_reach_its_action(running: 
     declared = "dependencies: {tools: [{type: env_var, value: TOKEN}, {type: env_var, value: KEY}]}"
     make_skill(root, "writer", text=skill_text(extra=ACTIONS), files={"agents/openai.yaml": declared})
     tool = SkillExec(library_at(root, TOKEN="t0ken", KEY="users", OTHER="0ther"), enabled=True)
-    result = await running.call(tool, skill_mention=MENTION, action_id="environment")
+    result = await running.answer(tool, skill_mention=MENTION, action_id="environment")
     assert "TOKEN=t0ken\n" in result.stdout
     assert "KEY=mine\n" in result.stdout
     assert "0ther" not in result.stdout
@@ -100,7 +100,7 @@ async def test_a_missing_variable_is_named(running: Workshop, fence: Tagging, tm
     root = skills(tmp_path)
     declared = "dependencies: {tools: [{type: env_var, value: TOKEN}]}"
     make_skill(root, "writer", text=skill_text(extra=ACTIONS), files={"agents/openai.yaml": declared})
-    result = await running.call(SkillExec(library_at(root), enabled=True), skill_mention=MENTION, action_id="show")
+    result = await running.answer(SkillExec(library_at(root), enabled=True), skill_mention=MENTION, action_id="show")
     assert data_of(result)["error"]["code"] == "SKILL_ENV_VAR_MISSING"
     assert data_of(result)["error"]["details"]["missing_env_vars"] == ["TOKEN"]
     assert result.error_kind == "validation"
@@ -108,18 +108,18 @@ async def test_a_missing_variable_is_named(running: Workshop, fence: Tagging, tm
 
 
 async def test_an_action_that_fails_is_a_result_with_its_exit_code(tool: SkillExec, running: Workshop) -> None:
-    result = await running.call(tool, skill_mention=MENTION, action_id="fail")
+    result = await running.answer(tool, skill_mention=MENTION, action_id="fail")
     assert (result.ok, result.exit_code, result.error_kind, result.stderr) == (False, 3, "exit_code", "bad\n")
 
 
 async def test_an_action_has_the_time_its_skill_gives_it(tool: SkillExec, running: Workshop) -> None:
-    result = await running.call(tool, skill_mention=MENTION, action_id="hang")
+    result = await running.answer(tool, skill_mention=MENTION, action_id="hang")
     assert (result.ok, result.error_kind) == (False, "timeout")
 
 
 async def test_a_cancelled_call_ends_the_action(tool: SkillExec, running: Workshop, fence: Tagging) -> None:
     os.mkfifo(running.root / "up")
-    call = asyncio.create_task(running.call(tool, skill_mention=MENTION, action_id="wait"))
+    call = asyncio.create_task(running.answer(tool, skill_mention=MENTION, action_id="wait"))
     await asyncio.to_thread((running.root / "up").read_text)
     assert fence.alive()
     call.cancel()
@@ -131,7 +131,7 @@ async def test_a_cancelled_call_ends_the_action(tool: SkillExec, running: Worksh
 async def test_actions_are_off_unless_somebody_turns_them_on(running: Workshop, fence: Tagging, tmp_path: Path) -> None:
     tool = SkillExec(library_at(skills(tmp_path)), enabled=False)
     assert await code_of(tool, running) == "SKILL_ACTIONS_DISABLED"
-    assert (await running.call(tool, skill_mention=MENTION, action_id="show")).error_kind == "permission"
+    assert (await running.answer(tool, skill_mention=MENTION, action_id="show")).error_kind == "permission"
     assert fence.requests == []
 
 
@@ -157,7 +157,7 @@ async def test_what_cannot_run_is_refused_with_its_code_and_starts_nothing(
 async def test_a_script_that_became_a_link_does_not_run(
     tool: SkillExec, running: Workshop, fence: Tagging, tmp_path: Path
 ) -> None:
-    await running.call(tool, skill_mention=MENTION, action_id="show")
+    await running.answer(tool, skill_mention=MENTION, action_id="show")
     before = len(fence.requests)
     script = tmp_path / "skills" / "writer" / "actions" / "show.sh"
     script.rename(tmp_path / "moved.sh")
@@ -186,7 +186,7 @@ class Refusing:
 async def test_a_fence_that_refuses_is_not_gone_around(tool: SkillExec, tmp_path: Path) -> None:
     workshop = Workshop(tmp_path / "other", sandbox=Refusing())
     with pytest.raises(SandboxError):
-        await workshop.call(tool, skill_mention=MENTION, action_id="show")
+        await workshop.answer(tool, skill_mention=MENTION, action_id="show")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def library(tmp_path: Path) -> Library:
 
 
 async def code_of(tool: SkillRefRead, workshop: Workshop, path: str = "references/guide.md", at: str = MENTION) -> str:
-    result = await workshop.call(tool, skill_mention=at, ref_path=path)
+    result = await workshop.answer(tool, skill_mention=at, ref_path=path)
     assert not result.ok
     assert result.stdout == ""
     return data_of(result)["error"]["code"]
@@ -32,27 +32,27 @@ async def code_of(tool: SkillRefRead, workshop: Workshop, path: str = "reference
 
 async def test_a_reference_is_read_as_text(library: Library, workshop: Workshop) -> None:
     tool = SkillRefRead(library, enabled=True)
-    result = await workshop.call(tool, skill_mention=MENTION, ref_path="references/guide.md")
+    result = await workshop.answer(tool, skill_mention=MENTION, ref_path="references/guide.md")
     assert (result.ok, result.stdout, result.truncated) == (True, "Grüße", False)
     assert data_of(result) == {"skill": MENTION, "path": "references/guide.md", "bytes": 7}
 
 
 async def test_a_long_reference_is_cut_between_characters_and_says_so(library: Library, workshop: Workshop) -> None:
     tool = SkillRefRead(library, enabled=True)
-    result = await workshop.call(tool, skill_mention=MENTION, ref_path="references/guide.md", max_bytes=3)
+    result = await workshop.answer(tool, skill_mention=MENTION, ref_path="references/guide.md", max_bytes=3)
     assert (result.stdout, result.truncated) == ("Gr", True)
 
 
 async def test_without_a_limit_in_the_call_the_one_of_the_settings_holds(library: Library, workshop: Workshop) -> None:
     tool = SkillRefRead(library, enabled=True, default_max_bytes=2)
-    assert (await workshop.call(tool, skill_mention=MENTION, ref_path="references/guide.md")).stdout == "Gr"
-    longer = await workshop.call(tool, skill_mention=MENTION, ref_path="references/guide.md", max_bytes=100)
+    assert (await workshop.answer(tool, skill_mention=MENTION, ref_path="references/guide.md")).stdout == "Gr"
+    longer = await workshop.answer(tool, skill_mention=MENTION, ref_path="references/guide.md", max_bytes=100)
     assert longer.stdout == "Grüße"
 
 
 async def test_bytes_that_are_no_text_are_marked(library: Library, workshop: Workshop) -> None:
     tool = SkillRefRead(library, enabled=True)
-    assert (await workshop.call(tool, skill_mention=MENTION, ref_path="references/raw")).stdout == "a\ufffdb"
+    assert (await workshop.answer(tool, skill_mention=MENTION, ref_path="references/raw")).stdout == "a\ufffdb"
 
 
 async def test_references_are_off_unless_somebody_turns_them_on(library: Library, workshop: Workshop) -> None:
@@ -81,7 +81,7 @@ async def test_what_cannot_be_read_is_refused_with_its_code(
 ) -> None:
     tool = SkillRefRead(library, enabled=True)
     assert await code_of(tool, workshop, path, mention) == code
-    assert (await workshop.call(tool, skill_mention=mention, ref_path=path)).error_kind == kind
+    assert (await workshop.answer(tool, skill_mention=mention, ref_path=path)).error_kind == kind
 
 
 async def test_a_skill_without_files_has_no_references(workshop: Workshop) -> None:

@@ -1,0 +1,238 @@
+"""Asking about one call: the request is durable before anybody sees it, and one clear decision about it counts once."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any, Protocol, cast, get_args
+
+import msgspec
+
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, ApprovalRequested
+from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Parked
+from skills_runtime.projections.approvals import Approvals, PendingApproval, SentDecision, Settled
+from skills_runtime.safety.approvals.request import Wanted, shown_to_approver
+
+LOOK_SECONDS = 0.25
+"""How often messages are looked for while somebody is asked."""
+CHANGED = "what would be done is no longer what was asked about"
+SESSION, PROVIDER, INBOX, TIMEOUT, INVALID = "session", "provider", "inbox", "timeout", "invalid_decision"
+
+
+class Room(Protocol):
+    """What asking needs of a run and of the call in question."""
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        ...
+
+    @property
+    def call_id(self) -> str:
+        """The call."""
+        ...
+
+    @property
+    def approvals(self) -> Approvals:
+        """What was asked and decided so far."""
+        ...
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody wants the run to stop."""
+        ...
+
+    def emit(self, payload: Payload) -> None:
+        """Record an event on behalf of the call."""
+        ...
+
+    def keep(self, data: bytes) -> str:
+        """Keep bytes as a blob of the run; returns their digest."""
+        ...
+
+    def now(self) -> str:
+        """The time, as events have it."""
+        ...
+
+    def new_id(self, kind: str) -> str:
+        """A name that nothing else has."""
+        ...
+
+    async def commit(self) -> None:
+        """Return when everything recorded is durable."""
+        ...
+
+    async def look(self) -> None:
+        """Take in the messages that wait."""
+        ...
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is asked, and how long an answer may take."""
+
+    approver: Approver
+    timeout_ms: int | None = None
+    """How long whoever is there may think; after that it is a no."""
+    expires_sec: float = 7 * 24 * 3600
+    """How long a request stays open for those who are not there."""
+    remembered: dict[str, str] = {}
+    """What was approved for the session in other runs of it, and by whom; added to as that happens."""
+
+
+async def ask(wanted: Wanted, room: Room, asking: Asking) -> Settled:
+    """What is decided about a call; raises `Parked` when that has to be waited for."""
+    settled = room.approvals.settled.get(room.call_id)
+    if settled is not None and settled.approval_key == wanted.key:
+        return settled
+    if settled is not None:
+        void(room, settled.approval_id, settled.approval_key)
+    by = (asking.remembered | room.approvals.session).get(wanted.key)
+    if by is not None:
+        return await _decide(room, wanted.key, Decision(decision="approved_for_session", decided_by=by), SESSION)
+    asked = await _requested(wanted, room, asking)
+    sent = room.approvals.decision_on(asked.approval_id)
+    if sent is None:
+        return await _heard(wanted, asked, room, asking)
+    return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, message_id=sent.message_id)
+
+
+def void(room: Room, approval_id: str, key: str, *, reason: str = "changed", message: str = CHANGED) -> None:
+    """Record that a request, and whatever was decided about it, no longer counts."""
+    sent = room.approvals.decision_on(approval_id)
+    room.emit(
+        ApprovalRefused(
+            reason=reason,
+            message=message,
+            approval_id=approval_id,
+            approval_key=key,
+            call_id=room.call_id,
+            message_id=sent.message_id if sent is not None else "",
+        )
+    )
+
+
+async def _requested(wanted: Wanted, room: Room, asking: Asking) -> PendingApproval:
+    """The open request for this very call, made anew when there is none or it no longer holds."""
+    asked = room.approvals.of_call(room.call_id)
+    if asked is not None and asked.approval_key != wanted.key:
+        void(room, asked.approval_id, asked.approval_key)
+        asked = None
+    if asked is not None and asked.expires_at and room.now() > asked.expires_at and not _answered(room, asked):
+        late = f"nobody decided until {asked.expires_at}"
+        void(room, asked.approval_id, asked.approval_key, reason="expired", message=late)
+        asked = None
+    if asked is None:
+        asked = await _request(wanted, room, asking)
+    return asked
+
+
+def _answered(room: Room, asked: PendingApproval) -> bool:
+    return room.approvals.decision_on(asked.approval_id) is not None
+
+
+async def _request(wanted: Wanted, room: Room, asking: Asking) -> PendingApproval:
+    expires_at, approval_id = _later(room.now(), asking.expires_sec), room.new_id("approval")
+    shown = shown_to_approver(
+        wanted, approval_id=approval_id, run_id=room.run_id, call_id=room.call_id, expires_at=expires_at
+    )
+    room.emit(
+        ApprovalRequested(
+            approval_key=wanted.key,
+            tool=wanted.tool,
+            call_id=room.call_id,
+            summary=wanted.summary,
+            request=wanted.shown,
+            approval_id=approval_id,
+            rule=wanted.asked_by.rule,
+            risk=wanted.risk,
+            expires_at=expires_at,
+            details_blob=room.keep(msgspec.json.encode(shown)),
+        )
+    )
+    await room.commit()
+    return room.approvals.open[approval_id]
+
+
+async def _heard(wanted: Wanted, asked: PendingApproval, room: Room, asking: Asking) -> Settled:
+    """What whoever is there says, unless somebody else is faster from somewhere else."""
+    shown = shown_to_approver(
+        wanted,
+        approval_id=asked.approval_id,
+        run_id=room.run_id,
+        call_id=room.call_id,
+        expires_at=asked.expires_at,
+    )
+    said = asyncio.create_task(_said(shown, asking))
+    try:
+        while not said.done():
+            await asyncio.wait([said], timeout=LOOK_SECONDS)
+            await room.look()
+            sent = room.approvals.decision_on(asked.approval_id)
+            if sent is not None:
+                return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, message_id=sent.message_id)
+            if room.cancelled:
+                raise Parked(room.call_id)
+        decision, reason = said.result()
+        if decision.decision == "approved_for_session":
+            asking.remembered[wanted.key] = decision.decided_by
+        return await _decide(room, wanted.key, decision, reason, asked)
+    finally:
+        said.cancel()
+
+
+async def _said(shown: ApprovalRequest, asking: Asking) -> tuple[Decision, str]:
+    """What was decided and by what; only a clear yes in time is a yes."""
+    try:
+        async with asyncio.timeout(asking.timeout_ms / 1000 if asking.timeout_ms else None):
+            said = await asking.approver.request_approval(request=shown, timeout_ms=asking.timeout_ms)
+    except TimeoutError:
+        return Decision(decision="denied"), TIMEOUT
+    decision = said if isinstance(said, Decision) else Decision(decision=said)
+    if decision.decision not in get_args(DecisionKind):
+        return Decision(decision="denied"), INVALID
+    return decision, PROVIDER
+
+
+async def _decide(
+    room: Room,
+    key: str,
+    decision: Decision,
+    reason: str,
+    asked: PendingApproval | None = None,
+    *,
+    message_id: str = "",
+) -> Settled:
+    edited = decision.arguments
+    room.emit(
+        ApprovalDecided(
+            approval_key=key,
+            decision=decision.decision,
+            reason=reason,
+            call_id=room.call_id,
+            decided_by=decision.decided_by,
+            approval_id=asked.approval_id if asked is not None else "",
+            message_id=message_id,
+            note=decision.note,
+            rule=dict(decision.rule),
+            arguments_blob=room.keep(msgspec.json.encode(edited)) if edited is not None else None,
+        )
+    )
+    await room.commit()
+    return room.approvals.settled[room.call_id]
+
+
+def _decision_in(sent: SentDecision) -> Decision:
+    """A decision as it came in a message, which `problem_with` has looked at."""
+    body: dict[str, Any] = sent.body
+    rule, arguments = body.get("rule"), body.get("arguments")
+    return Decision(
+        decision=cast("DecisionKind", sent.said("decision")),
+        note=sent.said("note"),
+        decided_by=sent.said("decided_by"),
+        rule=cast("dict[str, Any]", rule) if isinstance(rule, dict) else {},
+        arguments=cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
+    )
+
+
+def _later(now: str, seconds: float) -> str:
+    at = datetime.fromisoformat(now) + timedelta(seconds=seconds)
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,65 @@
+"""Who decides besides somebody at a terminal: a function, a list of rules, or somebody elsewhere and later."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+
+import msgspec
+
+from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Parked
+
+
+class CallbackApprovals:
+    """Asks a function, which may be async."""
+
+    def __init__(
+        self, decide: Callable[[ApprovalRequest], DecisionKind | Decision | Awaitable[DecisionKind | Decision]]
+    ) -> None:
+        self._decide = decide
+
+    async def request_approval(
+        self, *, request: ApprovalRequest, timeout_ms: int | None = None
+    ) -> DecisionKind | Decision:
+        """Decide on one call."""
+        said = self._decide(request)
+        return await said if inspect.isawaitable(said) else said
+
+
+class InboxApprovals:
+    """Leaves every request for somebody who decides from elsewhere: the run waits, and its process may end."""
+
+    async def request_approval(
+        self, *, request: ApprovalRequest, timeout_ms: int | None = None
+    ) -> DecisionKind | Decision:
+        """Raise `Parked`: nobody is here, and nobody being here is no answer."""
+        raise Parked(request.call_id)
+
+
+class ApprovalRule(msgspec.Struct, frozen=True, kw_only=True):
+    """What is decided for calls of a tool, when the condition holds for their request."""
+
+    tool: str
+    decision: DecisionKind
+    condition: Callable[[ApprovalRequest], bool] | None = None
+
+
+class RuleBasedApprovalProvider:
+    """Takes the first rule that fits; what no rule fits is denied."""
+
+    def __init__(self, rules: Iterable[ApprovalRule] = ()) -> None:
+        self._rules = tuple(rules)
+
+    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
+        """Decide on one call."""
+        for rule in self._rules:
+            if _fits(rule, request):
+                return rule.decision
+        return "denied"
+
+
+def _fits(rule: ApprovalRule, request: ApprovalRequest) -> bool:
+    if rule.tool != request.tool:
+        return False
+    try:
+        return rule.condition is None or bool(rule.condition(request))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return False  # a condition that cannot make sense of a request does not hold for it

@@ -1,0 +1,99 @@
+"""From a call to the request somebody decides on, whose key holds for exactly this call as things are now.
+
+Pure.
+"""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from skills_runtime.ports import ApprovalRequest, Intent, ToolSpec
+from skills_runtime.safety.guard import Facts
+from skills_runtime.safety.policy import Ask, approval_key
+from skills_runtime.safety.sanitize import Fingerprint, sanitize
+
+SUMMARY_CHARS = 500
+FENCE_FACTS = ("effective", "adapter", "profile", "policy")
+"""What of a fence an approval holds for; the rest differs from one start to the next."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A request before anybody has seen it."""
+
+    key: str
+    tool: str
+    summary: str
+    shown: dict[str, Any]
+    """What the log may hold of it."""
+    arguments: Mapping[str, Any]
+    intent: Intent
+    risk: dict[str, str]
+    asked_by: Ask
+
+
+def request_of(
+    spec: ToolSpec, arguments: Mapping[str, Any], intent: Intent, facts: Facts, asked_by: Ask, fingerprint: Fingerprint
+) -> Wanted:
+    """The request for a call; whatever would make it another call changes its key."""
+    shown = sanitize(spec, arguments, fingerprint) | _bound(intent, fingerprint)
+    risk = {"level": facts.risk.level, "reason": facts.risk.reason, "part": facts.risk.part}
+    return Wanted(
+        key=approval_key(spec.name, shown),
+        tool=spec.name,
+        summary=summary_of(spec.name, intent, shown),
+        shown=shown,
+        arguments=arguments,
+        intent=intent,
+        risk={name: text for name, text in risk.items() if text},
+        asked_by=asked_by,
+    )
+
+
+def shown_to_approver(
+    wanted: Wanted, *, approval_id: str, run_id: str, call_id: str, expires_at: str
+) -> ApprovalRequest:
+    """Everything somebody needs to see to decide, to the letter."""
+    return ApprovalRequest(
+        approval_key=wanted.key,
+        tool=wanted.tool,
+        summary=wanted.summary,
+        details=dict(wanted.arguments),
+        approval_id=approval_id,
+        run_id=run_id,
+        call_id=call_id,
+        rule=wanted.asked_by.rule,
+        why=wanted.asked_by.justification,
+        risk=wanted.risk,
+        intent=wanted.intent,
+        expires_at=expires_at,
+    )
+
+
+def summary_of(tool: str, intent: Intent, shown: Mapping[str, Any]) -> str:
+    """The call in one line, without what may not be shown."""
+    if intent.line is not None:
+        what = intent.line
+    elif intent.argv:
+        what = shlex.join(intent.argv)
+    elif intent.files:
+        what = ", ".join(f"{one.touch} {one.path}" for one in intent.files)
+    else:
+        what = msgspec.json.encode(shown).decode()
+    return f"{tool} {what}"[:SUMMARY_CHARS]
+
+
+def _bound(intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
+    """What the arguments do not say, and an approval holds for all the same."""
+    before = {touch.path: touch.before_sha256 for touch in intent.files if touch.before_sha256}
+    bound: dict[str, Any] = {
+        "script": dict(intent.digests),
+        "before": before,
+        "fence": {name: intent.fence[name] for name in FENCE_FACTS if name in intent.fence},
+        "environment": fingerprint.of(dict(intent.environment)) | {"keys": sorted(intent.environment)}
+        if intent.environment
+        else None,
+    }
+    filled = {name: value for name, value in bound.items() if value}
+    return {"bound": filled} if filled else {}

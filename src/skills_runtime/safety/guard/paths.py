@@ -1,0 +1,136 @@
+"""Paths that matter: whose they are, and what reading or writing them could do."""
+
+import posixpath
+import re
+from fnmatch import fnmatchcase
+
+from skills_runtime.safety.guard.facts import Level
+from skills_runtime.safety.guard.words import HOLE
+
+Judgement = tuple[Level, str]
+
+CONTROL = "touches the runtime's own state"
+SECRET = "reads keys or secrets"
+HARMLESS_SINKS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"})
+
+_SYSTEM = re.compile(
+    r"/(?:etc|bin|sbin|usr|lib\w*|boot|dev|sys|proc|run|opt|root|srv|var(?!/tmp)|private/etc|System|Library|Applications)(?:/|$)|/$"
+)
+_CONTROL = re.compile(r"(?:^|/)\.skills_runtime_sdk(?:/|$)|(?:^|/)\.(?:local/\w+|config|cache)/skills_runtime(?:/|$)|skills_runtime/keys")
+_SECRET = re.compile(
+    r"(?:^|/)\.(?:ssh|aws|gnupg|azure|password-store|kube|docker/config\.json|config/(?:gcloud|gh|op)|netrc|pgpass|my\.cnf"
+    r"|git-credentials|pypirc|npmrc|vault-token|terraform\.d|boto|s3cfg)(?:/|$)"
+    r"|(?:^|/)\.env(?:rc)?(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?$"
+    r"|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)[^/]*$|(?:^|/)(?:authorized_keys|known_hosts)$"
+    r"|^/etc/(?:g?shadow|sudoers|ssl/private|master\.passwd|security/)|^/proc/(?:[^/]+/)+(?:environ|mem|maps|fd|root)\b|^/dev/(?:mem|kmem)"
+    r"|^(?:/var)?/run/secrets|Keychains?(?:/|$)|(?:^|/)(?:Login Data|Cookies|key[34]\.db|logins\.json|keychain-2\.db)$"
+    r"|(?:^|/)(?:credentials|secrets?)\.(?:json|ya?ml|toml|env)$|\.(?:keystore|jks|kdbx|ovpn|ppk|p12|pfx)$"
+    r"|(?:^|/)\.(?:bash|zsh|python|psql|mysql|node_repl|sqlite|irb|rediscli)_history$",
+    re.IGNORECASE,
+)
+_RUNS_LATER = re.compile(
+    r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc"
+    r"|tcshrc|login|logout|inputrc|envrc|xinitrc|xprofile|xsession|gitconfig|gitmodules|vimrc|exrc|gvimrc|emacs|npmrc|yarnrc|pypirc"
+    r"|curlrc|wgetrc|screenrc|tmux\.conf|gdbinit|lldbinit|psqlrc|sqliterc|irbrc|pryrc|Rprofile|pythonrc|mcp\.json|tool-versions)$"
+    r"|(?:^|/)\.(?:ssh|gnupg|vscode|idea|claude|codex|cursor|gemini|agents?|husky|devcontainer|emacs\.d|vim|config/(?:fish|autostart"
+    r"|systemd|git|nvim|environment\.d)|local/bin|cargo/(?:bin|config)|docker|kube|aws)(?:/|$)"
+    r"|(?:^|/)\.git(?:/(?:hooks|config|info|modules|worktrees|objects|refs|HEAD)(?:/|$)|$)|(?:^|/)(?:hooks/)?(?:pre|post)-(?:commit|push|merge|checkout|receive)$"
+    r"|(?:^|/)authorized_keys$|Launch(?:Agents|Daemons)(?:/|$)|(?:^|/)(?:sitecustomize|usercustomize)\.py$|\.pth$"
+    r"|(?:^|/)cron(?:tabs?|\.\w+)?/",
+    re.IGNORECASE,
+)
+_PIPELINES = re.compile(
+    r"(?:^|/)\.github/(?:workflows|actions)/|(?:^|/)\.(?:gitlab-ci|travis|drone|woodpecker|appveyor)\.ya?ml$|(?:^|/)\.circleci/"
+    r"|(?:^|/)(?:Jenkinsfile|azure-pipelines\.ya?ml|bitbucket-pipelines\.yml|\.pre-commit-config\.yaml|\.buildkite/)",
+    re.IGNORECASE,
+)
+_BUILDS = re.compile(
+    r"(?:^|/)(?:(?:GNU)?Makefile|makefile|\w+\.mk|package\.json|pyproject\.toml|setup\.(?:py|cfg)|conftest\.py|tox\.ini|noxfile\.py"
+    r"|(?:docker-)?compose\.ya?ml|Dockerfile|Containerfile|Rakefile|Gemfile|Justfile|justfile|build\.(?:gradle|rs)|CMakeLists\.txt)$"
+)
+_HINT = re.compile(
+    r"\.ssh|\.aws|\.gnupg|\.azure|\.password|\.kube|\.docker|\.config|\.local|\.cache|\.netrc|\.pgpass|\.my|\.git-c|\.pypi|\.npmrc|\.vault"
+    r"|\.terra|\.boto|\.s3cfg|\.env|id_|_keys|known_hosts|/etc|/proc|/dev/k?mem|/run|keychain|login|cookies|key[34]|logins|cred|secret"
+    r"|\.keystore|\.jks|\.kdbx|\.ovpn|\.ppk|\.p12|\.pfx|_history|skills_runtime|shadow|sudoers|environ|\.\./",
+    re.IGNORECASE,
+)
+_EXAMPLES = tuple(
+    path.split("/")
+    for path in """/etc/shadow /etc/gshadow /etc/sudoers ~/.ssh/id_rsa ~/.ssh/id_ed25519 ~/.aws/credentials ~/.netrc .env .env.local
+    ~/.git-credentials ~/.gnupg/secring.gpg ~/.kube/config /proc/1/environ /proc/self/environ ~/.npmrc ~/.pypirc ~/.bash_history
+    /home/user/.ssh/id_rsa /root/.ssh/id_rsa /home/user/.aws/credentials /run/secrets/key .skills_runtime_sdk/runs
+    .skills_runtime_sdk/runs/run""".split()
+)
+
+
+def normal(shape: str) -> str:
+    """A path without detours; `../..` that climb to the root are taken to reach it."""
+    if "/" not in shape:
+        return shape
+    path = posixpath.normpath(shape)
+    if path.startswith("//"):
+        path = path[1:]
+    climbed = re.match(r"(?:\.\./)+(?=(?:etc|proc|root|run|home|dev|usr|bin|var)\b)", path)
+    return "/" + path[climbed.end() :] if climbed else path
+
+
+def may_matter(text: str) -> bool:
+    """A quick look that never misses what the slow one would find."""
+    return bool(_HINT.search(text))
+
+
+def reading(shape: str) -> Judgement | None:
+    """What it means to read this path, when it means something."""
+    path = normal(shape)
+    if _CONTROL.search(path):
+        return "high", CONTROL
+    return ("high", SECRET) if _SECRET.search(path) else None
+
+
+def matching(pattern: str) -> Judgement | None:
+    """What it means to read whatever matches a pattern."""
+    parts = [part.replace(HOLE, "*") for part in normal(pattern).split("/")]
+    for example in _EXAMPLES:
+        if len(example) == len(parts) and all(
+            fnmatchcase(name, part) and not (name.startswith(".") and part[:1] in "*?[")
+            for name, part in zip(example, parts, strict=True)
+        ):
+            return "high", CONTROL if "skills_runtime" in "/".join(example) else SECRET
+    return None
+
+
+def writing(shape: str) -> Judgement:
+    """What it means to write this path."""
+    path = normal(shape)
+    if _CONTROL.search(path):
+        return "high", CONTROL
+    if path.startswith(("/dev/tcp/", "/dev/udp/")):
+        return "high", "sends over the network"
+    if path.startswith("/dev/shm/"):
+        return "medium", "writes outside of the working directory"
+    if _SYSTEM.match(path):
+        return "high", "writes to a system path"
+    if _RUNS_LATER.search(path):
+        return "high", "writes a file that is run later"
+    if _PIPELINES.search(path):
+        return "high", "writes a file that build servers run"
+    if _SECRET.search(path):
+        return "high", "writes a file of keys or secrets"
+    if _BUILDS.search(path):
+        return "medium", "writes a file that builds run"
+    if path.startswith(("/", "~", "..")):
+        return "medium", "writes outside of the working directory"
+    return "medium", "writes a file"
+
+
+def is_wide(shape: str) -> bool:
+    """Whether removing or changing all below this could hit more than a part of the working directory."""
+    path = normal(shape).rstrip("/") or "/"
+    if shape.startswith(("/", "~", HOLE)) or path in ("", ".", "..", "*", ".*", ".git", "./*") or path.startswith(".."):
+        return True
+    return bool(re.match(r"[*?.\[\]{}]+(?:/|$)", path)) or path.startswith(".git/") or HOLE in path.split("/")
+
+
+def is_tame(text: str) -> bool:
+    """Whether a text is at most the name of something ordinary below the working directory."""
+    return bool(re.fullmatch(r"[\w*?][\w.*?/+%-]*", text)) and ".." not in text and not reading(text)

@@ -1,0 +1,74 @@
+"""The shell's grammar: a text becomes a tree, and places in the tree become places in what was given."""
+
+import threading
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Parser
+
+Span = tuple[int, int]
+
+_local = threading.local()
+
+
+@cache
+def _language() -> "Language":
+    import tree_sitter_bash
+    from tree_sitter import Language
+
+    return Language(tree_sitter_bash.language())
+
+
+def _parser() -> "Parser":
+    """A parser is not to be shared between threads."""
+    parser: Parser | None = getattr(_local, "parser", None)
+    if parser is None:
+        from tree_sitter import Parser
+
+        parser = _local.parser = Parser(_language())
+    return parser
+
+
+class Script:
+    """One text of shell: the outermost line, or code that was found inside of it."""
+
+    __slots__ = ("_ascii", "_tree", "fixed", "level", "offset", "source", "text")
+
+    def __init__(self, text: str, *, level: int = 0, offset: int | None = 0, fixed: Span | None = None) -> None:
+        self.text = text
+        self.source = text.encode()
+        self.level = level
+        self.offset = offset
+        """Where it begins in the outermost line, when it stands there word for word."""
+        self.fixed = fixed
+        """The place that stands for all of it, when it does not."""
+        self._ascii = len(text) == len(self.source)
+        self._tree = _parser().parse(self.source)
+
+    @property
+    def root(self) -> "Node":
+        """The whole text as a tree."""
+        return self._tree.root_node
+
+    def written(self, start: int, end: int) -> str:
+        """A part as it is written; the places are bytes."""
+        return self.source[start:end].decode(errors="replace")
+
+    def span(self, start: int, end: int) -> Span | None:
+        """A part's place in the outermost line, in characters."""
+        if self.offset is None:
+            return self.fixed
+        if self._ascii:
+            return self.offset + start, self.offset + end
+        before = len(self.source[:start].decode(errors="replace"))
+        return self.offset + before, self.offset + before + len(self.written(start, end))
+
+    def inner(self, text: str, start: int, end: int) -> "Script":
+        """Code that a word of this script holds."""
+        written = self.written(start, end)
+        at = written.find(text) if text else -1
+        if self.offset is None or at < 0:
+            return Script(text, level=self.level + 1, offset=None, fixed=self.span(start, end))
+        span = self.span(start, end)
+        return Script(text, level=self.level + 1, offset=(span[0] if span else 0) + at)

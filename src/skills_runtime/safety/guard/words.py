@@ -1,0 +1,162 @@
+"""A word of a command, and what is known of its value before the shell runs."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+HOLE = "\ufffc"
+"""Stands in a word's shape for what only the running shell knows."""
+
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_GLOB = re.compile(r"[*?\[]")
+_MAX_BRACED = 64
+
+
+class Word(msgspec.Struct, frozen=True):
+    """One word: its value when that is certain, and its shape in any case."""
+
+    value: str | None
+    shape: str
+    """The value with a hole for each part that is not known."""
+    start: int = 0
+    end: int = 0
+    built: bool = False
+    """Whether the line itself makes up the unknown part: anything at all can stand there."""
+    several: bool = False
+    """Whether it may become more than one word, or none."""
+    glob: bool = False
+    """Whether it is a pattern for names of files."""
+    process: bool = False
+    """Whether it is the output or the input of another command, as a file."""
+
+    @property
+    def option(self) -> str:
+        """The word as an option, without its value; empty when it is none."""
+        if not self.shape.startswith("-") or self.shape == "-":
+            return ""
+        return self.shape.split("=", 1)[0]
+
+    def after(self, length: int) -> "Word":
+        """The rest of this word, such as the value of `--option=value`."""
+        rest = self.shape[length:]
+        return msgspec.structs.replace(self, shape=rest, value=None if self.value is None else rest)
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A piece of a word, between changes of quoting."""
+
+    text: str
+    quoted: bool = False
+    unknown: bool = False
+    built: bool = False
+    several: bool = False
+    process: bool = False
+    alone: bool = False
+    """Whether the unknown text is harmless as a word of its own, but not as a piece of one."""
+
+
+def plain_word(text: str, start: int = 0, end: int = 0) -> Word:
+    """A word that means what it says."""
+    return Word(text, text, start, end)
+
+
+def unknown_word(*, start: int = 0, end: int = 0, built: bool = True, several: bool = False) -> Word:
+    """A word of which nothing is known."""
+    return Word(None, HOLE, start, end, built, several)
+
+
+def join(parts: list[Part], start: int, end: int) -> list[Word]:
+    """The words that these parts become: one, or several by braces."""
+    bare = "".join("Q" * len(part.text) if part.quoted or part.unknown else part.text for part in parts)
+    shape = "".join(part.text for part in parts)
+    if "{" in bare and _BRACES.search(bare):
+        return _braced(parts, shape, bare, start, end)
+    unknown = any(part.unknown for part in parts)
+    glob = bool(_GLOB.search(bare)) and not _is_bracket(bare)
+    return [
+        Word(
+            None if unknown or glob else shape,
+            shape,
+            start,
+            end,
+            any(part.built or (part.alone and len(parts) > 1) for part in parts),
+            any(part.several for part in parts) or glob,
+            glob,
+            any(part.process for part in parts),
+        )
+    ]
+
+
+def _is_bracket(bare: str) -> bool:
+    """Whether a word only looks like a pattern because it is the program `[`."""
+    return bare in ("[", "[[") or ("]" not in bare and not re.search(r"[*?]", bare))
+
+
+def _braced(parts: list[Part], shape: str, bare: str, start: int, end: int) -> list[Word]:
+    """Take apart one pair of braces with commas; anything more is left unknown."""
+    simple = len(_BRACES.findall(bare)) == 1 and bare.count("{") == 1 and ".." not in bare
+    if not simple or any(part.unknown for part in parts):
+        return [Word(None, HOLE, start, end, built=True, several=True)]
+    opening, closing = bare.index("{"), bare.index("}")
+    inside, choices, begun = bare[opening + 1 : closing], list[str](), opening + 1
+    for position, character in enumerate(inside, opening + 1):
+        if character == ",":
+            choices.append(shape[begun:position])
+            begun = position + 1
+    choices.append(shape[begun:closing])
+    if len(choices) > _MAX_BRACED:
+        return [Word(None, HOLE, start, end, built=True, several=True)]
+    glob = bool(_GLOB.search(bare))
+    texts = [shape[:opening] + choice + shape[closing + 1 :] for choice in choices]
+    return [Word(None if glob else text, text, start, end, glob=glob, several=glob) for text in texts if text]
+
+
+def values(words: Iterable[Word]) -> tuple[str | None, ...]:
+    """What a rule may look at: a value, or nothing where it is not known."""
+    return tuple(word.value for word in words)
+
+
+_ESCAPES = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL)
+
+
+def ansi_text(inside: str) -> str | None:
+    """The value of what stands inside of `$'…'`; nothing when it is not text."""
+
+    def one(match: re.Match[str]) -> str:
+        code = match[1] or match[2] or match[3]
+        if code:
+            return chr(int(code, 16))
+        if match[4]:
+            return chr(int(match[4], 8) & 0xFF)
+        if match[5]:
+            return chr(ord(match[5].upper()) & 0x1F)
+        return _ESCAPES.get(match[6], "\\" + match[6])
+
+    try:
+        text = _ANSI.sub(one, inside)
+    except (ValueError, OverflowError):
+        return None
+    # Bytes above ASCII are put together by the shell's locale, and a NUL ends the string.
+    return None if "\0" in text or ("\\" in inside and not text.isascii()) else text
+
+
+def bare_parts(text: str) -> list[Part]:
+    """A bare word, with what its backslashes quote set apart."""
+    if "\\" not in text:
+        return [Part(text)]
+    parts: list[Part] = []
+    for match in _BACKSLASH.finditer(text):
+        escaped = match[1]
+        if escaped is None:
+            parts.append(Part(match[0]))
+        elif escaped != "\n":
+            parts.append(Part(escaped, quoted=True))
+    return parts
+
+
+_BACKSLASH = re.compile(r"\\(.)|[^\\]+", re.DOTALL)

@@ -1,0 +1,108 @@
+"""Whether a command fits a pattern: strictly where that allows it, loosely where that stops it."""
+
+import posixpath
+import shlex
+from collections.abc import Sequence
+from functools import lru_cache
+
+from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD
+
+SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
+"""Where a program of a plain name is what the system installed under it."""
+
+Words = Sequence[str | None]
+
+
+@lru_cache(maxsize=4096)
+def words_of(entry: str) -> tuple[str, ...]:
+    """The words of a list entry or pattern, as a shell would take them apart."""
+    try:
+        return tuple(shlex.split(entry))
+    except ValueError:  # a quote that nobody closed
+        return tuple(entry.split())
+
+
+def base_name(program: str) -> str:
+    """The last part of a program's path."""
+    return program.rpartition("/")[2]
+
+
+def entry_covers(entry: str, words: Words) -> bool:
+    """Whether an entry of the allowlist is the beginning of a command."""
+    return _begins(words_of(entry), words)
+
+
+def pattern_covers(pattern: Sequence[str], words: Words) -> bool:
+    """Whether a command surely fits a pattern.
+
+    A word that nobody knows may be any option of the program, so it fits only a pattern that ends in `**`.
+    """
+    if pattern and pattern[-1] == ANY_WORDS:
+        return _begins(pattern[:-1], words, wild=True, open_end=True)
+    return _begins(pattern, words, wild=True)
+
+
+def _begins(wanted: Sequence[str], words: Words, *, wild: bool = False, open_end: bool = False) -> bool:
+    if not wanted or len(words) < len(wanted) or (None in words and not open_end):
+        return False
+    return _is_program(words[0], wanted[0]) and all(
+        word is not None and (word == want or (wild and want == ONE_WORD))
+        for word, want in zip(words[1:], wanted[1:], strict=False)
+    )
+
+
+def _is_program(word: str | None, wanted: str) -> bool:
+    """A plain name means the program of the system; a path means itself and nothing else."""
+    if not word or not wanted or wanted == ONE_WORD:
+        return False
+    return word == wanted or ("/" not in wanted and word in (f"{place}/{wanted}" for place in SYSTEM_DIRECTORIES))
+
+
+def entry_may_match(entry: str, words: Words) -> bool:
+    """Whether a command is, or could turn out to be, one that an entry of the denylist means."""
+    return _may_begin(words_of(entry), words)
+
+
+def pattern_may_match(pattern: Sequence[str], words: Words) -> bool:
+    """Whether a command fits, or could turn out to fit, a pattern; options between its words do not hide it."""
+    fixed = pattern[:-1] if pattern and pattern[-1] == ANY_WORDS else pattern
+    return _may_begin(fixed, words, wild=True)
+
+
+def _may_begin(wanted: Sequence[str], words: Words, *, wild: bool = False) -> bool:
+    if not wanted or not words or not _may_be_program(words[0], wanted[0], wild=wild):
+        return False
+    if words[0] is None:
+        return True
+    places = {1}
+    for want in wanted[1:]:
+        reached = _past_options(places, words)
+        if any(words[place] is None for place in reached):
+            return True
+        places = {place + 1 for place in reached if words[place] == want or (wild and want == ONE_WORD)}
+        if not places:
+            return False
+    return True
+
+
+def _past_options(places: set[int], words: Words) -> set[int]:
+    """Where the next word of a pattern may stand: here, or behind options and what belongs to them."""
+    reached: set[int] = set()
+    waiting = list(places)
+    while waiting:
+        place = waiting.pop()
+        if place >= len(words) or place in reached:
+            continue
+        reached.add(place)
+        if (words[place] or "").startswith("-"):
+            waiting += [place + 1, place + 2]
+    return reached
+
+
+def _may_be_program(word: str | None, wanted: str, *, wild: bool) -> bool:
+    if word is None or (wild and wanted == ONE_WORD):
+        return True
+    given, meant = word.casefold(), wanted.casefold()
+    return meant in (given, base_name(given)) or (
+        "/" in meant and "/" in given and posixpath.normpath(given) == posixpath.normpath(meant)
+    )

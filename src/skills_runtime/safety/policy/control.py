@@ -1,0 +1,116 @@
+"""What no tool touches: the runtime's own state, whoever allows it; and what no tool changes unasked.
+
+Looks at names only. The fence keeps processes away from these places; this keeps a call from being made at all.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from skills_runtime.safety.guard.facts import Facts, SimpleCommand
+from skills_runtime.safety.policy.commands import base_name
+from skills_runtime.safety.policy.paths import Base, absolute_parts, folded, has_glob, place_of, tokens_of
+from skills_runtime.safety.policy.rule import Rules
+
+STATE_DIRECTORY = ".skills_runtime_sdk"
+PROJECT_CONFIGURATION = ("config/runtime.yaml", "config/rules.yaml", "kgent.yaml", ".env")
+"""The files of a workspace that the next run in it obeys."""
+PROGRAMS = frozenset({"skills-runtime", "skills-runtime-sdk", "kgent"})
+"""The names of our own program."""
+DECIDING = frozenset({"approvals", "answer", "review"})
+"""Its commands that speak for a person."""
+
+_CONTROL = re.compile(
+    r"\.skills_runtime_sdk"
+    r"|(?<![\w.-])skills_runtime/keys(?![\w.-])"
+    r"|\.config/skills_runtime(?![\w.-])"
+    r"|\.local/state/skills_runtime(?![\w.-])"
+    r"|skills_runtime_sdk_keys_dir"
+    r"|xdg_(?:state|config)_home\W{0,3}/skills_runtime"
+)
+_DETOUR = re.compile(r"/(?:\.?/)+")
+_MIN_LITERAL = 3
+"""How many characters of its own a glob needs before it is taken for one of our names."""
+
+
+def control_state(facts: Facts, rules: Rules) -> str:
+    """The part of a call that names the runtime's own state; empty when none does."""
+    for text in _texts(facts):
+        if _CONTROL.search(_DETOUR.sub("/", folded(text))):
+            return text
+    base = Base(rules.root, rules.home)
+    places = tuple(filter(None, (absolute_parts(place, base) for place in rules.control)))
+    return next((token for token in _tokens(facts) if _is_control(token, places, base)), "")
+
+
+def speaks_for_people(facts: Facts) -> str:
+    """The command that would answer in a person's place; empty when none would."""
+    return next((one.text for one in facts.commands if _is_own(one) and _may_decide(one)), "")
+
+
+def needs_consent(facts: Facts, rules: Rules) -> str:
+    """The part of a call that could loosen the next run; empty when none could."""
+    for command in facts.commands:
+        if _is_own(command):
+            return command.text
+    base = Base(rules.root, rules.home)
+    files = {absolute_parts(path, base) or path for path in (*PROJECT_CONFIGURATION, *rules.consent)}
+    changed = [touch.path for touch in facts.files if touch.touch not in ("read", "list")]
+    for token in (*changed, *filter(None, facts.writes), *_word_tokens(facts)):
+        if (absolute_parts(token, base) or _relative(token)) in files:
+            return token
+    return ""
+
+
+def _relative(path: str) -> str:
+    return folded(posixpath.normpath(path))
+
+
+def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Base) -> bool:
+    parts = absolute_parts(token, base)
+    if parts is not None and any(parts[: len(place)] == place for place in places):
+        return True
+    if has_glob(token):
+        names = map(folded, token.split("/"))
+        return any(
+            len(re.sub(r"[*?]|\[[^\]]*\]", "", name)) >= _MIN_LITERAL and fnmatchcase(STATE_DIRECTORY, name)
+            for name in names
+            if has_glob(name)
+        )
+    place = place_of(token, base)  # `skills_runtime/x/../keys` is found only without its detour
+    return place is not None and ".." in token and _CONTROL.search(folded("/".join(place.parts))) is not None
+
+
+def _texts(facts: Facts) -> Iterator[str]:
+    yield from (touch.path for touch in facts.files)
+    yield from filter(None, facts.writes)
+    for command in facts.commands:
+        yield command.text
+        yield from filter(None, command.words)
+
+
+def _tokens(facts: Facts) -> Iterator[str]:
+    yield from (touch.path for touch in facts.files)
+    yield from filter(None, facts.writes)
+    yield from _word_tokens(facts)
+
+
+def _word_tokens(facts: Facts) -> Iterator[str]:
+    for command in facts.commands:
+        for word in filter(None, command.words):
+            yield from tokens_of(word)
+
+
+def _is_own(command: SimpleCommand) -> bool:
+    words = command.words
+    if words and words[0] is not None and base_name(words[0]).casefold() in PROGRAMS:
+        return True
+    return any(
+        one == "-m" and (other or "").partition(".")[0] in ("skills_runtime", "kgent") for one, other in pairwise(words)
+    )
+
+
+def _may_decide(command: SimpleCommand) -> bool:
+    return None in command.words or not DECIDING.isdisjoint(command.words)

@@ -1,0 +1,192 @@
+"""Whether a path fits a pattern: strictly where that allows it, loosely where that stops it.
+
+Patterns are those of a `.gitignore`, from the top of the workspace: one without a slash fits at any depth, `*` stands
+for a part of a name and `**` for any directories, and what fits a directory fits everything below it. Beginning with
+`/` or `~/` they mean a place of the machine, with `./` one directly in the workspace.
+
+Pure: no link is followed and no file is looked at.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+import msgspec
+
+_SEPARATORS = re.compile(r"[\s'\"`()=:,;@<>|&]+")
+_GLOB = re.compile(r"[*?\[]")
+_HIDDEN = "Cf"
+
+Parts = tuple[str, ...]
+Segment = Callable[[str, str], bool]
+
+
+class Base(msgspec.Struct, frozen=True):
+    """What relative paths and `~` begin at; empty when nobody knows."""
+
+    root: str = ""
+    home: str = ""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A path without detours: from the top of the workspace, or from the top of the machine."""
+
+    parts: Parts
+    inside: bool
+
+
+def fits(pattern: str, path: str, base: Base) -> bool:
+    """Whether a path is surely one that the pattern means; `..` never is, for links may lead it anywhere."""
+    if ".." in path.split("/") or "\0" in path:
+        return False
+    place, meant = place_of(path, base), _meant(pattern, base)
+    if place is None or meant is None:
+        return False
+    if place.inside and not meant.inside and base.root:
+        place = Place((*_split(base.root), *place.parts), inside=False)
+    if place.inside != meant.inside:
+        return False
+    # Behind a directory there must be something: `src/**` does not mean `src` itself.
+    wanted = (*meant.parts[:-1], "*") if meant.parts[-1:] == ("**",) else meant.parts
+    return _is_below(wanted, place.parts, fnmatchcase)
+
+
+def may_fit(pattern: str, path: str, base: Base) -> bool:
+    """Whether a path could be one that the pattern means, however it is spelled."""
+    meant = _meant(pattern, base)
+    if meant is None:
+        meant = Place(("**", *_split(pattern.removeprefix("~"))), inside=True)
+    wanted = tuple(map(folded, meant.parts[:-1] if meant.parts[-1:] == ("**",) else meant.parts))
+    return any(
+        place.inside == meant.inside and _is_below(wanted, tuple(map(folded, place.parts)), _segment_may_be)
+        for place in _spellings(path, base)
+    )
+
+
+def place_of(path: str, base: Base) -> Place | None:
+    """Where a path leads if nothing on the way is a link; nothing when that cannot be told."""
+    if path.startswith("~"):
+        if not base.home or path[1:2] not in ("", "/"):
+            return None
+        path = base.home + path[1:]
+    absolute = path.startswith("/")
+    if not absolute and base.root:
+        absolute, path = True, f"{base.root}/{path}"
+    parts = _without_detours(path, absolute=absolute)
+    if parts is None:
+        return None
+    root = _split(base.root)
+    if absolute and root and parts[: len(root)] == root:
+        return Place(parts[len(root) :], inside=True)
+    return Place(parts, inside=not absolute)
+
+
+def absolute_parts(path: str, base: Base) -> Parts | None:
+    """The names from the top of the machine, folded; nothing when that cannot be told."""
+    place = place_of(path, base)
+    if place is None or (place.inside and not base.root):
+        return None
+    return tuple(map(folded, (*_split(base.root), *place.parts) if place.inside else place.parts))
+
+
+def tokens_of(word: str) -> Iterator[str]:
+    """Everything in a word that may be a path, as in `--file=a/b` or `HEAD:a/b`."""
+    yield word
+    pieces = _SEPARATORS.split(word)
+    if len(pieces) > 1:
+        yield from (piece for piece in pieces if piece)
+
+
+@lru_cache(maxsize=4096)
+def folded(name: str) -> str:
+    """The name as a forgiving file system compares it: case and invisible characters do not count."""
+    if name.isascii():
+        return name.lower()
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(char for char in plain if unicodedata.category(char) != _HIDDEN)
+
+
+def has_glob(text: str) -> bool:
+    """Whether a shell would look for names that fit the text."""
+    return _GLOB.search(text) is not None
+
+
+def _split(path: str) -> Parts:
+    return tuple(part for part in path.split("/") if part not in ("", "."))
+
+
+def _without_detours(path: str, *, absolute: bool) -> Parts | None:
+    parts: list[str] = []
+    for part in _split(path):
+        if part != "..":
+            parts.append(part)
+        elif parts:
+            parts.pop()
+        elif not absolute:
+            return None
+    return tuple(parts)
+
+
+@lru_cache(maxsize=4096)
+def _meant(pattern: str, base: Base) -> Place | None:
+    """The pattern as parts, anchored where it says; nothing when it needs a home that nobody knows."""
+    below = ("**",) if pattern.endswith("/") else ()
+    if pattern.startswith(("~", "/")):
+        place = place_of(pattern, base)
+        return Place((*place.parts, *below), place.inside) if place else None
+    anchored = "/" in pattern.rstrip("/")
+    return Place((*(() if anchored else ("**",)), *_split(pattern), *below), inside=True)
+
+
+def _spellings(path: str, base: Base) -> Iterator[Place]:
+    """The place a path names, and those it could name if a directory above has a second name."""
+    place = place_of(path, base)
+    if place is not None:
+        yield place
+        if place.inside:
+            if base.root:
+                yield Place((*_split(base.root), *place.parts), inside=False)
+            return
+    parts = place.parts if place is not None else tuple(part for part in _split(path) if part != "..")
+    name = _split(base.root)[-1:]
+    for start in range(1, len(parts)):
+        if not name or parts[start - 1 : start] == name:
+            yield Place(parts[start:], inside=True)
+
+
+def _segment_may_be(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern) or (has_glob(name) and fnmatchcase(pattern, name))
+
+
+def _is_below(wanted: Sequence[str], parts: Parts, same: Segment) -> bool:
+    """Whether some beginning of the path fits all of the pattern; the work grows with both lengths, no faster."""
+    states = _skipping(wanted, {0})
+    if not wanted:
+        return True
+    for part in parts:
+        states = _skipping(
+            wanted,
+            {
+                place if wanted[place] == "**" else place + 1
+                for place in states
+                if place < len(wanted) and (wanted[place] == "**" or same(part, wanted[place]))
+            },
+        )
+        if len(wanted) in states:
+            return True
+        if not states:
+            return False
+    return False
+
+
+def _skipping(wanted: Sequence[str], states: set[int]) -> set[int]:
+    """The states, and those behind every `**` that stands for nothing."""
+    reached = set(states)
+    for place in states:
+        following = place
+        while following < len(wanted) and wanted[following] == "**":
+            following += 1
+            reached.add(following)
+    return reached

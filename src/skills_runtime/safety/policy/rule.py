@@ -1,0 +1,72 @@
+"""Rules as values: what one of them is about, and all that hold for a run."""
+
+import msgspec
+
+from skills_runtime.safety.guard.facts import Level
+from skills_runtime.safety.policy.verdict import SafetyMode
+
+ONE_WORD = "*"
+"""In a command pattern: any one word."""
+ANY_WORDS = "**"
+"""At the end of a command pattern: any words, also those that only the running shell knows."""
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that a rule shall match or shall not match: checked when the rule is loaded."""
+
+    line: str = ""
+    """A command line."""
+    argv: tuple[str, ...] = ()
+    """A program and its arguments."""
+    tool: str = ""
+    path: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
+    skill: str = ""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule of a rule file; each of its patterns is one that a call must fit, and an empty one fits all."""
+
+    effect: SafetyMode
+    name: str
+    tool: tuple[str, ...] = ()
+    """Names of tools; `*` stands for any characters."""
+    command: tuple[tuple[str, ...], ...] = ()
+    """Beginnings of commands, as words."""
+    path: tuple[str, ...] = ()
+    """Files, as in a `.gitignore`, from the top of the workspace."""
+    host: tuple[str, ...] = ()
+    """Exact names, or `*.example.com`."""
+    skill: tuple[str, ...] = ()
+    """Skills as `namespace.name`; `*` stands for any characters."""
+    risk: Level | None = None
+    """Of an allow rule the highest risk it allows, of others the lowest they are about."""
+    justification: str = ""
+    match: tuple[Example, ...] = ()
+    not_match: tuple[Example, ...] = ()
+    origin: str = ""
+    """Where it was written down."""
+
+    @property
+    def label(self) -> str:
+        """The rule as decisions name it."""
+        return f"rule `{self.name}` ({self.origin})" if self.origin else f"rule `{self.name}`"
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that decides on the calls of a run."""
+
+    mode: SafetyMode = "ask"
+    allowlist: tuple[str, ...] = ()
+    denylist: tuple[str, ...] = ()
+    tool_allowlist: tuple[str, ...] = ()
+    tool_denylist: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    root: str = ""
+    """The workspace, absolute; without it an absolute path fits no allow rule, and every deny rule it could fit."""
+    home: str = ""
+    """What `~` means in paths."""
+    control: tuple[str, ...] = ()
+    """More places of the runtime that no tool may touch, absolute."""
+    consent: tuple[str, ...] = ()
+    """More files that no tool changes unasked, absolute: the configuration of the next run."""

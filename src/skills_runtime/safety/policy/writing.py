@@ -1,0 +1,175 @@
+"""Rules as text, and rules added to a file that somebody wrote: the rest of it stays as it is, to the letter."""
+
+import fcntl
+import os
+import shlex
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.errors import ConfigError, StorageFailed
+from skills_runtime.safety.policy.document import parse_document
+from skills_runtime.safety.policy.loading import load_rules, rule_items
+from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD, Example, Rule
+
+PATIENCE_SECONDS = 10.0
+_PAUSE_SECONDS = 0.01
+_DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
+
+
+def rule_text(rule: Rule) -> str:
+    """The rule as it stands in a rule file: one item of its list."""
+    import yaml
+
+    lines = yaml.safe_dump(_plain(rule), sort_keys=False, allow_unicode=True, width=2**31 - 1).rstrip("\n").split("\n")
+    return "".join(f"{'  ' if number else '- '}{line}\n" for number, line in enumerate(lines))
+
+
+def _plain(rule: Rule) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "name": rule.name,
+        "effect": rule.effect,
+        "tool": _one_or_all(rule.tool),
+        "command": _one_or_all([_joined(words) for words in rule.command]),
+        "path": _one_or_all(rule.path),
+        "host": _one_or_all(rule.host),
+        "skill": _one_or_all(rule.skill),
+        "risk": rule.risk,
+        "justification": rule.justification,
+        "match": [_example(one) for one in rule.match],
+        "not_match": [_example(one) for one in rule.not_match],
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _one_or_all(values: Sequence[str]) -> str | list[str]:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " ".join(word if word in (ONE_WORD, ANY_WORDS) else shlex.quote(word) for word in words)
+
+
+def _example(example: Example) -> str | dict[str, Any]:
+    if example == Example(line=example.line):
+        return example.line
+    fields = {
+        "tool": example.tool,
+        "command": example.line or list(example.argv),
+        "path": _one_or_all(example.path),
+        "host": _one_or_all(example.host),
+        "skill": example.skill,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def add_rule(path: Path, rule: Rule) -> None:
+    """Add a rule to the end of a file, which is made if need be; a rule that is there already is not added again.
+
+    Whoever reads meanwhile sees the file before or after, and two additions at the same time are both kept.
+    """
+    try:
+        place = Path(os.path.realpath(path))  # a link stays a link
+        place.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
+        with _alone(place):
+            before = _read(place)
+            after = _added(before, rule, str(path))
+            if after != before:
+                _replace(place, after)
+    except OSError as error:
+        raise StorageFailed(
+            f"the rule `{rule.name}` could not be added to `{path}`: {error.strerror}",
+            hint="check who may write there",
+        ) from error
+
+
+def _added(before: bytes, rule: Rule, origin: str) -> bytes:
+    """The file with the rule in it, or the same bytes when it is there; proved by reading the result."""
+    try:
+        text = before.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"`{origin}` is not UTF-8 text (byte {error.start})", hint="save it as UTF-8") from None
+    present = load_rules(text, origin=origin)
+    wanted = msgspec.structs.replace(rule, origin=origin)
+    if wanted in present:
+        return before
+    end = "\r\n" if "\r\n" in text else "\n"
+    result = (
+        f"{text}{end if text and not text.endswith(end[-1]) else ''}{_item(text, rule, origin).replace(chr(10), end)}"
+    )
+    if load_rules(result, origin=origin) != (*present, wanted):
+        raise ConfigError(
+            f"the rule `{rule.name}` cannot be added to `{origin}` without changing the rest of it",
+            hint="write the rules as one block list with nothing behind it",
+        )
+    return result.encode()
+
+
+def _item(text: str, rule: Rule, origin: str) -> str:
+    """The rule as it continues the text."""
+    document = parse_document(text, origin)
+    items = rule_items(document, origin)
+    if items is not None and items.flow:
+        raise ConfigError(
+            f"`{origin}` has its rules in brackets, to which none can be added",
+            hint="write them as a block list, one `- name:` for each",
+        )
+    head = "rules:\n" if document is None else ""
+    indent = " " * (2 if items is None else items.column)
+    return head + "".join(f"{indent}{line}\n" for line in rule_text(rule).rstrip("\n").split("\n"))
+
+
+@contextmanager
+def _alone(place: Path) -> Generator[None]:
+    """Hold the lock beside the file, which the file itself cannot be: it is replaced."""
+    lock = place.with_name(f".{place.name}.lock")
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _FILE_MODE)
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not _locked(fd):
+            if time.monotonic() > deadline:
+                raise StorageFailed(
+                    f"another process has held `{lock}` for {PATIENCE_SECONDS:.0f} seconds", hint="end it and try again"
+                )
+            time.sleep(_PAUSE_SECONDS)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read(place: Path) -> bytes:
+    try:
+        return place.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _replace(place: Path, data: bytes) -> None:
+    draft = place.with_name(f".{place.name}.{os.getpid()}.{os.urandom(3).hex()}")
+    try:
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _FILE_MODE)
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(place)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

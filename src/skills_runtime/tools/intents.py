@@ -1,0 +1,59 @@
+"""What calls of file tools are going to do, and what exactly they would change.
+
+Pure but for looking at the files, which records nothing.
+"""
+
+import difflib
+import hashlib
+
+import msgspec
+
+from skills_runtime.ports import Files, FileTouch, Intent, Touch
+
+MAX_DIFF_BYTES = 1 << 20
+"""Of each side; larger files are shown by their size and digest."""
+MAX_LOOKED_AT = 64 << 20
+
+
+def touching(touch: Touch, *paths: str) -> Intent:
+    """A call that touches files, and does the same to each."""
+    return Intent(files=tuple(FileTouch(path=path, touch=touch) for path in paths))
+
+
+def replacing(files: Files, path: str, content: bytes | None) -> FileTouch:
+    """What writing a file, or taking it away, would change as things are now."""
+    before = files.glance(path, limit=MAX_LOOKED_AT)
+    touch: Touch = "delete" if content is None else "create" if before is None else "overwrite"
+    digest = hashlib.sha256(before).hexdigest() if before is not None else None
+    return FileTouch(path=path, touch=touch, before_sha256=digest, diff=diff_of(path, before, content))
+
+
+def diff_of(path: str, before: bytes | None, after: bytes | None) -> str:
+    """The change in the form people know, or in one sentence where that would say nothing."""
+    old, new = _lines(before), _lines(after)
+    if old is None or new is None:
+        return f"{path}: {_size(before)} -> {_size(after)}"
+    names = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
+    return "\n".join(line.rstrip("\n") for line in difflib.unified_diff(old, new, *names))
+
+
+def with_files(intent: Intent, *files: FileTouch) -> Intent:
+    """The intent with what exactly would become of its files."""
+    return msgspec.structs.replace(intent, files=files)
+
+
+def _lines(content: bytes | None) -> list[str] | None:
+    if content is None:
+        return []
+    if len(content) > MAX_DIFF_BYTES or b"\0" in content:
+        return None
+    try:
+        return content.decode().splitlines(keepends=True)
+    except UnicodeDecodeError:
+        return None
+
+
+def _size(content: bytes | None) -> str:
+    if content is None:
+        return "nothing"
+    return f"{len(content)} bytes (sha256 {hashlib.sha256(content).hexdigest()[:16]}…)"
