@@ -7,7 +7,8 @@
     │   ├── NotFound              not_found
     │   ├── AccessRefused         permission
     │   ├── RunExists             run_exists
-    │   └── IllegalTransition     illegal_transition
+    │   ├── IllegalTransition     illegal_transition
+    │   └── ApprovalStale         approval_stale
     ├── PolicyDenied            the author of the rule; the model is told
     │   ├── PathEscape            path_escape
     │   ├── WriteRefused          write_refused
@@ -46,6 +47,7 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
         "missing_env_var": 20,
         "run_exists": 20,
         "illegal_transition": 20,
+        "approval_stale": 20,
         "log_corrupt": 20,
         "log_locked": 20,
         "log_too_new": 20,
@@ -133,6 +135,13 @@ class IllegalTransition(UsageError):
     """The run cannot move from its state to the one asked for."""
 
     kind = "illegal_transition"
+
+
+class ApprovalStale(UsageError):
+    """A decision is about something that is no longer open, or no longer what it was."""
+
+    kind = "approval_stale"
+    default_hint = "look at what is asked now: `skills-runtime approvals list`"
 
 
 class PolicyDenied(SkillsRuntimeError):

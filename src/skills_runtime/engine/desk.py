@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 
-from skills_runtime.errors import IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
+import msgspec
+
+from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import Inbox, InboxMessage
+from skills_runtime.ports import Decision, Inbox, InboxMessage
 from skills_runtime.projections import RunView
+from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
 from skills_runtime.runs import LogPorts, RunPaths, finish_run, open_run, read_view
 from skills_runtime.runs.run import opened
+from skills_runtime.safety.approvals.stray import lateness
 
 
 class Desk:
@@ -37,6 +41,33 @@ class Desk:
         said = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
         body = {"call_id": question.call_id, **said}
         return self._inbox.send(view.state.run_id, "answer", body, idempotency_key=key)
+
+    def decide(
+        self,
+        paths: RunPaths,
+        decision: Decision,
+        *,
+        approval_id: str | None = None,
+        approval_key: str | None = None,
+    ) -> InboxMessage:
+        """Decide on a call that waits for it; only the first decision on a request counts."""
+        view = self._open(paths)
+        asked = _approval(view, approval_id)
+        if approval_key not in (None, asked.approval_key):
+            raise ApprovalStale(f"`{asked.approval_id}` is not about what you saw any more")
+        if late := lateness(asked, self._ports.clock.now()):
+            raise ApprovalStale(late)
+        body = {
+            "run_id": view.state.run_id,
+            "approval_id": asked.approval_id,
+            "approval_key": asked.approval_key,
+            **msgspec.to_builtins(decision),
+        }
+        key = f"decision-{asked.approval_id}"
+        message = self._inbox.send(view.state.run_id, "approve", body, idempotency_key=key)
+        if dict(message.body) != body:
+            raise ApprovalStale(f"`{asked.approval_id}` was decided already: {message.body.get('decision')}")
+        return message
 
     def cancel(self, paths: RunPaths, reason: str = "cancelled", *, key: str | None = None) -> InboxMessage | None:
         """End a run: at once when nobody works on it, else by a message to who does."""
@@ -91,6 +122,17 @@ def _question(view: RunView, call_id: str | None) -> PendingQuestion:
     if chosen not in questions:
         raise NotFound(f"no question of the call `{chosen}` is open", hint=f"open: {', '.join(questions)}")
     return questions[chosen]
+
+
+def _approval(view: RunView, approval_id: str | None) -> PendingApproval:
+    asked = view.pending.approvals.open
+    if approval_id is None and len(asked) > 1:
+        raise ValidationFailed("the run waits for several approvals", hint=f"name one: {', '.join(asked)}")
+    chosen = approval_id or next(iter(asked), "")
+    if chosen not in asked:
+        what = f"no approval `{chosen}` is open" if chosen else "no approval is open"
+        raise ApprovalStale(f"{what} in the run `{view.state.run_id}`")
+    return asked[chosen]
 
 
 def _check_ids(question: PendingQuestion, answers: Mapping[str, str]) -> None:

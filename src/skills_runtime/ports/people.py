@@ -57,7 +57,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: str = ""
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an approver decided, with everything they may add to it."""
 
     decision: DecisionKind
