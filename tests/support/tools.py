@@ -15,6 +15,7 @@ from skills_runtime.ports.tools import Parked
 from skills_runtime.runs.files import RunFiles, shared_policy
 from skills_runtime.runs.files.policy import DeleteRule
 from skills_runtime.runs.layout import SUBDIRECTORIES
+from skills_runtime.safety.redaction import Keeper
 from skills_runtime.sandbox import Unfenced
 from skills_runtime.tools.invoke import failure
 
@@ -69,6 +70,7 @@ class Workshop:
         self.answers = answers
         self.children = children
         self.scope = Holding()
+        self.secrets = Keeper()
         self.sandbox = sandbox or Unfenced({"PATH": PATH, "HOME": str(place)})
         policy = replace(shared_policy(self.root, run), delete=delete)
         self.files = RunFiles(policy, self.records.append, call_id=self.call_id)

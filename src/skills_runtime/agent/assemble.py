@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.loop.context import ContextRules
 from skills_runtime.agent.loop.ports import AgentPorts, Control
 from skills_runtime.agent.recorded import recording_of, replaying
+from skills_runtime.agent.rules import rules_for
+from skills_runtime.agent.window import ContextRules
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import ForkPoint
 from skills_runtime.llm import Price, RetryPolicy, fake_backend, openai_backend
-from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Sandbox
+from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Sandbox, Secrets
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
 from skills_runtime.safety import Gate, Rules
@@ -48,6 +49,10 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     approver: Approver | None = None
     remembered: dict[str, str] = {}
     """What was approved for as long as this agent is there."""
+    rules: Rules | None = None
+    """What decides on calls; nothing means what the settings and the rule files say."""
+    secrets: Secrets | None = None
+    """What must not be shown; nothing means what the environment tells."""
     human: HumanIO | None = None
     inbox: Inbox | None = None
     hooks: tuple[Callable[[Event], None], ...] = ()
@@ -151,11 +156,27 @@ def spec_for(
     )
 
 
-def log_ports() -> LogPorts:
-    """Keys, clock and disk of this machine."""
-    from skills_runtime.config.environment import keys_home
+def log_ports(secrets: Secrets | None = None) -> LogPorts:
+    """Keys, clock and disk of this machine; what is written down has no secrets."""
+    from skills_runtime.config.environment import keys_home, process_environ
+    from skills_runtime.safety.redaction import Keeper, secrets_of
 
-    return LogPorts(keys=KeyRing(keys_home()))
+    known = secrets or Keeper(secrets_of(process_environ()))
+    return LogPorts(keys=KeyRing(keys_home()), redact=known.line)
+
+
+def secrets_in(resolved: "Resolved") -> Secrets:
+    """What must not be shown of the environment that the settings name, and of that of the process."""
+    from skills_runtime.safety.redaction import Keeper, secrets_of
+
+    environment = {**resolved.environment.dotenv.values, **resolved.environment.process}
+    return Keeper(secrets_of(environment, (resolved.settings.llm.api_key_env,)))
+
+
+def without_secrets(request: RunRequest, secrets: Secrets) -> RunRequest:
+    """The request as it may be written down and shown to a model."""
+    history = secrets.value(list(request.history))
+    return msgspec.structs.replace(request, prompt=secrets.text(request.prompt), history=tuple(history))
 
 
 def agent_ports(
@@ -176,6 +197,7 @@ def agent_ports(
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
         gate=_gate(run, resolved, equipment),
         sandbox=_sandbox(resolved),
+        secrets=equipment.secrets or secrets_in(resolved),
         root=resolved.workspace_root if mode == "shared" else run.paths.root / "workspace",
         system_prompt=text_in(run.paths.root / "effective-system-prompt.md"),
         planner_model=settings.models.planner,
@@ -225,13 +247,7 @@ def _offered(resolved: "Resolved", tools: Registry, task: str) -> Registry:
 def _gate(run: Run, resolved: "Resolved", equipment: Equipment) -> Gate:
     safety = resolved.settings.safety
     return Gate(
-        rules=Rules(
-            mode=safety.mode,
-            allowlist=safety.allowlist,
-            denylist=safety.denylist,
-            tool_allowlist=safety.tool_allowlist,
-            tool_denylist=safety.tool_denylist,
-        ),
+        rules=equipment.rules or rules_for(resolved),
         approver=equipment.approver,
         remembered=equipment.remembered,
         timeout_ms=safety.approval_timeout_ms,

@@ -64,8 +64,8 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object]) -> None:
-    """Record that somebody works on the run, for the first time or again."""
+async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object], strategy: str) -> None:
+    """Record that somebody works on the run, for the first time or again; `strategy` says from what it goes on then."""
     resumed = run.state.started_at is not None
     if run.state.status is not RunStatus.RUNNING:
         await run.change_async(RunStatus.RUNNING)
@@ -74,7 +74,7 @@ async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object]
             task=text_in(run.paths.root / "prompt.md"),
             workspace_root=str(workspace_root),
             config_summary=dict(summary),
-            resume={"enabled": resumed, "strategy": "replay", "previous_events": run.log.next_seq},
+            resume={"enabled": resumed, "strategy": strategy, "previous_events": run.log.next_seq},
         )
     )
 

@@ -13,18 +13,16 @@ import msgspec
 
 from skills_runtime.agent.assemble import Equipment, RunRequest, limits_of, log_ports
 from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.on_behalf import pass_approval, pass_question
 from skills_runtime.agent.outcome import RunResult, result_status
 from skills_runtime.errors import LogEnded, ToolError
 from skills_runtime.events.payloads import (
     ChildRunFinished,
     ChildRunStarted,
-    HumanRequest,
-    HumanResponse,
     RunCancelled,
 )
-from skills_runtime.ports import ChildStatus, Inbox, Parked
+from skills_runtime.ports import ChildStatus
 from skills_runtime.projections import RunView
-from skills_runtime.projections.pending import PendingQuestion
 from skills_runtime.runs import Run, RunPaths, finish_run, read_view, runs_root
 from skills_runtime.runs.run import opened
 from skills_runtime.safety.limits import rest_of
@@ -120,28 +118,16 @@ class ChildRuns:
             await asyncio.wait(tasks)
 
     async def _answer(self, child_id: str) -> bool:
-        """Pass a child's questions on to whoever answers for the parent, and the answers back."""
+        """Pass on what a child asks to whoever answers for the parent, and the answers back."""
         inbox = self._equipment.inbox
         if inbox is None or self._running(child_id):
             return False
-        questions = list(_view(self._root(child_id)).pending.questions.values())
-        for question in questions:
-            await self._pass_on(child_id, question, inbox)
-        return bool(questions)
-
-    async def _pass_on(self, child_id: str, question: PendingQuestion, inbox: Inbox) -> None:
-        name, pending = f"{child_id}:{question.call_id}", self._run.view.pending
-        if name not in pending.answers and name not in pending.responses:
-            if name not in pending.questions:
-                asked = HumanRequest(call_id=name, question=question.question, choices=question.choices, tool="wait")
-                self._run.append(asked)
-                await self._run.commit_async()
-            raise Parked(name)
-        if name in pending.answers:
-            self._run.append(HumanResponse(call_id=name, answers=pending.answers[name]))
-            await self._run.commit_async()
-        said = {"call_id": question.call_id, "answers": pending.responses[name]}
-        inbox.send(child_id, "answer", said, idempotency_key=name)
+        pending = _view(self._root(child_id)).pending
+        for question in pending.questions.values():
+            await pass_question(self._run, child_id, question, inbox)
+        for asked in pending.approvals.open.values():
+            await pass_approval(self._run, self._root(child_id), asked, inbox)
+        return bool(pending.questions or pending.approvals.open)
 
     def _begin(self, child_id: str, run: Run, profile: str) -> None:
         control = Control()

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import msgspec
+
 from skills_runtime.agent.assemble import (
     ChildProfile,
     Equipment,
@@ -21,14 +23,17 @@ from skills_runtime.agent.assemble import (
     log_ports,
     prices_of,
     prompt_parts,
+    secrets_in,
     spec_for,
     text_in,
+    without_secrets,
 )
 from skills_runtime.agent.beginning import gather, start, told_of
 from skills_runtime.agent.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
+from skills_runtime.agent.rules import rules_for
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event
@@ -36,6 +41,7 @@ from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.llm.output import check_schema
 from skills_runtime.ports import Approver, Backend, Effect, HumanIO, Inbox, Question, Recovery, Tool
 from skills_runtime.runs import Run, check_id, create_run, finish_run, fork_point, open_run, runs_root
+from skills_runtime.safety import Rules
 from skills_runtime.tools import Registry, builtin_tools, tool_from
 
 if TYPE_CHECKING:
@@ -109,8 +115,10 @@ class Agent:
         self._backend = equipment.backend
         self._tools: Registry = equipment.tools
         self._config_text: str | None = None
-        self._log_ports = log_ports()
+        self._secrets = equipment.secrets or secrets_in(resolved)
+        self._log_ports = log_ports(self._secrets)
         self._variables: dict[str, str] = {}
+        self._rules: Rules | None = equipment.rules
 
     @property
     def resolved(self) -> "Resolved":
@@ -233,6 +241,8 @@ class Agent:
         schema = self._resolved.settings.run.output_schema
         if schema is not None:
             check_schema(schema)
+        self._equipped()  # rules that cannot be read leave no run behind
+        request = without_secrets(request, self._secrets)
         if self._config_text is None:
             self._config_text = config_text_of(self._resolved)
         names = [tool.spec.name for tool in self._tools]
@@ -256,10 +266,12 @@ class Agent:
         for hook in self._equipment.hooks:
             run.log.listen(hook)
         control = control or Control()
-        children = ChildRuns(self, self._equipment, run)
+        equipment = self._equipped()
+        children = ChildRuns(self, equipment, run)
         try:
-            ports = agent_ports(run, self._resolved, self._equipment, self._model(), control=control, children=children)
-            await start(run, workspace_root=self.workspace_root, summary=config_summary(self._resolved))
+            ports = agent_ports(run, self._resolved, equipment, self._model(), control=control, children=children)
+            summary, strategy = config_summary(self._resolved), self._resolved.settings.run.resume_strategy
+            await start(run, workspace_root=self.workspace_root, summary=summary, strategy=strategy)
             try:
                 async with cancelled_by(self._equipment.cancel_checker):
                     await run_segment(run, ports)
@@ -286,7 +298,14 @@ class Agent:
         for one in missing:
             question = Question(id=one.name, question=f"The skill `{one.skill_name}` needs `{one.name}`. What is it?")
             self._variables[one.name] = await human.ask(question, call_id=f"variable_{one.name}")
+            self._secrets.hide(self._variables[one.name])
         return missing
+
+    def _equipped(self) -> Equipment:
+        """What runs are given; rule files are read once, as the settings are."""
+        if self._rules is None:
+            self._rules = rules_for(self._resolved)
+        return msgspec.structs.replace(self._equipment, rules=self._rules, secrets=self._secrets)
 
     def _model(self) -> Backend:
         if self._backend is None:

@@ -138,6 +138,7 @@ def _equipment(plan: Plan, ledger: Ledger, showing: Showing, people: People) -> 
         backend=plan.backend,
         human=human,
         approver=approver,
+        remembered=people.remembered,
         inbox=ledger.inbox,
         hooks=(showing.listen,),
     )

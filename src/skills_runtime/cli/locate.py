@@ -11,6 +11,8 @@ from skills_runtime.ledger.index import PREFIX_LENGTH
 from skills_runtime.runs import RunPaths, check_id, runs_root
 
 LOG = "events.jsonl"
+APPROVAL = "approval_"
+_SHORT = 8
 _HEX = re.compile(r"[0-9a-f]+")
 _GENERATED = re.compile(r"run_([0-9a-f]{12})[0-9a-f]{20}")
 
@@ -19,6 +21,11 @@ def short_id(run_id: str) -> str:
     """An id as people read and type it: of a generated one the part that tells its time, of a chosen one all of it."""
     generated = _GENERATED.fullmatch(run_id)
     return generated[1] if generated else run_id
+
+
+def short_approval(approval_id: str) -> str:
+    """The id of a request as people read and type it."""
+    return approval_id.removeprefix(APPROVAL)[:_SHORT]
 
 
 def find_run(text: str, workspace_root: str) -> RunPaths:

@@ -1,6 +1,7 @@
 """What this machine remembers between commands: keys and the ledger, in the user's state directory."""
 
 import os
+import pwd
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,15 @@ def checked_path(text: str, *, option: str) -> Path:
     if not checked_text(text, option).strip() or "\0" in text:
         raise ValidationFailed(f"`{option}` does not name a usable path", hint="give the path of a file or directory")
     return Path(text)
+
+
+def login_name() -> str:
+    """Who decides here, as the system knows them; variables of the environment could say anything."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"uid {number}"
 
 
 def shown_path(path: Path) -> str:

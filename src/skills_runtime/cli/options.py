@@ -1,12 +1,17 @@
 """Options that several commands share, as dataclasses to inherit from."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; the variable NO_COLOR does the same.")]
 RunReference = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, a run id, or how the id begins.")]
+ApprovalReference = Annotated[
+    str, typer.Argument(metavar="ID", help="The id of a request, how it begins, or the run, if that has one only.")
+]
+Approving = Literal["terminal", "inbox", "none"]
+"""Who decides on calls that must be approved."""
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 
 
@@ -45,3 +50,26 @@ class ViewOptions:
     json: Annotated[bool, typer.Option("--json", help="Write the event log itself to stdout, as it grows.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, and errors.")] = False
     no_color: NoColor = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalOptions:
+    """Who is asked about calls while a run works."""
+
+    approvals: Annotated[
+        Approving | None,
+        typer.Option(
+            "--approvals",
+            help="Who approves calls: you at the terminal, somebody later (the run waits), or nobody (it fails).",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionOptions(ConfigOptions, ViewOptions):
+    """Which request is decided, and what follows."""
+
+    approval: ApprovalReference
+    no_resume: Annotated[
+        bool, typer.Option("--no-resume", help="Only keep the decision; the run goes on when somebody resumes it.")
+    ] = False

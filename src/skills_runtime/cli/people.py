@@ -3,28 +3,20 @@
 import asyncio
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skills_runtime.cli.answers import chosen
-from skills_runtime.cli.options import ViewOptions
-from skills_runtime.ports import ApprovalRequest, Approver, DecisionKind, HumanIO, Parked, Question
+from skills_runtime.cli.machine import login_name
+from skills_runtime.cli.options import Approving, ViewOptions
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.ports import Approver, HumanIO, Parked, Question
+from skills_runtime.safety import InboxApprovals
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from skills_runtime.cli.terminal import Pause, Terminal
-
-_DECISIONS: dict[str, DecisionKind] = {
-    "y": "approved",
-    "yes": "approved",
-    "s": "approved_for_session",
-    "n": "denied",
-    "no": "denied",
-    "": "denied",
-    "q": "abort",
-}
-"""What may be typed; nothing at all is a no."""
-SHOW_ALL = "v"
 
 
 class Met(NamedTuple):
@@ -34,37 +26,59 @@ class Met(NamedTuple):
     approver: Approver | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class People:
     """Those who may be asked by the runs of one command."""
 
     console: "Console | None" = None
     """Where they sit; nothing when nobody is there."""
-    allowed: set[str] = field(default_factory=set[str])
-    """The requests that were approved for as long as the command lasts."""
+    approvals: Approving = "none"
+    """Who decides on calls."""
+    rule_file: Path | None = None
+    """Where the rules of whoever sits there are."""
+    remembered: dict[str, str] = field(default_factory=dict[str, str])
+    """What was approved for as long as the command lasts, and by whom."""
 
     def meet(self, pause: "Pause") -> Met:
         """Those who answer for a run that is shown by somebody who can pause."""
+        later = InboxApprovals() if self.approvals == "inbox" else None
         if self.console is None:
-            return Met(None, None)
+            return Met(None, later)
         from skills_runtime.cli.terminal import Terminal
 
         terminal = Terminal(self.console, pause, fd=sys.stdin.fileno())
-        return Met(TerminalHuman(terminal), TerminalApprover(terminal, self.allowed))
+        if self.approvals != "terminal":
+            return Met(TerminalHuman(terminal), later)
+        from skills_runtime.cli.approver import TerminalApprover
+
+        approver = TerminalApprover(terminal, who=login_name(), rule_file=self.rule_file)
+        return Met(TerminalHuman(terminal), approver)
 
 
 NOBODY = People()
 
 
-def people_here(options: ViewOptions) -> People:
-    """Whoever sits at the terminal, unless the command is to be silent."""
+def people_here(
+    options: ViewOptions,
+    approvals: Approving | None = None,
+    *,
+    otherwise: Approving = "none",
+    rule_file: Path | None = None,
+) -> People:
+    """Whoever sits at the terminal, unless the command is to be silent; who approves, or `otherwise` without them."""
     from skills_runtime.cli.terminal import somebody_is_there
 
     if options.json or options.quiet or not somebody_is_there():
-        return NOBODY
+        if approvals == "terminal":
+            raise ValidationFailed(
+                "`--approvals terminal` needs somebody at a terminal, and nobody is asked here",
+                hint="`--approvals inbox` lets the run wait for `approvals approve`",
+            )
+        return People(approvals=approvals or otherwise)
     from skills_runtime.cli.render.console import talk
 
-    return People(talk(no_color=options.no_color))
+    console = talk(no_color=options.no_color)
+    return People(console=console, approvals=approvals or "terminal", rule_file=rule_file)
 
 
 class TerminalHuman:
@@ -97,39 +111,3 @@ class TerminalHuman:
                 return chosen(line, [choice.label for choice in question.choices])
             self._terminal.show(hint("type an answer; Ctrl-D leaves the question for later"))
         return None
-
-
-class TerminalApprover:
-    """Asks at the terminal whether a call may run; only a clear yes is a yes."""
-
-    def __init__(self, terminal: "Terminal", allowed: set[str]) -> None:
-        self._terminal = terminal
-        self._allowed = allowed
-
-    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
-        """Decide on one call; a request that was approved for the session is not asked about again."""
-        from skills_runtime.cli.render.asking import approval_lines
-
-        if request.approval_key in self._allowed:
-            return "approved_for_session"
-        async with self._terminal.floor():
-            if request.approval_key in self._allowed:  # while it waited for its turn
-                return "approved_for_session"
-            self._terminal.show(*approval_lines(request, timeout_ms=timeout_ms))
-            decision = await self._decision(request)
-        if decision == "approved_for_session":
-            self._allowed.add(request.approval_key)
-        return decision
-
-    async def _decision(self, request: ApprovalRequest) -> DecisionKind:
-        from skills_runtime.cli.render.asking import ALLOW, approval_lines, hint
-
-        while (line := await self._terminal.read(ALLOW)) is not None:
-            word = line.strip().lower()
-            if word in _DECISIONS:
-                return _DECISIONS[word]
-            if word == SHOW_ALL:
-                self._terminal.show(*approval_lines(request, whole=True))
-            else:
-                self._terminal.show(hint("answer with y, s, n or q"))
-        return "denied"

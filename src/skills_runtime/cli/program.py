@@ -33,6 +33,8 @@ class Command(Generic[Options]):
     work: Callable[[Options, Program], int]
     examples: tuple[str, str]
     """Command lines behind the name of the program."""
+    page: type[ExampleCommand] = ExampleCommand
+    """How its command line is read and its help written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class PipeClosed(Exception):
 
 def attach(app: typer.Typer, name: str, command: Command[Any]) -> None:
     """Offer a command under a name."""
-    app.command(name, cls=ExampleCommand, help=inspect.getdoc(command.work), epilog="\n".join(command.examples))(
+    app.command(name, cls=command.page, help=inspect.getdoc(command.work), epilog="\n".join(command.examples))(
         _callback(command)
     )
 

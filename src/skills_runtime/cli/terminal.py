@@ -34,9 +34,13 @@ class Terminal:
     async def floor(self) -> AsyncGenerator[None]:
         """Have the terminal alone; what was typed before the question was seen is no answer to it."""
         async with self._turn, self._pause():
-            with suppress(termios.error):
-                termios.tcflush(self._fd, termios.TCIFLUSH)
+            self.forget_typed()
             yield
+
+    def forget_typed(self) -> None:
+        """Drop what was typed before anybody asked for it."""
+        with suppress(termios.error):
+            termios.tcflush(self._fd, termios.TCIFLUSH)
 
     def show(self, *lines: RenderableType) -> None:
         """Write something above the place where the answer goes."""

@@ -5,22 +5,34 @@ Pure.
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from skills_runtime.cli.locate import short_approval
 from skills_runtime.events.payloads import HumanRequest
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Pending, RunState
+from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
-
-CommandFor = Callable[[str], str]
-"""The command line of a verb such as `runs resume` for the run in question."""
 
 THEN = "then"
 """The label of a command that follows the one before it."""
 _SETTING = re.compile(r"`(run\.\w+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFor:
+    """Command lines about the run in question, as people name it."""
+
+    program: str
+    reference: str
+
+    def __call__(self, verb: str, subject: str | None = None) -> str:
+        """The command line of a verb such as `runs resume`, for the run or for another subject."""
+        return f"{self.program} {verb} {shlex.quote(subject or self.reference)}"
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +55,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
 
 def command_for(program: str, reference: str) -> CommandFor:
     """Command lines for the run that people name so."""
-    return lambda verb: f"{program} {verb} {shlex.quote(reference)}"
+    return CommandFor(program, reference)
 
 
 def waits_of(
@@ -80,10 +92,24 @@ def _stop(state: RunState, command: CommandFor) -> list[Wait]:
 
 
 def _approvals(pending: Pending, command: CommandFor) -> list[Wait]:
-    return [
-        Wait(what=f"an approval of {one.summary or one.tool}", commands={"be asked": command("runs resume")})
-        for one in pending.approvals.open.values()
-    ]
+    return [_approval(one, pending, command) for one in pending.approvals.open.values()]
+
+
+def _approval(one: PendingApproval, pending: Pending, command: CommandFor) -> Wait:
+    what = f"an approval of {one.summary or one.tool}"
+    if pending.approvals.decision_on(one.approval_id) is not None:
+        return Wait(what=f"{what}, which is decided", commands={"go on": command("runs resume")})
+    return Wait(what=what, commands=decision_commands(one.approval_id, command))
+
+
+def decision_commands(approval_id: str, command: CommandFor) -> dict[str, str]:
+    """How a request is looked at and decided."""
+    name = short_approval(approval_id)
+    return {
+        "look": command("approvals show", name),
+        "approve": command("approvals approve", name),
+        "deny": f"{command('approvals deny', name)} --reason TEXT",
+    }
 
 
 def _questions(pending: Pending, command: CommandFor, asked: Mapping[str, HumanRequest]) -> list[Wait]:

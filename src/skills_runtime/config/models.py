@@ -82,7 +82,7 @@ class RunSettings(Section):
         default=None, description="How long to wait for a person's answer; `null` means as long as it takes."
     )
     resume_strategy: Literal["summary", "replay"] = Field(
-        default="summary", description="Whether a resumed run gets a summary of its past or all of it."
+        default="replay", description="Whether a resumed run gets a summary of its past or all of it."
     )
     context_recovery: ContextRecovery = Field(
         default_factory=ContextRecovery, description="What happens when the model's context is full."

@@ -63,11 +63,10 @@ class Desk:
             "approval_key": asked.approval_key,
             **msgspec.to_builtins(decision),
         }
-        key = f"decision-{asked.approval_id}"
-        message = self._inbox.send(view.state.run_id, "approve", body, idempotency_key=key)
-        if dict(message.body) != body:
-            raise ApprovalStale(f"`{asked.approval_id}` was decided already: {message.body.get('decision')}")
-        return message
+        for earlier in self._inbox.pending(view.state.run_id):
+            if earlier.kind == "approve" and earlier.body.get("approval_id") == asked.approval_id:
+                raise ApprovalStale(f"`{asked.approval_id}` was decided already: {earlier.body.get('decision')}")
+        return self._inbox.send(view.state.run_id, "approve", body)
 
     def cancel(self, paths: RunPaths, reason: str = "cancelled", *, key: str | None = None) -> InboxMessage | None:
         """End a run: at once when nobody works on it, else by a message to who does."""

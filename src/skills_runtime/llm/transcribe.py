@@ -12,7 +12,7 @@ from skills_runtime.events import Payload
 from skills_runtime.events.payloads import LlmResponseDelta, LlmRetryScheduled, LlmUsage
 from skills_runtime.events.text import well_formed
 from skills_runtime.llm.prices import Price, cost_of
-from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Clock, ToolCall, ToolCallDelta
+from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Clock, Secrets, ToolCall, ToolCallDelta
 
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096
@@ -47,13 +47,14 @@ class Transcriber:
         clock: Clock,
         price: Price | None = None,
         taken: Container[str] = frozenset(),
+        secrets: Secrets | None = None,
     ) -> None:
         self._record = record
         self._model = model
         self._clock = clock
         self._price = price
         self._taken = taken
-        self._text, self._reasoning, self._writing = _Words("text"), _Words("reasoning"), _Writing()
+        self._text, self._reasoning, self._writing = _Words("text", secrets), _Words("reasoning", secrets), _Writing()
         self._open: _Words | _Writing = self._text
         self._held_chars = 0
         self._written = clock.monotonic()
@@ -138,12 +139,13 @@ async def transcribe(backend: Backend, request: ChatRequest, transcriber: Transc
 
 
 class _Words:
-    """Text or reasoning that waits to be recorded."""
+    """Text or reasoning that waits to be recorded; what may be the beginning of a secret waits longer."""
 
-    def __init__(self, delta_type: str) -> None:
+    def __init__(self, delta_type: str, secrets: Secrets | None) -> None:
         self.chars = 0
         self._delta_type = delta_type
         self._pieces: list[str] = []
+        self._stream = secrets.stream() if secrets is not None else None
 
     def add(self, text: str) -> None:
         self._pieces.append(text)
@@ -154,6 +156,8 @@ class _Words:
         half = text[-1:] if not whole and "\ud800" <= text[-1:] <= "\udbff" else ""
         self._pieces = [half] if half else []
         text = well_formed(text.removesuffix(half))
+        if self._stream is not None:
+            text = self._stream.feed(text) + (self._stream.finish() if whole else "")
         self.chars += len(text)
         return LlmResponseDelta(delta_type=self._delta_type, text=text) if text else None
 

@@ -28,6 +28,7 @@ from skills_runtime.ports.sandbox import (
     SandboxPlan,
     Watch,
 )
+from skills_runtime.ports.secrets import Secrets, SecretStream
 from skills_runtime.ports.system import Clock, Disk, Ids
 from skills_runtime.ports.tools import (
     Closing,
@@ -83,6 +84,8 @@ __all__ = [
     "SandboxPermissions",
     "SandboxPlan",
     "Scope",
+    "SecretStream",
+    "Secrets",
     "Tool",
     "ToolCall",
     "ToolCallDelta",

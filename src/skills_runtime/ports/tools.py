@@ -12,6 +12,7 @@ from skills_runtime.ports.files import Files
 from skills_runtime.ports.intent import Intent
 from skills_runtime.ports.people import Question
 from skills_runtime.ports.sandbox import Sandbox
+from skills_runtime.ports.secrets import Secrets
 
 Effect = Literal["read", "idempotent", "effectful"]
 Recovery = Literal["retry", "verify", "ask_human", "fail"]
@@ -108,6 +109,11 @@ class ToolContext(Protocol):
     @property
     def sandbox(self) -> Sandbox:
         """The fence for processes."""
+        ...
+
+    @property
+    def secrets(self) -> Secrets:
+        """What must not be shown."""
         ...
 
     @property

@@ -12,10 +12,11 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
+from skills_runtime.ports import Enclosure
 from skills_runtime.processes.capture import Captured
 from skills_runtime.processes.failures import no_directory, too_long
 
-EndedBy = Literal["exit", "timeout", "cancelled", "output_limit"]
+EndedBy = Literal["exit", "timeout", "cancelled", "output_limit", "resource_limit"]
 Stream = Literal["stdout", "stderr"]
 
 MEBIBYTE = 1 << 20
@@ -33,6 +34,8 @@ class Command(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     """The whole environment: nothing is inherited from the runtime."""
     stdin: bytes = b""
+    enclosure: Enclosure = Enclosure()
+    """What its fence needs from whoever starts it."""
 
     def __repr__(self) -> str:
         # Environment and input may hold secrets, and representations end up in logs.
@@ -62,6 +65,10 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     ended_by: EndedBy
     survivors: tuple[int, ...] = ()
     """Processes that the operating system did not let this user end, such as those of `sudo`."""
+    exceeded: str | None = None
+    """The limit that the command was ended for, if `ended_by` says so."""
+    counted: Mapping[str, str] = {}
+    """What the kernel counted for its control groups, as the files say it."""
 
 
 def shell_command(text: str) -> tuple[str, ...]:

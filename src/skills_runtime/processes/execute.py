@@ -16,17 +16,23 @@ OnOutput = Callable[[Stream, bytes], None]
 
 
 async def execute(
-    command: Command, limits: Limits, *, on_output: OnOutput | None = None, stop: asyncio.Event | None = None
+    command: Command,
+    limits: Limits,
+    *,
+    on_output: OnOutput | None = None,
+    stop: asyncio.Event | None = None,
+    source: int | None = None,
 ) -> Finished:
     """Run a command until it and everything it started are gone; `on_output` receives every byte as it comes.
 
+    It reads from the descriptor `source` if there is one, which the caller closes; otherwise it reads its `stdin`.
     A cancelled call raises `CancelledError` when all is gone. Setting `stop` ends the command as well, but returns
     what it has written. Processes still there when the program itself exits are part of the call and are ended.
     """
     start = prepare(command, grace=limits.grace_seconds)
     with ExitStack() as resources:
         execution = _Execution(limits, on_output, resources)
-        await execution.begin(start)
+        await execution.begin(start, source)
         await execution.follow(stop)
         return execution.finished()
 
@@ -51,10 +57,10 @@ class _Execution:
         self._failing = False
         self._supervised: Supervised
 
-    async def begin(self, start: Start) -> None:
+    async def begin(self, start: Start, source: int | None) -> None:
         """Hand the command to a supervisor, together with one end of each pipe."""
         with ExitStack() as theirs:
-            streams = self._open(start.command.stdin, theirs)
+            streams = self._open(start.command.stdin, theirs, source)
             self._supervised = await supervise(start, streams, self._changed)
         self._resources.callback(self._supervised.close)
 
@@ -92,13 +98,16 @@ class _Execution:
             stdout=self._captures["stdout"].captured(),
             stderr=self._captures["stderr"].captured(),
             duration_ms=round((self._loop.time() - self._began) * 1000),
-            ended_by=self._ended_by,
+            ended_by="resource_limit" if self._supervised.exceeded else self._ended_by,
             survivors=self._supervised.survivors,
+            exceeded=self._supervised.exceeded,
+            counted=self._supervised.counted,
         )
 
-    def _open(self, data: bytes, theirs: ExitStack) -> tuple[int, int, int]:
+    def _open(self, data: bytes, theirs: ExitStack, source: int | None) -> tuple[int, int, int]:
         try:
-            return (self._input(data, theirs), self._output("stdout", theirs), self._output("stderr", theirs))
+            given = self._input(data, theirs) if source is None else source
+            return (given, self._output("stdout", theirs), self._output("stderr", theirs))
         except OSError as error:
             raise unavailable(error) from error
 

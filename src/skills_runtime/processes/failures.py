@@ -4,7 +4,7 @@ import errno
 import os
 from pathlib import Path
 
-from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, ToolError, ValidationFailed
+from skills_runtime.errors import AccessRefused, NotFound, SandboxError, SkillsRuntimeError, ToolError, ValidationFailed
 
 
 def too_long(program: str) -> ValidationFailed:
@@ -27,6 +27,16 @@ def not_started(program: str, directory: Path, *, step: str, number: int) -> Ski
             return no_directory(directory)
         case "cwd", errno.EACCES | errno.EPERM:
             return AccessRefused(f"the working directory `{directory}` may not be entered by this user")
+        case "placeholder", _:
+            return SandboxError(
+                f"the protected names of the workspace cannot be kept free: {os.strerror(number)}",
+                hint="see that the workspace is a real directory with room on its disk, and that none of them is a link",
+            )
+        case "group", _:
+            return SandboxError(
+                f"the limits of a command cannot be set: {os.strerror(number)}",
+                hint="`skills-runtime sandbox doctor` tells which limits this machine can keep",
+            )
         case "exec", errno.ENOENT:
             return NotFound(f"the interpreter that `{program}` asks for does not exist", hint="see its first line")
         case "exec", errno.EACCES | errno.EPERM:

@@ -12,6 +12,7 @@ import msgspec
 
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.ports import Enclosure
 from skills_runtime.processes.command import Command, check, find_program
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.failures import lost, not_started
@@ -43,6 +44,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             "environment": {_characters(name): _characters(value) for name, value in environment.items()},
             "terminal": self.terminal,
             "grace": self.grace,
+            **_enclosing(self.command.enclosure),
         }
         return json.dumps(message).encode() + b"\n"
 
@@ -50,6 +52,18 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 def _characters(text: str) -> str:
     """The bytes of the text as characters of the same number: JSON has no bytes, and not every path is UTF-8."""
     return os.fsencode(text).decode("latin-1")
+
+
+def _enclosing(enclosure: Enclosure) -> dict[str, Any]:
+    """The part of the message that is about the fence."""
+    return {
+        "inputs": [data.decode("latin-1") for data in enclosure.inputs],
+        "placeholders": [_characters(path) for path in enclosure.placeholders],
+        "groups": msgspec.to_builtins(enclosure.control_groups),
+        "watch": msgspec.to_builtins(enclosure.watch),
+        "layers": enclosure.layers,
+        "takes_terminal": enclosure.takes_terminal,
+    }
 
 
 def prepare(command: Command, *, grace: float, terminal: bool = False) -> Start:
@@ -73,6 +87,8 @@ class Supervised:
         self._exit: int | None = None
         self.failure: SkillsRuntimeError | None = None
         self.survivors: tuple[int, ...] = ()
+        self.exceeded: str | None = None
+        self.counted: dict[str, str] = {}
         self.gone = False
         self._control = control
         self._writer = Writer(control.fileno())
@@ -152,8 +168,11 @@ class Supervised:
                 self.pid = pid
             case {"exited": code}:
                 self._exit = code
-            case {"gone": survivors}:
+            case {"exceeded": limit}:
+                self.exceeded = limit
+            case {"gone": survivors, "counted": counted}:
                 self.survivors = tuple(survivors)
+                self.counted = counted
                 self.gone = True
             case {"failed": step, "errno": number}:
                 command = self._start.command

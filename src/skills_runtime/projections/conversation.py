@@ -7,6 +7,7 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ContextCompacted,
+    ContextRecoveryDecided,
     HistoryLoaded,
     ImagesAttached,
     InboxReceived,
@@ -92,6 +93,10 @@ class Conversation(msgspec.Struct, kw_only=True):
     measured_chars: int = 0
     aside: bool = False
     """Whether the model was last asked something that is no part of the conversation."""
+    recovery: str = ""
+    """What was decided about a full context, until it is done."""
+    to_sum_up: bool = False
+    """Whether the run shall go on from a summary, until there is one or the model has answered without."""
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -165,6 +170,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.call_ids = {call.id for one in self.messages for call in one.calls}
         self.compactions += 1
         self.unanswered_compactions += 1
+        self.recovery, self.to_sum_up = "", False
         self.chars = sum(map(_size, self.messages))
         self.measured_tokens = self.measured_chars = 0
 
@@ -185,6 +191,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.coming_text, self.coming_calls = [], []
         self.answers += 1
         self.unanswered_compactions = 0
+        self.recovery, self.to_sum_up = "", False
 
 
 def _requested(payload: ToolCallRequested, step_id: str | None) -> Call:
@@ -247,10 +254,15 @@ def _finished(talk: Conversation, event: Event, payload: ToolCallFinished) -> No
 
 def _started(talk: Conversation, event: Event, payload: RunStarted) -> None:
     talk.start(payload)
+    talk.to_sum_up = bool(payload.resume.get("enabled")) and payload.resume.get("strategy") == "summary"
 
 
 def _compacted(talk: Conversation, event: Event, payload: ContextCompacted) -> None:
     talk.compact(payload)
+
+
+def _decided(talk: Conversation, event: Event, payload: ContextRecoveryDecided) -> None:
+    talk.recovery = payload.decision
 
 
 def _planned(talk: Conversation, event: Event, payload: PlanUpdated) -> None:
@@ -292,6 +304,7 @@ _CHANGES: dict[type, Any] = {
     ToolCallFinished: _finished,
     RunStarted: _started,
     ContextCompacted: _compacted,
+    ContextRecoveryDecided: _decided,
     PlanUpdated: _planned,
     HistoryLoaded: _remembered,
     SkillInjected: _taught,

@@ -7,6 +7,7 @@ import msgspec
 
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
+    ContextRecoveryDecided,
     HumanRequest,
     HumanResponse,
     InboxReceived,
@@ -23,6 +24,7 @@ READS = approvals.READS | frozenset(
         HumanRequest,
         HumanResponse,
         InboxReceived,
+        ContextRecoveryDecided,
         RunCompleted,
         RunFailed,
         RunCancelled,
@@ -30,6 +32,10 @@ READS = approvals.READS | frozenset(
     }
 )
 """The payloads this projection looks at."""
+
+
+CONTEXT = "context-recovery"
+"""What the questions about a full context are called, each with `#` and its number: they belong to no call."""
 
 
 class PendingQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +85,8 @@ class Pending(msgspec.Struct):
                 self._answer(body)
             case InboxReceived(kind="cancel", body=body):
                 self.cancelled = str(body.get("reason") or "cancelled")
+            case ContextRecoveryDecided():
+                self._close(CONTEXT)
             case RunCompleted() | RunFailed() | RunCancelled():
                 self.approvals = Approvals()
                 self.questions, self.answers, self.responses = {}, {}, {}

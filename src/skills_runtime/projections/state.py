@@ -7,11 +7,16 @@ import msgspec
 
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
+    ApprovalDecided,
+    ApprovalRequested,
     ArtifactManifestWritten,
     BudgetIncreased,
     ChildRunFinished,
     ChildRunStarted,
+    ContextRecoveryDecided,
     ForkPoint,
+    HumanRequest,
+    HumanResponse,
     InboxReceived,
     LlmRequestStarted,
     LlmUsage,
@@ -23,6 +28,7 @@ from skills_runtime.events.payloads import (
     RunStateChanged,
     RunWaitingHuman,
     SandboxCreated,
+    ToolCallFinished,
     ToolCallRequested,
 )
 from skills_runtime.events.states import RunStatus
@@ -84,6 +90,11 @@ class RunState(msgspec.Struct, kw_only=True):
     worked_sec: float = 0.0
     """How long earlier segments worked on the run."""
     segment_since: str = ""
+    asked: list[str] = []
+    """The calls for which this segment waits for somebody."""
+    waiting_since: str = ""
+    waited_sec: float = 0.0
+    """How long this segment has waited for people, which is not work."""
     extra_steps: int = 0
     extra_wall_time_sec: int = 0
     inbox_position: int = 0
@@ -103,8 +114,24 @@ class RunState(msgspec.Struct, kw_only=True):
 
     def rest(self, since: str) -> None:
         """Nobody works on the run from then on, until somebody starts again."""
-        self.worked_sec += seconds_between(self.segment_since, since)
-        self.segment_since = ""
+        self.heard("", since)
+        self.worked_sec += max(0.0, seconds_between(self.segment_since, since) - self.waited_sec)
+        self.segment_since, self.waited_sec = "", 0.0
+
+    def ask(self, call_id: str, at: str) -> None:
+        """Wait for somebody from then on; who is waited for by several calls is waited for once."""
+        if not self.asked:
+            self.waiting_since = at
+        if call_id not in self.asked:
+            self.asked.append(call_id)
+
+    def heard(self, call_id: str, at: str) -> None:
+        """A call does not wait for anybody any more; no name means all of them."""
+        if not self.asked:
+            return
+        self.asked = [one for one in self.asked if call_id and one != call_id and not one.startswith(f"{call_id}#")]
+        if not self.asked:
+            self.waited_sec += seconds_between(self.waiting_since, at)
 
     @property
     def child_tokens(self) -> int:
@@ -220,6 +247,18 @@ def _child_began(state: RunState, event: Event, payload: ChildRunStarted) -> Non
     state.children[payload.child_run_id] = msgspec.structs.replace(known, status="running") if known else fresh
 
 
+def _asks(state: RunState, event: Event, payload: HumanRequest | ApprovalRequested) -> None:
+    state.ask(payload.call_id, event.timestamp)
+
+
+def _answered(state: RunState, event: Event, payload: HumanResponse | ApprovalDecided | ToolCallFinished) -> None:
+    state.heard(payload.call_id, event.timestamp)
+
+
+def _decided(state: RunState, event: Event, payload: ContextRecoveryDecided) -> None:
+    state.heard("", event.timestamp)  # the model is asked when no call is open
+
+
 def _given_more(state: RunState, event: Event, payload: BudgetIncreased) -> None:
     state.extra_steps += payload.extra_steps
     state.extra_wall_time_sec += payload.extra_wall_time_sec
@@ -262,6 +301,12 @@ _CHANGES: dict[type, Any] = {
     LlmRequestStarted: _asked,
     LlmUsage: _used,
     ToolCallRequested: _called,
+    HumanRequest: _asks,
+    ApprovalRequested: _asks,
+    HumanResponse: _answered,
+    ApprovalDecided: _answered,
+    ToolCallFinished: _answered,
+    ContextRecoveryDecided: _decided,
     ChildRunStarted: _child_began,
     ChildRunFinished: _child_ended,
     BudgetIncreased: _given_more,

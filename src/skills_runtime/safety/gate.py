@@ -32,10 +32,9 @@ class Place(ToolContext, Room, Protocol):
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """Whether a call may run: why not, or with which arguments where somebody changed them."""
+    """Whether a call may run, and why not."""
 
     refusal: str | None = None
-    arguments_blob: str | None = None
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,11 +74,18 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             wanted = await self._wanted(tool, arguments, place, facts, verdict)
             settled = await ask(wanted, place, self._asking(self.approver))
             refusal = _refusal(settled, place.approvals)
-            if refusal is not None or settled.arguments_blob is not None:
-                return Admission(refusal, settled.arguments_blob)
+            if refusal is not None:
+                return Admission(refusal)
+            if settled.arguments_blob is not None:
+                return await self._edited(tool, msgspec.json.decode(place.fetch(settled.arguments_blob)), place)
             if (await self._wanted(tool, arguments, place, facts, verdict)).key == wanted.key:
                 return Admission()
             void(place, settled.approval_id, settled.approval_key)
+
+    async def _edited(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
+        """Whether a call may run as somebody changed it: they have approved it, but what is denied stays denied."""
+        _, verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
+        return Admission(_denial(verdict) if isinstance(verdict, Deny) else None)
 
     def _asking(self, approver: Approver) -> Asking:
         return Asking(

@@ -9,6 +9,7 @@ import msgspec
 from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
 from skills_runtime.events.text import well_formed
 from skills_runtime.ports import Clock, Tool, ToolContext, ToolResult
+from skills_runtime.tools.redact import redacted
 from skills_runtime.tools.spill import spilled
 
 
@@ -18,7 +19,8 @@ async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
     Those are `LogError`, cancellation and `Parked`.
     """
     begun = clock.monotonic()
-    result = spilled(await _answer(tool, arguments, context), context.keep)
+    answer = redacted(await _answer(tool, arguments, context), context.secrets, context.keep)
+    result = spilled(answer, context.keep)
     elapsed = round((clock.monotonic() - begun) * 1000)
     return msgspec.structs.replace(result, duration_ms=elapsed)
 

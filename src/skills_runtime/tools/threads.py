@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 Job = Callable[[], Callable[[], object]]
@@ -34,14 +34,39 @@ async def in_thread(function: Callable[..., T], /, **arguments: Any) -> T:
     call = partial(contextvars.copy_context().run, function, **arguments)
 
     def work() -> Callable[[], object]:
-        try:
-            settle = partial(_return, done, call())
-        except BaseException as error:  # noqa: BLE001 - raised again where the call was made
-            settle = partial(_raise, done, error)
-        return partial(loop.call_soon_threadsafe, settle)
+        with _Outcome(done) as outcome:
+            outcome.value = call()
+        return partial(loop.call_soon_threadsafe, outcome.settle)
 
     _worker().take(work)
     return await done
+
+
+class _Outcome(Generic[T]):
+    """What a function returns or raises, on its way to whoever called it."""
+
+    value: T
+
+    def __init__(self, done: "asyncio.Future[T]") -> None:
+        self._done = done
+        self._error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        # Raised again where the function was called; there a StopIteration would mean something else.
+        self._error = RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
+        return True
+
+    def settle(self) -> None:
+        """Hand it over, unless nobody waits for it any more."""
+        if self._done.done():
+            return
+        if self._error is not None:
+            self._done.set_exception(self._error)
+        else:
+            self._done.set_result(self.value)
 
 
 class _Worker:
@@ -72,16 +97,3 @@ def _worker() -> _Worker:
         return _idle.pop()
     except IndexError:
         return _Worker()
-
-
-def _return(done: "asyncio.Future[T]", value: T) -> None:
-    if not done.done():
-        done.set_result(value)
-
-
-def _raise(done: "asyncio.Future[Any]", error: BaseException) -> None:
-    if done.done():
-        return
-    if isinstance(error, StopIteration):  # which means something else to whoever awaits
-        error = RuntimeError(f"StopIteration: {error}")
-    done.set_exception(error)

@@ -106,7 +106,7 @@ def test_text_that_is_none_is_made_text(tmp_path: Path) -> None:
         ("file_read", {"path": "none.txt"}, "not_found"),
         ("file_read", {"path": "../secret"}, "path_escape"),
         ("file_write", {"path": "../evil", "content": "x"}, "path_escape"),
-        ("file_write", {"path": ".skills_runtime_sdk/x", "content": "x"}, "write_refused"),
+        ("file_write", {"path": ".skills_runtime_sdk/x", "content": "x"}, "permission"),
     ],
 )
 def test_a_call_that_cannot_be_done_is_answered_with_its_kind(

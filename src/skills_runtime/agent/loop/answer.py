@@ -38,7 +38,9 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
 
     record(LlmRequestStarted(model=model, messages_count=len(request.messages), tools_count=len(request.tools)))
     taken, price = run.view.conversation.call_ids, ports.prices.get(model)
-    transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=price, taken=taken)
+    transcriber = Transcriber(
+        record, model=model, clock=run.ports.clock, price=price, taken=taken, secrets=ports.secrets
+    )
     said = await transcribe(ports.backend, request, transcriber)
     for call in said.calls:
         run.append(_requested(run, call, ports), turn_id=turn_id, step_id=f"step_{run.state.steps + 1}")
@@ -71,7 +73,7 @@ def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested
             raw_arguments_error=str(error),
         )
     shown = sanitize(tool.spec if tool is not None else None, arguments)
-    exact = msgspec.json.encode(shown) == raw
+    exact = msgspec.json.encode(shown) == raw and ports.secrets.line(raw) is raw
     return ToolCallRequested(
         call_id=call.id,
         tool=call.name,

@@ -11,7 +11,7 @@ from skills_runtime.agent.loop.inbox import take_in
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.events import Payload
-from skills_runtime.ports import Children, Files, Question, Sandbox, Scope
+from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secrets
 from skills_runtime.projections import Call
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.runs import Run
@@ -57,6 +57,11 @@ class CallContext(msgspec.Struct, frozen=True):
         return self.ports.sandbox
 
     @property
+    def secrets(self) -> Secrets:
+        """What must not be shown."""
+        return self.ports.secrets
+
+    @property
     def scope(self) -> Scope:
         """Things that live as long as the run is worked on."""
         return self.ports.scope
@@ -86,6 +91,10 @@ class CallContext(msgspec.Struct, frozen=True):
     def cancelled(self) -> bool:
         """Whether somebody wants the run to stop."""
         return bool(self.run.view.pending.cancelled)
+
+    def fetch(self, digest: str) -> bytes:
+        """The bytes of a blob."""
+        return self.run.blobs.get(digest)
 
     def now(self) -> str:
         """The time, as events have it."""

@@ -37,25 +37,32 @@ async def ask(
 
 
 async def _ask_now(run: Run, ports: "AgentPorts", call: Call, questions: Sequence[Question]) -> Mapping[str, str]:
-    if call.id not in run.view.pending.questions:
+    # Asked again by who goes on with the run: what somebody thinks about it then is not work either.
+    if ports.human is not None or call.id not in run.view.pending.questions:
         run.append(_request(call, questions), step_id=call.step_id)
         await run.commit_async()
     if ports.human is None:
         raise Parked(call.id)
-    begun = run.ports.clock.monotonic()
-    said = asyncio.create_task(_said(ports.human, call, questions, ports.human_timeout_ms))
+    with ports.control.waiting():
+        return await _heard(run, ports, ports.human, call, questions)
+
+
+async def _heard(
+    run: Run, ports: "AgentPorts", human: HumanIO, call: Call, questions: Sequence[Question]
+) -> Mapping[str, str]:
+    """What they say here, or what somebody else says first from somewhere else."""
+    said = asyncio.create_task(_said(human, call, questions, ports.human_timeout_ms))
     try:
         while not said.done():
             await asyncio.wait([said], timeout=LOOK_SECONDS)
             await take_in(run, ports.inbox)
-            if call.id in run.view.pending.answers:  # somebody else was faster, from somewhere else
+            if call.id in run.view.pending.answers:
                 return run.view.pending.answers[call.id]
             if run.view.pending.cancelled:
                 raise Parked(call.id)
         return said.result()
     finally:
         said.cancel()
-        ports.control.extend(run.ports.clock.monotonic() - begun)  # the run did not work while somebody thought
 
 
 async def _said(human: HumanIO, call: Call, questions: Sequence[Question], timeout_ms: int | None) -> dict[str, str]:

@@ -1,15 +1,16 @@
 """What the loop needs besides the run itself, as one frozen value."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.agent.loop.context import ContextRules
+from skills_runtime.agent.window import ContextRules
 from skills_runtime.llm import Price
-from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox
+from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox, Secrets
 from skills_runtime.ports.tools import Held
 from skills_runtime.safety import Gate
 from skills_runtime.safety.limits import Limits
@@ -26,11 +27,32 @@ class Control:
         """Whether the work stops at the next boundary, without a trace."""
         self.time: asyncio.Timeout | None = None
         """The clock of this segment."""
+        self._waits = 0
+        self._left: float | None = None
+        """The time that was left when the clock was stopped."""
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """Stop the clock while somebody is waited for; several may be waited for at the same time."""
+        self._waits += 1
+        when = self.time.when() if self.time is not None and not self.time.expired() else None
+        if self.time is not None and when is not None:
+            self._left = when - asyncio.get_running_loop().time()
+            self.time.reschedule(None)
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if not self._waits and self.time is not None and self._left is not None:
+                self.time.reschedule(asyncio.get_running_loop().time() + self._left)
+                self._left = None
 
     def extend(self, seconds: float) -> None:
         """Give the segment more time, if its time is limited at all."""
         when = self.time.when() if self.time is not None else None
-        if self.time is not None and when is not None:
+        if self._left is not None:
+            self._left += seconds
+        elif self.time is not None and when is not None:
             self.time.reschedule(when + seconds)
 
 
@@ -61,6 +83,7 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     files: Files
     gate: Gate
     sandbox: Sandbox
+    secrets: Secrets
     root: Path
     """Where processes start."""
     system_prompt: str

@@ -9,7 +9,7 @@ import asyncio
 
 from skills_runtime.agent.loop.answer import answer
 from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, together
-from skills_runtime.agent.loop.context import Handoff, compact, nearly_full, recover
+from skills_runtime.agent.loop.context import make_room, recover
 from skills_runtime.agent.loop.inbox import record_all, take_in
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.loop.prompt import Prompt
@@ -96,15 +96,15 @@ async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> 
     over = spent(run.view, ports.limits)
     if over is not None:
         return _over(over, ports, locator)
-    if nearly_full(run.view.conversation, ports.context):
-        await compact(run, ports, reason="threshold")
+    stop = await make_room(run, ports)
+    if stop is not None:
+        return stop
     try:
         await answer(run, ports, prompt)
     except ModelError as error:
         if error.kind != "context_length_exceeded":
             raise
-        handoff = await recover(run, ports, error)
-        return _handed_over(handoff, locator) if handoff is not None else None
+        return await recover(run, ports, error)
     return None
 
 
@@ -153,10 +153,6 @@ def _asking(call: Call, run: Run, locator: str) -> RunWaitingHuman:
     return RunWaitingHuman(
         message=f"`{call.tool}` waits for {what}", tool=call.tool, call_id=call.id, wal_locator=locator
     )
-
-
-def _handed_over(handoff: Handoff, locator: str) -> RunCompleted:
-    return RunCompleted(final_output=handoff.summary, wal_locator=locator, metadata={"handoff": True})
 
 
 def _over(reached: Reached, ports: AgentPorts, locator: str) -> RunFailed | RunWaitingHuman:

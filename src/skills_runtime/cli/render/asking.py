@@ -4,23 +4,24 @@ Pure: from values to lines.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-import msgspec
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli.render.console import cut, labelled
-from skills_runtime.cli.render.text import count, duration, neutral, one_line
+from skills_runtime.cli.render.console import labelled
+from skills_runtime.cli.render.grants import grant_of
+from skills_runtime.cli.render.request import call_lines, fact_lines, title_line
+from skills_runtime.cli.render.text import duration, neutral, one_line
+from skills_runtime.cli.ruling import SCOPE_WORDS
 from skills_runtime.ports import ApprovalRequest, Question
+from skills_runtime.safety.policy import Rule, rule_text
 
-ANSWER = "     answer> "
-ALLOW = "     allow? "
 INDENT = 5
-LABEL_CELLS = 24
-SHOWN_LINES = 20
-SHOWN_CHARS = 2000
+ANSWER, ALLOW, WHY, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))
+COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
+_WAYS = "[y] once  [s] this very call, also again in this session"
+_OTHER_WAYS = "[e] change it  [n] no  [q] stop the run  [v] show everything"
 
 
 def question_lines(question: Question) -> Iterator[RenderableType]:
@@ -37,38 +38,43 @@ def question_lines(question: Question) -> Iterator[RenderableType]:
         yield labelled(choices, indent=INDENT, width=2)
 
 
-def approval_lines(
-    request: ApprovalRequest, *, timeout_ms: int | None = None, whole: bool = False
-) -> Iterator[RenderableType]:
-    """What a call would do, with its real arguments, and what may be typed; `whole` leaves nothing out."""
-    yield Text.assemble(" " * INDENT, (one_line(request.tool), "bold"), " needs your approval")
-    facts, left_out = _arguments(request.details, whole=whole)
-    yield labelled(facts, indent=INDENT + 2, width=8)
-    ways = "[y] once  [s] this very call, also again in this session  [n] no  [q] stop the run"
-    more = "  [v] show everything" if left_out else ""
+def approval_lines(request: ApprovalRequest, *, whole: bool = False) -> Iterator[RenderableType]:
+    """What a call would do, and what helps to judge it; `whole` leaves nothing out."""
+    if not whole:
+        yield title_line(request, indent=INDENT)
+    yield from call_lines(request, indent=INDENT + 2, whole=whole).lines
+    yield fact_lines(request, indent=INDENT + 2, whole=whole)
+
+
+def ways_line(*, ruled: bool, timeout_ms: int | None = None) -> RenderableType:
+    """What may be typed; `ruled` when a rule can be made of the call."""
+    rule = "  [r] yes, and add a rule" if ruled else ""
     late = f"  (no after {duration(timeout_ms)})" if timeout_ms else ""
-    yield _paragraph(f"{ways}{more}{late}", style="dim")
+    return _paragraph(f"{_WAYS}{rule}\n{_OTHER_WAYS}{late}", style="dim")
+
+
+def rule_lines(rules: Mapping[str, Rule]) -> Iterator[RenderableType]:
+    """A rule in full, and what it would allow, by the words for how far it reaches."""
+    yield _paragraph("the rule", style="bold")
+    yield rule_paragraph(next(iter(rules.values())), indent=INDENT + 2)
+    offers = {f"[{word}]": f"allow {grant_of(rule, SCOPE_WORDS[word])}" for word, rule in rules.items()}
+    yield labelled(offers, indent=INDENT, width=0)
+    yield hint("anything else goes back")
+
+
+def rule_paragraph(rule: Rule, *, indent: int) -> RenderableType:
+    """A rule as it stands in a rule file."""
+    return Padding(Text(neutral(rule_text(rule).rstrip("\n")), overflow="fold"), (0, 0, 0, indent), expand=False)
 
 
 def hint(text: str) -> RenderableType:
     """What may be typed instead."""
-    return _paragraph(text, style="dim")
+    return _paragraph(one_line(text), style="dim")
 
 
-def _arguments(details: Mapping[str, Any], *, whole: bool) -> tuple[dict[str, str], bool]:
-    """The arguments as text, and whether some of it was left out."""
-    facts: dict[str, str] = {}
-    left_out = False
-    for name, value in details.items():
-        text = neutral(value if isinstance(value, str) else msgspec.json.encode(value).decode())
-        shown = text if whole else "\n".join(text[:SHOWN_CHARS].split("\n")[:SHOWN_LINES])
-        rest = len(text) - len(shown)
-        left_out = left_out or rest > 0
-        label = cut(one_line(name), LABEL_CELLS)
-        while label in facts:  # two names that look alike must not hide an argument
-            label += "'"
-        facts[label] = f"{shown}\n… {count(rest)} more characters" if rest else shown
-    return facts, left_out
+def instead_line(text: str) -> RenderableType:
+    """What would be done instead, as somebody typed it."""
+    return Padding(Text.assemble(("instead: ", "dim"), neutral(text)), (0, 0, 0, INDENT), expand=False)
 
 
 def _paragraph(text: str, *, style: str) -> RenderableType:

@@ -43,6 +43,18 @@ def duration(milliseconds: float | None) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"
 
 
+def age(milliseconds: float | None) -> str:
+    """A span of time in one number, for tables."""
+    if milliseconds is None:
+        return "-"
+    seconds = max(milliseconds, 0) / 1000
+    for unit, size in (("day", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            number = int(seconds // size)
+            return plural(number, unit) if unit == "day" else f"{number} {unit}"
+    return f"{int(seconds)} s"
+
+
 def count(number: int) -> str:
     """A number, short."""
     if number < 1000:

@@ -1,11 +1,17 @@
 """Turns a request into a running program: own session, own terminal if asked for, nothing inherited but its streams."""
 
+import fcntl
 import os
 import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .groups import Groups
+
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+FIRST_INPUT = 3
+ABOVE_INPUTS = 64
+"""Where descriptors wait for their number, so that none is overwritten by another."""
 
 
 class SpawnFailed(Exception):
@@ -17,22 +23,54 @@ class SpawnFailed(Exception):
         self.number = error.errno or 0
 
 
-def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
+def spawn(request: Mapping[str, Any], streams: Sequence[int], groups: Groups) -> int:
     """Start the program and return its number once it really runs."""
-    _enter(_raw(request["cwd"]))
+    _enter(raw(request["cwd"]))
+    inputs: "list[int]" = []
     try:
+        _join(groups)
+        inputs += [_input(raw(data)) for data in request["inputs"]]
         return os.posix_spawn(
-            _raw(request["program"]),
-            [_raw(word) for word in request["argv"]],
-            {_raw(name): _raw(value) for name, value in request["environment"].items()},
-            file_actions=_terminal(streams) if request["terminal"] else _pipes(streams),
+            raw(request["program"]),
+            [raw(word) for word in request["argv"]],
+            {raw(name): raw(value) for name, value in request["environment"].items()},
+            file_actions=[*_standard(request, streams), *_numbered(inputs)],
             setsid=True,
             setsigdef=IGNORED_BY_PYTHON,
         )
     except OSError as error:
         raise SpawnFailed("exec", error) from error
     finally:
+        groups.leave()
+        for descriptor in inputs:
+            os.close(descriptor)
         os.chdir("/")
+
+
+def _join(groups: Groups) -> None:
+    try:
+        groups.enter()
+    except OSError as error:
+        raise SpawnFailed("group", error) from error
+
+
+def _input(data: bytes) -> int:
+    """A descriptor from which the program can read this."""
+    made = os.memfd_create("input")
+    try:
+        os.write(made, data)
+        os.lseek(made, 0, os.SEEK_SET)
+        return fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, ABOVE_INPUTS)
+    finally:
+        os.close(made)
+
+
+def _numbered(inputs: Sequence[int]) -> "list[tuple[Any, ...]]":
+    return [(os.POSIX_SPAWN_DUP2, descriptor, FIRST_INPUT + place) for place, descriptor in enumerate(inputs)]
+
+
+def _standard(request: Mapping[str, Any], streams: Sequence[int]) -> "list[tuple[Any, ...]]":
+    return _terminal(streams) if request["terminal"] and not request["takes_terminal"] else _pipes(streams)
 
 
 def _enter(directory: bytes) -> None:
@@ -52,6 +90,6 @@ def _terminal(streams: Sequence[int]) -> "list[tuple[Any, ...]]":
     return [opened, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
 
 
-def _raw(text: str) -> bytes:
+def raw(text: str) -> bytes:
     """The bytes that travelled as characters of the same number, since JSON has no bytes."""
     return text.encode("latin-1")

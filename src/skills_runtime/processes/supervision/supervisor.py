@@ -14,8 +14,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import tree
+from .groups import Groups
 from .kernel import adopt_orphans
-from .spawn import SpawnFailed, spawn
+from .placeholders import Placeholders
+from .spawn import SpawnFailed, raw, spawn
+from .watching import INTERVAL, Watching
 
 STREAMS = 3
 """Standard input, output and error."""
@@ -43,18 +46,30 @@ def _serve(control: socket.socket, woken: int) -> bool:
     request = hearing.first()
     if request is None:
         return False
+    placeholders, groups = Placeholders(), Groups(request["groups"])
     try:
-        main = spawn(request, streams)
+        main = _start(request, streams, placeholders, groups)
     except SpawnFailed as error:
+        placeholders.release()
+        groups.close()
         tell(control, {"failed": error.step, "errno": error.number})
         return True
     finally:
         for stream in streams:
             os.close(stream)
     tell(control, {"started": main})
-    survivors = _Supervision(control, hearing, main=main, grace=request["grace"]).run(woken)
-    tell(control, {"gone": sorted(survivors)})
+    survivors = _Supervision(control, hearing, main=main, request=request).run(woken)
+    placeholders.release()
+    tell(control, {"gone": sorted(survivors), "counted": groups.close()})
     return not survivors
+
+
+def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Placeholders, groups: Groups) -> int:
+    try:
+        placeholders.hold(os.fsdecode(raw(path)) for path in request["placeholders"])
+    except OSError as error:
+        raise SpawnFailed("placeholder", error) from error
+    return spawn(request, streams, groups)
 
 
 def _streams(control: socket.socket) -> "list[int]":
@@ -121,11 +136,15 @@ class Hearing:
 class _Supervision:
     """One command under way."""
 
-    def __init__(self, control: socket.socket, hearing: Hearing, *, main: int, grace: float) -> None:
+    def __init__(
+        self, control: socket.socket, hearing: Hearing, *, main: int, request: "Mapping[str, Any]"
+    ) -> None:
         self._control = control
         self._hearing = hearing
         self._main = main
-        self._grace = grace
+        self._grace: float = request["grace"]
+        self._layers: int = request["layers"]
+        self._watching = Watching(request["watch"])
         self._kill_at: float | None = None
         self._asked: set[tuple[int, int, int]] = set()
         self._exited = False
@@ -142,6 +161,7 @@ class _Supervision:
             self._reap()
             if self._alone:
                 return set()
+            self._watch()
             survivors = self._press()
             if survivors:
                 return survivors
@@ -181,7 +201,7 @@ class _Supervision:
         kill_at = time.monotonic() + grace
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
         # One that was just being forked when the others were asked has not heard of it.
-        new = [one for one in self._tree() if (first, one.pid, one.started) not in self._asked]
+        new = [one for one in self._askable() if (first, one.pid, one.started) not in self._asked]
         self._asked.update((first, one.pid, one.started) for one in new)
         tree.send(new, first)
         tree.send(new, signal.SIGCONT)  # a stopped process hears nothing else
@@ -195,10 +215,22 @@ class _Supervision:
         hopeless = len(refused) == len(everybody) and time.monotonic() > self._kill_at + PATIENCE
         return refused or {UNSEEN} if hopeless else set()
 
+    def _watch(self) -> None:
+        """End a command at once that uses more than it may."""
+        if self._watching.active and self._kill_at is None and (limit := self._watching.exceeded(self._tree())):
+            tell(self._control, {"exceeded": limit})
+            self._kill_at = time.monotonic()
+
+    def _askable(self) -> "list[tree.Process]":
+        """Everybody but the processes of the fence: without them nobody could end in peace."""
+        processes = tree.table()
+        fence = set() if self._exited else tree.topmost(processes, os.getpid(), generations=self._layers)
+        return [one for one in tree.below(processes, os.getpid()) if one.pid not in fence]
+
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
         if self._kill_at is None:
-            return None
+            return INTERVAL * 1000 if self._watching.active else None
         left = self._kill_at - time.monotonic()
         if left > 0:
             return left * 1000 + 1

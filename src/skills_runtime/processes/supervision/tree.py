@@ -58,6 +58,16 @@ def below(processes: Table, root: int, *, without: Container[int] = ()) -> list[
     return found
 
 
+def topmost(processes: Table, root: int, *, generations: int) -> "set[int]":
+    """The numbers of the children of a process, of their children, and so on for so many generations."""
+    found: "set[int]" = set()
+    above = {root}
+    for _ in range(generations):
+        above = {process.pid for process in processes.values() if process.parent in above}
+        found |= above
+    return found
+
+
 def marked(processes: Table, assignment: bytes) -> list[Process]:
     """The living processes that were started with this assignment in their environment."""
     return [process for process in processes.values() if _carries(process.pid, assignment)]

@@ -8,7 +8,7 @@ import msgspec
 
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, ApprovalRequested
-from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Parked
+from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Parked, Secrets
 from skills_runtime.projections.approvals import Approvals, PendingApproval, SentDecision, Settled
 from skills_runtime.safety.approvals.request import Wanted, shown_to_approver
 
@@ -37,6 +37,11 @@ class Room(Protocol):
         ...
 
     @property
+    def secrets(self) -> Secrets:
+        """What must not be shown, also not to whoever decides."""
+        ...
+
+    @property
     def cancelled(self) -> bool:
         """Whether somebody wants the run to stop."""
         ...
@@ -47,6 +52,10 @@ class Room(Protocol):
 
     def keep(self, data: bytes) -> str:
         """Keep bytes as a blob of the run; returns their digest."""
+        ...
+
+    def fetch(self, digest: str) -> bytes:
+        """The bytes of a blob."""
         ...
 
     def now(self) -> str:
@@ -131,9 +140,7 @@ def _answered(room: Room, asked: PendingApproval) -> bool:
 
 async def _request(wanted: Wanted, room: Room, asking: Asking) -> PendingApproval:
     expires_at, approval_id = _later(room.now(), asking.expires_sec), room.new_id("approval")
-    shown = shown_to_approver(
-        wanted, approval_id=approval_id, run_id=room.run_id, call_id=room.call_id, expires_at=expires_at
-    )
+    shown = _shown(wanted, room, approval_id, expires_at)
     room.emit(
         ApprovalRequested(
             approval_key=wanted.key,
@@ -152,15 +159,19 @@ async def _request(wanted: Wanted, room: Room, asking: Asking) -> PendingApprova
     return room.approvals.open[approval_id]
 
 
+def _shown(wanted: Wanted, room: Room, approval_id: str, expires_at: str) -> ApprovalRequest:
+    """What whoever decides sees: everything to the letter, but for secrets."""
+    exact = shown_to_approver(
+        wanted, approval_id=approval_id, run_id=room.run_id, call_id=room.call_id, expires_at=expires_at
+    )
+    plain = msgspec.to_builtins(exact)
+    seen = room.secrets.value(plain)
+    return exact if seen is plain else msgspec.convert(seen, ApprovalRequest)
+
+
 async def _heard(wanted: Wanted, asked: PendingApproval, room: Room, asking: Asking) -> Settled:
     """What whoever is there says, unless somebody else is faster from somewhere else."""
-    shown = shown_to_approver(
-        wanted,
-        approval_id=asked.approval_id,
-        run_id=room.run_id,
-        call_id=room.call_id,
-        expires_at=asked.expires_at,
-    )
+    shown = _shown(wanted, room, asked.approval_id, asked.expires_at)
     said = asyncio.create_task(_said(shown, asking))
     try:
         while not said.done():

@@ -2,5 +2,18 @@
 
 from skills_runtime.safety.guard.assess import assess
 from skills_runtime.safety.guard.facts import LEVELS, Facts, Level, Reading, Risk, SimpleCommand
+from skills_runtime.safety.guard.names import program_name
+from skills_runtime.safety.guard.reader import read_argv, read_line
 
-__all__ = ["LEVELS", "Facts", "Level", "Reading", "Risk", "SimpleCommand", "assess"]
+__all__ = [
+    "LEVELS",
+    "Facts",
+    "Level",
+    "Reading",
+    "Risk",
+    "SimpleCommand",
+    "assess",
+    "program_name",
+    "read_argv",
+    "read_line",
+]

@@ -1,9 +1,136 @@
-"""From a call to what the rules look at."""
+"""What any call would do, and how bad that could be: commands, files, and tools that only declare their effect."""
 
-from skills_runtime.ports import Intent, ToolSpec
-from skills_runtime.safety.guard.facts import Facts
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from skills_runtime.ports import Effect, FileTouch, Intent, ToolSpec
+from skills_runtime.safety.guard.facts import LEVELS, Facts, Level, Reading, Risk
+from skills_runtime.safety.guard.paths import CONTROL, Judgement, reading, writing
+from skills_runtime.safety.guard.reader import read_argv, read_line
+from skills_runtime.safety.guard.variables import risk_of_variable
+
+MANY_FILES = 25
+LARGE_DIFF = 200_000
+"""Characters; nobody reads more than this before saying yes."""
+
+_BY_EFFECT: Mapping[Effect, tuple[Level, str]] = {
+    "read": ("low", ""),
+    "idempotent": ("low", ""),
+    "effectful": ("medium", "the tool declares that it changes something"),
+}
+"""A tool that says nothing but its effect: what can be done twice without harm is low, everything else asks."""
+
+_KEYS = re.compile(r"(?:[\x00-\x1f\x7f]|\x1b\[[0-9;]*[A-Za-z~])*")
+"""What somebody types to end, stop or leave something, or to go on."""
 
 
 def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
-    """What a call would do, as far as its tool can tell."""
-    return Facts(tool=spec.name, effect=spec.effect, escalated=intent is not None and intent.escalated)
+    """Put together everything the rules need to know of one call."""
+    if intent is None:
+        return Facts(tool=spec.name, effect=spec.effect, risk=_declared(spec))
+    found, described = _command(intent), _is_described(intent)
+    risks = [found.risk, *(_of_file(touch) for touch in intent.files), *_of_variables(intent.environment)]
+    if not described:
+        risks.append(_declared(spec))
+    if (amount := _amount(intent)) is not None:
+        risks.append(amount)
+    if intent.escalated:
+        risks.append(
+            Risk(level="medium", reason="asks for more than the fence allows", part=intent.justification[:120])
+        )
+    if found.unclear:
+        risks.append(Risk(level="medium", reason=found.unclear))
+    return Facts(
+        tool=spec.name,
+        effect=spec.effect,
+        commands=found.commands,
+        writes=found.writes,
+        files=intent.files,
+        hosts=tuple(dict.fromkeys((*intent.hosts, *found.hosts))),
+        skill=intent.skill,
+        escalated=intent.escalated,
+        unclear=found.unclear,
+        risk=worst(*risks),
+    )
+
+
+def worst(*risks: Risk) -> Risk:
+    """The first of the worst risks."""
+    return max(risks, key=lambda risk: LEVELS.index(risk.level), default=Risk())
+
+
+def _declared(spec: ToolSpec) -> Risk:
+    level, reason = _BY_EFFECT[spec.effect]
+    return Risk(level=level, reason=reason, part=spec.name if reason else "")
+
+
+def _is_described(intent: Intent) -> bool:
+    """Whether the tool says more of a call than its effect."""
+    return bool(intent.line is not None or intent.argv or intent.typed is not None or intent.files)
+
+
+def _command(intent: Intent) -> Reading:
+    """The readings of everything that a call would run, as one."""
+    readings: list[Reading] = []
+    if intent.line is not None:
+        readings.append(read_line(intent.line, intent.environment))
+    if intent.argv:
+        readings.append(read_argv(intent.argv, intent.environment))
+    if intent.typed is not None:
+        readings.append(_typed(intent.typed))
+    if len(readings) == 1:
+        return readings[0]
+    return Reading(
+        commands=tuple(command for found in readings for command in found.commands),
+        writes=tuple(path for found in readings for path in found.writes),
+        hosts=tuple(dict.fromkeys(host for found in readings for host in found.hosts)),
+        unclear=next((found.unclear for found in readings if found.unclear), ""),
+        risk=worst(*(found.risk for found in readings)),
+    )
+
+
+def _typed(text: str) -> Reading:
+    """Text for a program that already runs: whether it is a shell is not known, so it is read as if it were."""
+    if _KEYS.fullmatch(text):
+        return Reading()
+    reason = "is typed into a program that is not known"
+    found = read_line(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\n", text))
+    risk = worst(found.risk, Risk(level="medium", reason=reason, part=text[:120], span=(0, len(text))))
+    return msgspec.structs.replace(found, unclear=found.unclear or reason, risk=risk)
+
+
+def _of_variables(environment: Mapping[str, str]) -> list[Risk]:
+    judged = ((name, risk_of_variable(name, value)) for name, value in environment.items())
+    return [Risk(level=risk[0], reason=risk[1], part=name) for name, risk in judged if risk]
+
+
+def _of_file(touch: FileTouch) -> Risk:
+    """Where a file tool reaches, and what it does there."""
+    level, reason = _judged(touch)
+    return Risk(level=level, reason=reason, part=touch.path if reason else "")
+
+
+def _judged(touch: FileTouch) -> Judgement:
+    if "\0" in touch.path:
+        return "high", "names a path that cannot be"
+    if touch.touch in ("read", "list"):
+        secret = reading(touch.path)
+        return secret if secret and (touch.touch == "read" or secret[1] == CONTROL) else ("low", "")
+    level, reason = writing(touch.path)
+    if touch.touch == "delete":
+        return level, reason.replace("writes", "deletes", 1)
+    if level == "medium" and reason == "writes a file":
+        return ("low", "") if touch.touch == "create" else ("medium", "changes a file that is already there")
+    return level, reason
+
+
+def _amount(intent: Intent) -> Risk | None:
+    changed = [touch for touch in intent.files if touch.touch not in ("read", "list")]
+    if len(changed) > MANY_FILES:
+        return Risk(level="high", reason="changes many files at once", part=f"{len(changed)} files")
+    if sum(len(touch.diff) for touch in changed) > LARGE_DIFF:
+        return Risk(level="high", reason="changes more than anybody would read", part=changed[0].path)
+    deleted = sum(touch.touch == "delete" for touch in changed)
+    return Risk(level="high", reason="deletes many files at once", part=f"{deleted} files") if deleted > 5 else None

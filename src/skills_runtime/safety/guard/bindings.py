@@ -16,7 +16,9 @@ Binding = tuple[Literal["constant"], str] | tuple[Literal["tame", "wild"], None]
 WILD: Binding = ("wild", None)
 TAME: Binding = ("tame", None)
 
-_SETTERS = re.compile(r"\b(?:read|mapfile|readarray|getopts|let|declare|typeset|local|printf\s+-v|eval|source)\b|\$\(\(|\(\(")
+_SETTERS = re.compile(
+    r"\b(?:read|mapfile|readarray|getopts|let|declare|typeset|local|printf\s+-v|eval|source)\b|\$\(\(|\(\("
+)
 """Programs that set variables in ways that are not followed here."""
 _BARE = re.compile(r"[\w./:=,@%+*?-]+")
 

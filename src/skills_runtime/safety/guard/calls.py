@@ -31,6 +31,8 @@ class Scene(msgspec.Struct, frozen=True):
     """Asks for what it is fed, when it is fed at all."""
     heard: bool = False
     """Whether its output is used by another command."""
+    tested: bool = False
+    """Whether it stands inside of a test, which does not open the files it names."""
     listed: bool = False
     """Whether arguments are added to it that nobody has seen, as by `xargs`."""
 

@@ -29,9 +29,7 @@ class Evaluator:
 
     __slots__ = ("_bindings", "_found", "_hand_on", "_script")
 
-    def __init__(
-        self, script: Script, bindings: Bindings, found: Findings, hand_on: Callable[["Node"], None]
-    ) -> None:
+    def __init__(self, script: Script, bindings: Bindings, found: Findings, hand_on: Callable[["Node"], None]) -> None:
         self._script = script
         self._bindings = bindings
         self._found = found
@@ -107,7 +105,11 @@ class Evaluator:
             end = child.end_byte
             if child.type == "$":
                 dollar = end == node.end_byte or node.type == "translated_string"
-                parts.append(Part("" if node.type == "translated_string" else "$", quoted=True) if dollar else self._unknown(node))
+                parts.append(
+                    Part("" if node.type == "translated_string" else "$", quoted=True)
+                    if dollar
+                    else self._unknown(node)
+                )
             else:
                 parts.extend(self._parts(child))
         return parts

@@ -50,7 +50,6 @@ RISKY: dict[str, tuple[tuple[str, Level, str], ...]] = {
     "enable": (("-f", "high", _CODE), ("-n", "medium", "changes which program a name stands for")),
     "nmap": (("--script", "high", _CODE), ("-iL", "medium", _CONFIG)),
     "history": (("-c", "high", "wipes the history"), ("-d", "high", "wipes the history"), ("-w", "high", "wipes the history"), ("-r", "medium", _CONFIG)),
-    "set": (("-o", "medium", "changes how the shell reads commands"), ("-x", "low", "")),
     "mapfile": (("-C", "high", _RUNS),),
     "readarray": (("-C", "high", _RUNS),),
     "complete": (("-C", "high", _RUNS), ("-F", "medium", _RUNS)),

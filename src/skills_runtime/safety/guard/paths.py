@@ -11,12 +11,16 @@ Judgement = tuple[Level, str]
 
 CONTROL = "touches the runtime's own state"
 SECRET = "reads keys or secrets"
-HARMLESS_SINKS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"})
+HARMLESS_SINKS = frozenset(
+    {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"}
+)
 
 _SYSTEM = re.compile(
     r"/(?:etc|bin|sbin|usr|lib\w*|boot|dev|sys|proc|run|opt|root|srv|var(?!/tmp)|private/etc|System|Library|Applications)(?:/|$)|/$"
 )
-_CONTROL = re.compile(r"(?:^|/)\.skills_runtime_sdk(?:/|$)|(?:^|/)\.(?:local/\w+|config|cache)/skills_runtime(?:/|$)|skills_runtime/keys")
+_CONTROL = re.compile(
+    r"(?:^|/)\.skills_runtime_sdk(?:/|$)|(?:^|/)\.(?:local/\w+|config|cache)/skills_runtime(?:/|$)|skills_runtime/keys"
+)
 _SECRET = re.compile(
     r"(?:^|/)\.(?:ssh|aws|gnupg|azure|password-store|kube|docker/config\.json|config/(?:gcloud|gh|op)|netrc|pgpass|my\.cnf"
     r"|git-credentials|pypirc|npmrc|vault-token|terraform\.d|boto|s3cfg)(?:/|$)"
@@ -56,10 +60,7 @@ _HINT = re.compile(
 )
 _EXAMPLES = tuple(
     path.split("/")
-    for path in """/etc/shadow /etc/gshadow /etc/sudoers ~/.ssh/id_rsa ~/.ssh/id_ed25519 ~/.aws/credentials ~/.netrc .env .env.local
-    ~/.git-credentials ~/.gnupg/secring.gpg ~/.kube/config /proc/1/environ /proc/self/environ ~/.npmrc ~/.pypirc ~/.bash_history
-    /home/user/.ssh/id_rsa /root/.ssh/id_rsa /home/user/.aws/credentials /run/secrets/key .skills_runtime_sdk/runs
-    .skills_runtime_sdk/runs/run""".split()
+    for path in ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.aws/credentials", "~/.netrc", ".env", ".env.local", "~/.git-credentials", "~/.gnupg/secring.gpg", "~/.kube/config", "/proc/1/environ", "/proc/self/environ", "~/.npmrc", "~/.pypirc", "~/.bash_history", "/home/user/.ssh/id_rsa", "/root/.ssh/id_rsa", "/home/user/.aws/credentials", "/run/secrets/key", ".skills_runtime_sdk/runs", ".skills_runtime_sdk/runs/run"]
 )
 
 
@@ -89,6 +90,8 @@ def reading(shape: str) -> Judgement | None:
 
 def matching(pattern: str) -> Judgement | None:
     """What it means to read whatever matches a pattern."""
+    if pattern == HOLE:
+        return None
     parts = [part.replace(HOLE, "*") for part in normal(pattern).split("/")]
     for example in _EXAMPLES:
         if len(example) == len(parts) and all(

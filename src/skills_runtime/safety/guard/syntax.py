@@ -33,7 +33,7 @@ def _parser() -> "Parser":
 class Script:
     """One text of shell: the outermost line, or code that was found inside of it."""
 
-    __slots__ = ("_ascii", "_tree", "fixed", "level", "offset", "source", "text")
+    __slots__ = ("_ascii", "_root", "fixed", "level", "offset", "source", "text")
 
     def __init__(self, text: str, *, level: int = 0, offset: int | None = 0, fixed: Span | None = None) -> None:
         self.text = text
@@ -44,12 +44,14 @@ class Script:
         self.fixed = fixed
         """The place that stands for all of it, when it does not."""
         self._ascii = len(text) == len(self.source)
-        self._tree = _parser().parse(self.source)
+        self._root: Node | None = None
 
     @property
     def root(self) -> "Node":
-        """The whole text as a tree."""
-        return self._tree.root_node
+        """The whole text as a tree, parsed when it is first asked for."""
+        if self._root is None:
+            self._root = _parser().parse(self.source).root_node
+        return self._root
 
     def written(self, start: int, end: int) -> str:
         """A part as it is written; the places are bytes."""

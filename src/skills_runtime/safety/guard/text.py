@@ -31,3 +31,8 @@ def shortened(text: str, limit: int = 120) -> str:
     """The beginning of a text, on one line, for people."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def names(text: str) -> frozenset[str]:
+    """A set of names, written as a text so that a table stays a table."""
+    return frozenset(text.split())

@@ -19,7 +19,9 @@ _HARMLESS = re.compile(
 )
 _SHOWING = re.compile(r"(?:GIT_|MAN)?PAGER|(?:GIT_)?EDITOR|VISUAL|GIT_SEQUENCE_EDITOR|LESS")
 _SHOWS = frozenset({"", "cat", "true", ":", "less", "more", "-R", "-FRX", "-F", "-X"})
-_MEDIUM = re.compile(r"(?:https?|ftp|all|no)_proxy|(?:AWS|AZURE|GOOGLE|OPENAI|ANTHROPIC)_\w+|TMPDIR|TZDIR", re.IGNORECASE)
+_MEDIUM = re.compile(
+    r"(?:https?|ftp|all|no)_proxy|(?:AWS|AZURE|GOOGLE|OPENAI|ANTHROPIC)_\w+|TMPDIR|TZDIR", re.IGNORECASE
+)
 
 
 def risk_of_variable(name: str, value: str | None) -> tuple[Level, str] | None:

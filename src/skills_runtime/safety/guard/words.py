@@ -80,7 +80,7 @@ def join(parts: list[Part], start: int, end: int) -> list[Word]:
             shape,
             start,
             end,
-            any(part.built or (part.alone and len(parts) > 1) for part in parts),
+            any(part.built or (part.alone and shape != HOLE) for part in parts),
             any(part.several for part in parts) or glob,
             glob,
             any(part.process for part in parts),
@@ -121,7 +121,9 @@ _ESCAPES = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?",
 }  # fmt: skip
-_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL)
+_ANSI = re.compile(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
+)
 
 
 def ansi_text(inside: str) -> str | None:

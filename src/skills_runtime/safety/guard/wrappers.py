@@ -42,11 +42,11 @@ WRAPPERS: dict[str, Wrapper] = {
     "nohup": Wrapper(),
     "setsid": Wrapper("cfw", "", "ctty fork wait"),
     "stdbuf": Wrapper("", "ioe", "", "input output error"),
-    "time": Wrapper("apvqlh", "fo", "append portability verbose quiet", "format output"),
+    "time": Wrapper("apvqlh", "fo", "append portability verbose quiet", "format output", assigns=True),
     "command": Wrapper("p", lookups="vV"),
     "builtin": Wrapper(),
     "exec": Wrapper("cl", "a"),
-    "coproc": Wrapper(),
+    "coproc": Wrapper(assigns=True),
     "noglob": Wrapper(),
     "nocorrect": Wrapper(),
     "taskset": Wrapper("acp", "", "all-tasks cpu-list pid", "", 1),
@@ -162,7 +162,9 @@ def _option(wrapper: Wrapper, args: list[Word], index: int) -> tuple[int, Word |
     for position, letter in enumerate(word.shape[1:], 1):
         attached = position + 1 < len(word.shape)
         if letter == wrapper.code:
-            return (1, word.after(position + 1), True, False) if attached else (2, following, following is not None, False)
+            return (
+                (1, word.after(position + 1), True, False) if attached else (2, following, following is not None, False)
+            )
         if letter in wrapper.values:
             return (1 if attached else 2), None, True, False
         if letter in wrapper.lookups:

@@ -29,7 +29,10 @@ def base_name(program: str) -> str:
 
 def entry_covers(entry: str, words: Words) -> bool:
     """Whether an entry of the allowlist is the beginning of a command."""
-    return _begins(words_of(entry), words)
+    wanted = words_of(entry)
+    if wanted and wanted[-1] == ANY_WORDS:
+        return _begins(wanted[:-1], words, open_end=True)
+    return _begins(wanted, words)
 
 
 def pattern_covers(pattern: Sequence[str], words: Words) -> bool:

@@ -79,8 +79,10 @@ def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Base) -> 
             for name in names
             if has_glob(name)
         )
+    if ".." not in token:
+        return False
     place = place_of(token, base)  # `skills_runtime/x/../keys` is found only without its detour
-    return place is not None and ".." in token and _CONTROL.search(folded("/".join(place.parts))) is not None
+    return place is not None and _CONTROL.search(folded("/".join(place.parts))) is not None
 
 
 def _texts(facts: Facts) -> Iterator[str]:
@@ -101,6 +103,8 @@ def _word_tokens(facts: Facts) -> Iterator[str]:
     for command in facts.commands:
         for word in filter(None, command.words):
             yield from tokens_of(word)
+        if None in command.words:  # what is not known is at least written somehow
+            yield from tokens_of(command.text)
 
 
 def _is_own(command: SimpleCommand) -> bool:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from skills_runtime.ports import FileTouch
-from skills_runtime.safety import guard
-from skills_runtime.safety.guard import Facts, Reading
+from skills_runtime.safety.guard import Facts, Reading, read_argv, read_line
 from skills_runtime.safety.policy.decide import decide
 from skills_runtime.safety.policy.document import Entries, Items, Node, Text, refusal
 from skills_runtime.safety.policy.matching import stops
@@ -107,8 +106,8 @@ def facts_of(example: Example, rule: Rule) -> Facts:
 
 def _reading(example: Example) -> Reading:
     if example.line:
-        return getattr(guard, "read_line")(example.line)  # noqa: B009
-    return getattr(guard, "read_argv")(example.argv) if example.argv else Reading()  # noqa: B009
+        return read_line(example.line)
+    return read_argv(example.argv) if example.argv else Reading()
 
 
 def _tool_of(example: Example, rule: Rule) -> str:

@@ -18,6 +18,8 @@ import msgspec
 _SEPARATORS = re.compile(r"[\s'\"`()=:,;@<>|&]+")
 _GLOB = re.compile(r"[*?\[]")
 _HIDDEN = "Cf"
+MAX_CHARS = 4096
+"""What is longer names no file on any system."""
 
 Parts = tuple[str, ...]
 Segment = Callable[[str, str], bool]
@@ -55,14 +57,20 @@ def fits(pattern: str, path: str, base: Base) -> bool:
 
 def may_fit(pattern: str, path: str, base: Base) -> bool:
     """Whether a path could be one that the pattern means, however it is spelled."""
+    meant = _loosely_meant(pattern, base)
+    return any(
+        place.inside == meant.inside and _is_below(meant.parts, place.parts, _segment_may_be)
+        for place in _spellings(path, base)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _loosely_meant(pattern: str, base: Base) -> Place:
     meant = _meant(pattern, base)
     if meant is None:
         meant = Place(("**", *_split(pattern.removeprefix("~"))), inside=True)
-    wanted = tuple(map(folded, meant.parts[:-1] if meant.parts[-1:] == ("**",) else meant.parts))
-    return any(
-        place.inside == meant.inside and _is_below(wanted, tuple(map(folded, place.parts)), _segment_may_be)
-        for place in _spellings(path, base)
-    )
+    parts = meant.parts[:-1] if meant.parts[-1:] == ("**",) else meant.parts
+    return Place(tuple(map(folded, parts)), meant.inside)
 
 
 def place_of(path: str, base: Base) -> Place | None:
@@ -83,6 +91,7 @@ def place_of(path: str, base: Base) -> Place | None:
     return Place(parts, inside=not absolute)
 
 
+@lru_cache(maxsize=1024)
 def absolute_parts(path: str, base: Base) -> Parts | None:
     """The names from the top of the machine, folded; nothing when that cannot be told."""
     place = place_of(path, base)
@@ -93,10 +102,11 @@ def absolute_parts(path: str, base: Base) -> Parts | None:
 
 def tokens_of(word: str) -> Iterator[str]:
     """Everything in a word that may be a path, as in `--file=a/b` or `HEAD:a/b`."""
-    yield word
+    if len(word) <= MAX_CHARS:
+        yield word
     pieces = _SEPARATORS.split(word)
     if len(pieces) > 1:
-        yield from (piece for piece in pieces if piece)
+        yield from (piece for piece in pieces if piece and len(piece) <= MAX_CHARS)
 
 
 @lru_cache(maxsize=4096)
@@ -140,8 +150,13 @@ def _meant(pattern: str, base: Base) -> Place | None:
     return Place((*(() if anchored else ("**",)), *_split(pattern), *below), inside=True)
 
 
-def _spellings(path: str, base: Base) -> Iterator[Place]:
-    """The place a path names, and those it could name if a directory above has a second name."""
+@lru_cache(maxsize=1024)
+def _spellings(path: str, base: Base) -> tuple[Place, ...]:
+    """The place a path names and those it could name if a directory above has a second name, all folded."""
+    return tuple(Place(tuple(map(folded, place.parts)), place.inside) for place in _places(path, base))
+
+
+def _places(path: str, base: Base) -> Iterator[Place]:
     place = place_of(path, base)
     if place is not None:
         yield place
@@ -151,8 +166,8 @@ def _spellings(path: str, base: Base) -> Iterator[Place]:
             return
     parts = place.parts if place is not None else tuple(part for part in _split(path) if part != "..")
     name = _split(base.root)[-1:]
-    for start in range(1, len(parts)):
-        if not name or parts[start - 1 : start] == name:
+    for start in range(len(parts)):
+        if not name or (start and parts[start - 1 : start] == name):
             yield Place(parts[start:], inside=True)
 
 

@@ -13,13 +13,21 @@ _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _URL_SAFE = {ord("+"): ord("-"), ord("/"): ord("_")}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _LETTERED = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+_MORE_LEADS = {" ": b"+", "'": b"'", "\n": b"\n"}
 
 # JSON within JSON within JSON: each level doubles the backslashes.
 _BACKSLASHES = many(r"\x5c", 1, 8)
 _MAYBE_BACKSLASHES = many(r"\x5c", 0, 8)
-_BREAK = either(one(r"[\r\n]"), chain(_BACKSLASHES, one("[rn]")))
-# A line's end within base64 or hex, as `base64`, `xxd -p` and PEM files have it.
-_WRAP = chain(_BREAK, optional(_BREAK))
+# What a tool that numbers lines puts before each.
+_LABEL = chain(one("L"), many("[0-9]", 1, 6), literal(": "))
+# A line's end within base64 or hex, as `base64`, `xxd -p` and MIME have it.
+_WRAP = chain(
+    either(
+        chain(many(r"\r", 0, 1), one(r"\n")),
+        chain(many(r"\x5c", 1, 4), either(one("n"), chain(one("r"), many(r"\x5c", 1, 4), one("n")))),
+    ),
+    optional(_LABEL),
+)
 _WRAP_LEADS = b"\r\n\\"
 
 
@@ -52,38 +60,40 @@ def rows_of(value: str) -> tuple[Row, ...]:
 def _character(character: str) -> Symbol:
     """The character itself, or as JSON, URLs, HTML, Python and shells write it."""
     raw = character.encode(errors="surrogatepass")
-    others = [_unicode_escape(character), _byte_escapes(raw), *_percent(raw)]
-    leads = set(b"\\%") | set(raw[:1])
+    others = [*_escaped(character, raw), *_percent(raw)]
+    leads = set(b"\\%")
     if len(raw) > 1:
         others.append(literal(raw))
+        leads.add(raw[0])
     if not (character.isascii() and character.isalnum()):
         others += [_entity(character), *_punctuation(character)]
-        leads |= set(b"&+'")
+        leads |= {*b"&", *_MORE_LEADS.get(character, b"")}
     return Symbol(frozenset(raw if len(raw) == 1 else b""), tuple(others), frozenset(leads))
 
 
-def _unicode_escape(character: str) -> Pattern:
+def _escaped(character: str, raw: bytes) -> list[Pattern]:
+    r"""`\u00e4`, and `\xe4` or `\344`, as Python, C, git and shells write bytes."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
-    pairs = [units[place : place + 4] for place in range(0, len(units), 4)]
-    return chain(*(chain(_BACKSLASHES, one("u"), _digits(unit)) for unit in pairs))
-
-
-def _byte_escapes(raw: bytes) -> Pattern:
-    r"""`\xe4` and `\344`, as Python, C, git and shells write bytes."""
-    return chain(
-        *(chain(_BACKSLASHES, either(chain(one("x"), _digits(f"{byte:02x}")), literal(f"{byte:03o}"))) for byte in raw)
-    )
+    pairs = [chain(one("u"), _digits(units[place : place + 4])) for place in range(0, len(units), 4)]
+    codes = [either(chain(one("x"), _digits(f"{byte:02x}")), literal(f"{byte:03o}")) for byte in raw]
+    if len(pairs) == len(codes) == 1:
+        return [chain(_BACKSLASHES, either(*pairs, *codes))]
+    return [chain(*(chain(_BACKSLASHES, part) for part in parts)) for parts in (pairs, codes)]
 
 
 def _percent(raw: bytes) -> list[Pattern]:
-    """Percent-encoded up to three times; each a form of its own, for the first may be the beginning of the second."""
-    return [chain(*(chain(literal(f"%{again}"), _digits(f"{byte:02x}")) for byte in raw)) for again in ("", "25", "2525")]
+    """Percent-encoded, up to three times."""
+    if raw == b"%":  # one form each, for the first is the beginning of the second
+        return [literal("%25"), literal("%2525"), literal("%252525")]
+    again = optional(chain(literal("25"), optional(literal("25"))))
+    return [chain(*(chain(one("%"), again, _digits(f"{byte:02x}")) for byte in raw))]
 
 
 def _entity(character: str) -> Pattern:
     code = ord(character)
     numbers = chain(
-        one("#"), either(chain(many("0", 0, 4), literal(str(code))), chain(one("[xX]"), many("0", 0, 4), _digits(f"{code:x}")))
+        one("#"),
+        either(chain(many("0", 0, 4), literal(str(code))), chain(one("[xX]"), many("0", 0, 4), _digits(f"{code:x}"))),
     )
     name = _ENTITIES.get(character)
     return chain(one("&"), optional(literal("amp;")), either(numbers, *([literal(name)] if name else [])), one(";"))
@@ -95,41 +105,53 @@ def _punctuation(character: str) -> list[Pattern]:
     forms = [chain(_BACKSLASHES, literal(character))]
     if character in _LETTERED:
         forms.append(chain(_BACKSLASHES, literal(_LETTERED[character])))
+    if character == "\n":
+        forms += [chain(form, _LABEL) for form in (one(r"\n"), forms[-1])]
     if character == " ":
         forms.append(one(r"\x2b"))
     if character == "'":  # a shell has to close its quotes for it
         double = chain(_MAYBE_BACKSLASHES, literal('"'))
-        forms += [chain(literal("'"), _BACKSLASHES, literal("''")), chain(literal("'"), double, literal("'"), double, literal("'"))]
+        forms += [
+            chain(literal("'"), _BACKSLASHES, literal("''")),
+            chain(literal("'"), double, literal("'"), double, literal("'")),
+        ]
     return forms
 
 
 def _base64(raw: bytes, shift: int) -> Row:
-    """The value within base64 when `shift` other bytes come before it, at any place of a longer text."""
+    """The value within base64 when `shift` other bytes come before it, at any place of a longer text.
+
+    A letter that has only two bits of the value is left out: it tells nothing, and would fit every fourth letter.
+    """
     first, last = 8 * shift, 8 * (shift + len(raw))
     size = -(-last // 6)
     value = int.from_bytes(raw) << (6 * size - last)
     row: list[Symbol] = []
     for place in range(first // 6, size):
-        down = 6 * (size - 1 - place)
         known = sum(1 << bit for bit in range(6) if first <= 6 * place + 5 - bit < last)
-        fixed = (value >> down) & known
-        row.append(_sextet(bytes(_BASE64[six] for six in range(64) if six & known == fixed), wrapped=bool(row)))
+        if known.bit_count() > 2:
+            fixed = (value >> 6 * (size - 1 - place)) & known
+            letters = bytes(_BASE64[six] for six in range(64) if six & known == fixed)
+            row.append(_sextet(letters, inner=bool(row)))
     return tuple(row)
 
 
 @lru_cache(maxsize=1024)
-def _sextet(letters: bytes, *, wrapped: bool) -> Symbol:
-    """One of these letters of base64, in the spelling of URLs too; or behind the end of a line."""
-    single = frozenset(letters) | {_URL_SAFE[letter] for letter in letters if letter in _URL_SAFE}
-    escaped = [form for letter in letters if letter in _URL_SAFE for form in _character(chr(letter)).others]
-    others = [*escaped, chain(_WRAP, either(one(any_of(single)), *escaped))] if wrapped else escaped
-    leads = (set(_WRAP_LEADS) if wrapped else set[int]()) | (set(b"\\%&") if escaped else set[int]())
+def _sextet(letters: bytes, *, inner: bool) -> Symbol:
+    """One of these letters of base64, in the spelling of URLs too; if not the first, maybe on a new line."""
+    special = [letter for letter in letters if letter in _URL_SAFE]
+    single = frozenset(letters) | {_URL_SAFE[letter] for letter in special}
+    others = [form for letter in special for form in _character(chr(letter)).others]
+    leads = set(b"\\%&" if special else b"")
+    if inner:
+        others.append(chain(_WRAP, either(one(any_of(single)), *others)))
+        leads |= set(_WRAP_LEADS)
     return Symbol(single, tuple(others), frozenset(leads))
 
 
 def _hex(raw: bytes) -> Row:
-    """Hex digits in either case; bytes may be apart by a space, a colon, an end of line or a new `\\x`."""
-    between = either(one(r"[\x20\x3a]"), _WRAP, chain(_BACKSLASHES, one("x")))
+    r"""Hex digits in either case; bytes may be apart by a space, a colon, an end of line or a new `\x`."""
+    between = either(one(r"[\x20\x3a]"), _WRAP, chain(many(r"\x5c", 1, 4), one("x")))
     row: list[Symbol] = []
     for place, digit in enumerate(raw.hex()):
         single = frozenset((digit + digit.upper()).encode())

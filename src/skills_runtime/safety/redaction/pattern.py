@@ -1,7 +1,7 @@
 """Patterns that can say two things of a text: that it is whole, and that it may be the beginning of one.
 
-The second is what a stream needs, and no engine offers it; so every pattern carries both expressions from the start. They
-are written for bytes, in the syntax that RE2 and `re` share.
+The second is what a stream needs, and no engine offers it; so every pattern carries both expressions from the start.
+They are written for bytes, in the syntax that RE2 and `re` share.
 """
 
 from collections.abc import Iterable
@@ -14,6 +14,8 @@ class Pattern(NamedTuple):
     whole: str
     begun: str
     """Matches every beginning of what `whole` matches, nothing and everything included."""
+    plain: bool = False
+    """Whether every beginning of it but nothing is a whole one: then it need not be said twice."""
 
 
 def literal(text: str | bytes) -> Pattern:
@@ -22,20 +24,15 @@ def literal(text: str | bytes) -> Pattern:
     return chain(*(one(_byte(byte)) for byte in raw))
 
 
-def folded(text: str) -> Pattern:
-    """These ASCII letters in either case."""
-    return chain(*(one(any_of({ord(letter.lower()), ord(letter.upper())})) for letter in text))
-
-
 def one(kind: str) -> Pattern:
     """One byte of a kind, which is a class or a single character."""
-    return Pattern(kind, f"{kind}?")
+    return Pattern(kind, f"{kind}?", plain=True)
 
 
 def many(kind: str, least: int, most: int | None = None) -> Pattern:
     """As many bytes of a kind as there are, within bounds."""
     end = "" if most is None else most
-    return Pattern(f"{kind}{{{least},{end}}}", f"{kind}{{0,{end}}}")
+    return Pattern(f"{kind}{{{least},{end}}}", f"{kind}{{0,{end}}}", plain=least <= 1)
 
 
 def optional(part: Pattern) -> Pattern:
@@ -61,7 +58,7 @@ def chain(*parts: Pattern) -> Pattern:
     """One part after the other."""
     begun = parts[-1].begun if parts else ""
     for part in reversed(parts[:-1]):
-        begun = f"(?:{part.begun}|{part.whole}{begun})"
+        begun = f"(?:{part.whole}{begun})?" if part.plain else f"(?:{part.begun}|{part.whole}{begun})"
     return Pattern("".join(part.whole for part in parts), begun)
 
 

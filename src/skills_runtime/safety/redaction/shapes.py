@@ -56,15 +56,26 @@ _TOKENS = either(
 )
 _URL_TOKENS = either(
     chain(literal("AIza"), many(_URL_WORD, 20)),
-    chain(literal("eyJ"), many(_URL_WORD, 6), literal("."), many(_URL_WORD, 6), optional(chain(literal("."), many(_URL_WORD, 0)))),
+    chain(
+        literal("eyJ"),
+        many(_URL_WORD, 6),
+        literal("."),
+        many(_URL_WORD, 6),
+        optional(chain(literal("."), many(_URL_WORD, 0))),
+    ),
 )
 _MODEL_KEY = chain(literal("sk-"), many(_URL_WORD, 8))
 
 _BREAK = either(many(r"[\r\n]", 1), chain(many(r"\x5c", 1), one("[rn]")))
 # What stands before a line where it is quoted, compared, or shown with its number.
-_LABEL = chain(many(r"[\x20\t>|]", 0, 8), optional(chain(optional(one("L")), many("[0-9]", 1, 6), one(r"[:\t|]"), many(r"\x20", 0, 1))))
+_LABEL = chain(
+    many(r"[\x20\t>|]", 0, 8),
+    optional(chain(optional(one("L")), many("[0-9]", 1, 6), one(r"[:\t|]"), many(r"\x20", 0, 1))),
+)
 _NEW_LINE = chain(_BREAK, repeated(_BREAK), _LABEL)
-_HEADER = chain(either(*map(literal, ("Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "))), many(r"[A-Za-z0-9 ,./:-]", 0))
+_HEADER = chain(
+    either(*map(literal, ("Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "))), many(r"[A-Za-z0-9 ,./:-]", 0)
+)
 _KEY_LINES = repeated(
     either(chain(_NEW_LINE, either(many(_BASE64, 4), _HEADER)), chain(many(r"\x20", 1), many(_BASE64, 40)))
 )

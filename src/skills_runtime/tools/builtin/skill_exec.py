@@ -98,8 +98,10 @@ class SkillExec:
 
     def _environment(self, skill: Skill, action: Action, context: ToolContext) -> dict[str, str]:
         """What the skill declares and what its action sets, then what only the runtime says."""
+        declared = self._library.variables(skill)
+        context.secrets.hide(*declared.values())
         return {
-            **self._library.variables(skill),
+            **declared,
             **action.env,
             "SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(context.root),
             "SKILLS_RUNTIME_SDK_SKILL_BUNDLE_ROOT": str(skill.directory),

@@ -34,6 +34,9 @@ from tests.unit.safety.policy.calls import kind, shell
         ("git", "git $X", False),
         ("git", "$X status", False),
         ("echo *", "echo hi", False),
+        ("echo **", "echo hi $X", True),
+        ("echo **", "$X hi", False),
+        ("**", "rm x", False),
     ],
 )
 def test_the_allowlist_means_beginnings_of_whole_words(entry: str, line: str, allowed: bool) -> None:

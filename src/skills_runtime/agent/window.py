@@ -1,0 +1,75 @@
+"""The model's window: how much fits it, when it is time to make room, and what can be done then.
+
+Pure.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.ports import Choice, Question
+from skills_runtime.projections import Conversation
+
+Mode = Literal["compact_first", "ask_first", "fail_fast"]
+Reason = Literal["resume", "threshold", "context_length_exceeded"]
+"""Why a conversation is compacted."""
+
+CHARS_PER_TOKEN = 3
+"""A careful guess, used only for what the model has not counted yet."""
+MAX_IN_A_ROW = 2
+"""Compactions without an answer between them, after which another one will not help either."""
+CHOICES = (
+    Choice("compact_continue", "sum up the conversation and go on"),
+    Choice("increase_budget_continue", "give the run more steps and time, sum up and go on"),
+    Choice("handoff_new_run", "end this run with a summary that a new one can start from"),
+    Choice("terminate", "end this run"),
+)
+WHAT_NOW = Question(question="The conversation no longer fits the model. What now?", choices=CHOICES)
+
+
+class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How much fits the model, and what happens when it is full."""
+
+    mode: Mode = "compact_first"
+    window_tokens: int = 128_000
+    compact_at: float = 0.8
+    max_compactions: int = 0
+    keep_last_messages: int = 6
+    history_max_chars: int = 24_000
+    extra_steps: int = 20
+    extra_wall_time_sec: int = 600
+    fallback_mode: Literal["compact_first", "fail_fast"] = "compact_first"
+
+
+def tokens_in(conversation: Conversation) -> int:
+    """How many tokens the next request has, about: what the model counted, and a guess for what came since."""
+    since = max(0, conversation.chars - conversation.measured_chars)
+    return conversation.measured_tokens + since // CHARS_PER_TOKEN
+
+
+def due(conversation: Conversation, rules: ContextRules) -> Reason | None:
+    """Why it is time to compact before the model refuses, if it is."""
+    shrinks = len(conversation.messages) > conversation.leading + 2 + rules.keep_last_messages
+    # Right after a compaction there is nothing more to gain.
+    if not shrinks or conversation.unanswered_compactions or used_up(conversation, rules):
+        return None
+    if conversation.to_sum_up:
+        return "resume"
+    full = tokens_in(conversation) >= rules.window_tokens * rules.compact_at
+    return "threshold" if full and rules.mode == "compact_first" else None
+
+
+def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:
+    """Whether compacting may help after the model has refused."""
+    shrinks = len(conversation.messages) > conversation.leading + 2
+    return shrinks and conversation.unanswered_compactions < MAX_IN_A_ROW and not used_up(conversation, rules)
+
+
+def kept_messages(reason: Reason, rules: ContextRules) -> int:
+    """How many of the newest messages stay; after a refusal they may be what is too long."""
+    return min(2, rules.keep_last_messages) if reason == "context_length_exceeded" else rules.keep_last_messages
+
+
+def used_up(conversation: Conversation, rules: ContextRules) -> bool:
+    """Whether the run has compacted as often as it may."""
+    return 0 < rules.max_compactions <= conversation.compactions

@@ -1,0 +1,57 @@
+"""policy explain: may a run make this call?"""
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from skills_runtime.cli.options import ConfigOptions, Json, NoColor
+from skills_runtime.cli.program import Command, Program
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyExplainOptions(ConfigOptions):
+    """What `policy explain` takes."""
+
+    call: Annotated[
+        str,
+        typer.Argument(
+            metavar="CALL",
+            help='A file with {"tool": "…", "arguments": {…}}; - is the input. Exit code: 0 allow, 26 ask, 21 deny.',
+        ),
+    ]
+    json: Json = False
+    no_color: NoColor = False
+
+
+def policy_explain(options: PolicyExplainOptions, program: Program) -> int:
+    """Say whether a run may make a call of any tool, and why."""
+    import asyncio
+
+    from skills_runtime.cli.judging import judge_call, parse_call
+    from skills_runtime.cli.machine import checked_path
+    from skills_runtime.cli.render.console import answers
+    from skills_runtime.cli.render.decision import show_decision, write_decision
+    from skills_runtime.cli.render.text import one_line
+    from skills_runtime.cli.settings import resolve_settings
+    from skills_runtime.config.files import read_text
+
+    text = sys.stdin.read() if options.call == "-" else read_text(checked_path(options.call, option="CALL"))
+    call = parse_call(text, options.call)
+    resolved = resolve_settings(options, program=program.name)
+    judgement = asyncio.run(judge_call(resolved, call))
+    for notice in (*resolved.notices, *judgement.notices):
+        sys.stderr.write(f"notice: {one_line(notice)}\n")
+    if options.json:
+        write_decision(judgement, sys.stdout)
+    else:
+        show_decision(judgement, answers(no_color=options.no_color))
+    return judgement.exit_code
+
+
+COMMAND = Command(
+    options=PolicyExplainOptions,
+    work=policy_explain,
+    examples=("policy explain call.json", "policy explain --json call.json"),
+)

@@ -1,0 +1,103 @@
+"""What the `sandbox` commands share: which fence somebody asks for on the command line.
+
+No settings are read here, least of all those of the workspace: a command line says all there is to know.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
+
+MEBIBYTE = 1 << 20
+
+Words = Annotated[list[str], typer.Argument(metavar="CMD...", help="A program and its arguments, behind `--`.")]
+Variables = Annotated[
+    list[str], typer.Option("--setenv", metavar="NAME VALUE", help="A variable the command gets; repeatable.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FenceOptions:
+    """Which fence is meant."""
+
+    workspace: Annotated[str, typer.Option("--workspace", metavar="DIR", help="Where the command works.")] = "."
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="read-only, workspace-write, workspace-net or build.")
+    ] = "workspace-write"
+    adapter: Annotated[str, typer.Option("--adapter", metavar="NAME", help="auto, bubblewrap or landlock.")] = "auto"
+    bwrap: Annotated[str, typer.Option("--bwrap", metavar="PATH", help="The bubblewrap program.")] = "bwrap"
+    accept_gap: Annotated[
+        list[str], typer.Option("--accept-gap", metavar="PROMISE", help="Do without this promise; repeatable.")
+    ] = field(default_factory=list[str])
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="When to end it (6; 0 means never).")
+    ] = None
+    memory: Annotated[int | None, typer.Option("--memory", metavar="MIB", help="For all processes (512).")] = None
+    processes: Annotated[int | None, typer.Option("--processes", metavar="N", help="At the same time (200).")] = None
+    disk: Annotated[int | None, typer.Option("--disk", metavar="MIB", help="Written to DIR (256).")] = None
+
+
+def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
+    """The fence for these options, and the policy it keeps."""
+    import msgspec
+
+    from skills_runtime.cli.machine import checked_path
+    from skills_runtime.config.environment import process_environ
+    from skills_runtime.errors import ValidationFailed
+    from skills_runtime.sandbox import Fence, adapters_named, policy_for, profile_named
+    from skills_runtime.sandbox.promises import promise_named
+
+    profile = profile_named(options.profile)
+    if profile == "danger":
+        raise ValidationFailed("the profile `danger` is no sandbox", hint="run the command without `sandbox exec`")
+    workspace = checked_path(options.workspace, option="--workspace").resolve()
+    policy = policy_for(profile, workspace, None if profile == "build" else _careful())
+    policy = msgspec.structs.replace(
+        policy,
+        limits=_changed(policy.limits, options),
+        accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
+    )
+    adapters = adapters_named(options.adapter, bubblewrap=options.bwrap)
+    return Fence(policy, adapters, process_environ()), policy
+
+
+def variables_of(assignments: list[str]) -> dict[str, str]:
+    """The variables that the options name."""
+    from skills_runtime.errors import ValidationFailed
+
+    variables: dict[str, str] = {}
+    for assignment in assignments:
+        name, separator, value = assignment.partition("=")
+        if not name or not separator:
+            raise ValidationFailed("`--setenv` needs a name and a value", hint="write `--setenv NAME VALUE`")
+        variables[name] = value
+    return variables
+
+
+def _careful() -> "ResourceLimits":
+    from skills_runtime.sandbox import CAREFUL
+
+    return CAREFUL
+
+
+def _changed(limits: "ResourceLimits", options: FenceOptions) -> "ResourceLimits":
+    import msgspec
+
+    from skills_runtime.errors import ValidationFailed
+
+    given = {
+        "wall_seconds": options.timeout,
+        "memory_bytes": options.memory and options.memory * MEBIBYTE,
+        "processes": options.processes,
+        "disk_bytes": options.disk and options.disk * MEBIBYTE,
+    }
+    if any(value is not None and value < 0 for value in given.values()):
+        raise ValidationFailed("a limit cannot be negative", hint="0 means that there is none")
+    changes = {name: value or None for name, value in given.items() if value is not None}
+    if "wall_seconds" in changes:
+        seconds = options.timeout
+        changes["cpu_seconds"] = int(seconds) + 2 if seconds else None
+    return msgspec.structs.replace(limits, **changes)

@@ -1,0 +1,67 @@
+"""What the rules say about a call, for people and for programs."""
+
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from skills_runtime.cli.judging import Judgement
+from skills_runtime.cli.render.console import labelled
+from skills_runtime.cli.render.text import one_line
+from skills_runtime.safety.guard import Risk
+from skills_runtime.safety.policy import Part
+
+_SIGNS: Mapping[str, tuple[str, str]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "bold red")}
+_LABEL = 8
+
+
+def write_decision(judgement: Judgement, output: TextIO) -> None:
+    """The decision as one JSON object."""
+    facts, verdict = judgement.facts, judgement.explanation.verdict
+    answer: dict[str, Any] = {
+        "decision": _word(judgement),
+        "rule": verdict.rule,
+        "justification": verdict.justification,
+        "tool": facts.tool,
+        "effect": facts.effect,
+        "risk": facts.risk,
+        "unclear": facts.unclear,
+        "escalated": facts.escalated,
+        "parts": judgement.explanation.parts,
+        "hosts": facts.hosts,
+        "notices": judgement.notices,
+    }
+    output.write(msgspec.json.encode(answer).decode() + "\n")
+
+
+def show_decision(judgement: Judgement, console: Console) -> None:
+    """The decision for people: what, by which rule, and how each part of the call was seen."""
+    facts, verdict = judgement.facts, judgement.explanation.verdict
+    sign, style = _SIGNS[_word(judgement)]
+    console.print(Text.assemble((f"{sign} {_word(judgement)}", style), f"  {one_line(verdict.rule)}"))
+    told = {
+        "because": verdict.justification,
+        "tool": facts.tool,
+        "risk": _risk(facts.risk),
+        "unclear": facts.unclear,
+    }
+    console.print(labelled({name: one_line(text) for name, text in told.items() if text}, indent=2, width=_LABEL))
+    for part in judgement.explanation.parts:
+        console.print(_line(part))
+
+
+def _word(judgement: Judgement) -> str:
+    return type(judgement.explanation.verdict).__name__.lower()
+
+
+def _risk(risk: Risk) -> str:
+    reason = f": {risk.reason}" if risk.reason else ""
+    return f"{risk.level}{reason}" + (f" (`{risk.part}`)" if risk.part else "")
+
+
+def _line(part: Part) -> Text:
+    sign, style = ("✓", "green") if part.allowed_by else ("·", "dim")
+    by = part.allowed_by or "no rule allows it"
+    return Text.assemble((f"  {sign} ", style), f"{part.kind} {one_line(part.text)}", ("  " + one_line(by), "dim"))

@@ -1,0 +1,204 @@
+"""`git`: mostly harmless, with many doors to other programs."""
+
+import re
+
+from skills_runtime.safety.guard.calls import Call
+from skills_runtime.safety.guard.paths import reading, writing
+from skills_runtime.safety.guard.words import Word
+
+_READS = frozenset(
+    ["status", "diff", "log", "show", "blame", "annotate", "rev-parse", "ls-files", "ls-tree", "cat-file", "describe", "shortlog", "reflog", "grep", "merge-base", "name-rev", "rev-list", "for-each-ref", "show-ref", "whatchanged", "cherry", "count-objects", "var", "check-ignore", "check-attr", "check-ref-format", "help", "version", "range-diff", "diff-tree", "diff-index", "diff-files", "show-branch", "verify-commit", "verify-tag", "fsck", "ls-remote", "get-tar-commit-id", "patch-id", "stripspace", "column", "interpret-trailers"]
+)
+_CHANGES = frozenset(
+    ["add", "commit", "checkout", "switch", "restore", "merge", "rebase", "pull", "fetch", "clone", "push", "stash", "cherry-pick", "revert", "reset", "tag", "branch", "mv", "rm", "init", "submodule", "worktree", "am", "apply", "bisect", "gc", "notes", "sparse-checkout", "remote", "config", "clean", "archive", "bundle", "format-patch", "symbolic-ref", "update-index", "update-ref", "read-tree", "write-tree", "commit-tree", "hash-object", "mktree", "prune", "repack", "pack-refs", "maintenance", "difftool", "mergetool", "lfs", "replace", "rerere", "request-pull", "send-email", "fast-export", "fast-import", "filter-branch", "credential", "subtree", "imap-send", "svn", "p4", "daemon", "instaweb", "merge-tree", "merge-file", "unpack-objects", "index-pack", "pack-objects", "multi-pack-index", "commit-graph", "hook"]
+)
+_HARMLESS_KEYS = re.compile(
+    r"user\.(?:name|email|signingkey)|color\.\w+|advice\.\w+|init\.defaultbranch|core\.(?:quotepath|autocrlf|eol|filemode|ignorecase"
+    r"|abbrev|longpaths)|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote)|commit\.gpgsign|tag\.gpgsign|merge\.(?:ff|conflictstyle)"
+    r"|rebase\.autostash|log\.\w+|diff\.(?:renames|algorithm|context|noprefix|mnemonicprefix)|status\.\w+|branch\.\w+\.(?:remote|merge)"
+    r"|fetch\.prune|safe\.directory|gc\.auto|column\.\w+|format\.pretty|versionsort\.\w+|blame\.\w+",
+    re.IGNORECASE,
+)
+_EXEC_OPTIONS = ("upload-pack", "receive-pack", "exec", "open-files-in-pager", "extcmd", "template", "ext-diff", "config", "tool-help",
+                 "to-cmd", "cc-cmd", "smtp-server", "sendmail-cmd", "upload-archive", "config-env")  # fmt: skip
+_VALUED = (
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--exec-path",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+)
+
+
+def git(call: Call) -> None:
+    """Judge one use of git."""
+    index, args = 0, call.args
+    while index < len(args) and args[index].option:
+        word = args[index]
+        attached = "=" in word.shape or (word.shape[:2] in ("-C", "-c") and len(word.shape) > 2)
+        _global(call, word, args[index + 1] if not attached and index + 1 < len(args) else word)
+        index += 1 if attached or word.option not in _VALUED else 2
+    if index >= len(args):
+        return
+    verb, rest = args[index], args[index + 1 :]
+    if verb.value is None:
+        call.puzzle("what git is to do is only known when it runs", verb)
+        return
+    if verb.value in _CHANGES and not _only_lists(verb.value, rest):
+        call.worsen("medium", "changes a repository", verb)
+    elif verb.value not in _READS and verb.value not in _CHANGES:
+        call.puzzle("git may know this word by an alias", verb)
+    _options(call, verb.value, rest)
+    for word in rest:
+        _operand(call, word)
+    if judge := _VERBS.get(verb.value):
+        judge(call, rest)
+
+
+def _only_lists(verb: str, rest: list[Word]) -> bool:
+    """Whether a word that mostly changes something is used to look at it."""
+    given = " ".join(word.shape for word in rest)
+    if verb in ("branch", "tag"):
+        return bool(
+            re.fullmatch(
+                r"(?:(?:-[avrl]+|--(?:list|all|remotes|show-current|verbose|merged|no-merged|sort=\S+))(?: |$))*", given
+            )
+        )
+    if verb == "remote":
+        return bool(re.fullmatch(r"(?:-v|--verbose|show \S+|get-url \S+)?", given))
+    if verb in ("stash", "worktree", "notes"):
+        return bool(re.match(r"(?:list|show)\b", given))
+    if verb == "config":
+        return bool(re.match(r"(?:--(?:global|local) )?(?:--get\S*|--list|-l|get|list)\b", given))
+    return verb in ("submodule", "bisect", "lfs") and bool(re.match(r"(?:status|log|ls-files)\b", given))
+
+
+def _global(call: Call, word: Word, value: Word) -> None:
+    if re.match(r"--(?:exec-path=|config-env|git-dir|work-tree|attr-source)", word.shape) or word.built:
+        call.puzzle(
+            "git uses another repository or other programs", word, "high" if re.match(r"--(?:exec|conf)", word.shape) else "medium"
+        )
+    elif word.shape.startswith("-c"):
+        key = (value.shape if value is not word else word.shape[2:]).partition("=")[0]
+        if not _HARMLESS_KEYS.fullmatch(key):
+            call.worsen("high", "sets git's configuration for one command", value)
+    elif word.shape.startswith("-C") and value.shape.startswith(("/", "~", "..", "\ufffc")):
+        call.worsen("medium", "works in another repository", value)
+
+
+def _options(call: Call, verb: str, rest: list[Word]) -> None:
+    for word in rest:
+        name = word.option[2:] if word.shape.startswith("--") else ""
+        if name and any(option.startswith(name) and len(name) > 2 for option in _EXEC_OPTIONS):
+            if not (verb in ("diff", "log", "show", "blame") and name in ("exec", "template")):
+                call.worsen("high", "has git run another program", word)
+        elif name and len(name) > 2 and "output".startswith(name) and "=" in word.shape:
+            call.worsen(*writing(word.shape.partition("=")[2]), word)
+        elif name == "output-directory" or (name and word.shape.startswith("--output-dir")):
+            call.worsen("medium", "writes a file", word)
+        elif verb == "grep" and re.match(r"-[a-zA-Z]*O", word.shape):
+            call.worsen("high", "has git run another program", word)
+
+
+def _operand(call: Call, word: Word) -> None:
+    if re.match(r"(?:ext|fd)::", word.shape) or "::" in word.shape.split("/", 1)[0]:
+        call.worsen("high", "has git run another program", word)
+    if ":" in word.shape:
+        call.judged(reading(word.shape.partition(":")[2]), word)
+
+
+def _push(call: Call, rest: list[Word]) -> None:
+    for word in rest:
+        forced = word.shape.startswith(("--force", "--mirror", "--delete", "--prune", "+")) or re.match(
+            r":\w", word.shape
+        )
+        if forced or re.fullmatch(r"-[a-zA-Z]*[fd][a-zA-Z]*", word.shape):
+            call.worsen("high", "overwrites or deletes history elsewhere", word)
+
+
+def _reset(call: Call, rest: list[Word]) -> None:
+    for word in rest:
+        if len(word.shape) > 3 and "--hard".startswith(word.shape):
+            call.worsen("high", "throws away changes", word)
+
+
+def _clean(call: Call, rest: list[Word]) -> None:
+    letters = "".join(word.shape[1:] for word in rest if re.fullmatch(r"-[a-zA-Z]+", word.shape))
+    if ("f" in letters or any(word.shape.startswith("--f") for word in rest)) and "n" not in letters:
+        call.worsen("high", "deletes files that are not in the repository")
+
+
+def _checkout(call: Call, rest: list[Word]) -> None:
+    for word in rest:
+        if word.shape in ("-f", "--force", ".", ":/", "--discard-changes"):
+            call.worsen("high", "throws away changes", word)
+
+
+def _config(call: Call, rest: list[Word]) -> None:
+    shapes = [word.shape for word in rest]
+    if any(re.match(r"--(?:get|list|show|name-only)|-l$", shape) for shape in shapes) or shapes[:1] in (
+        ["get"],
+        ["list"],
+    ):
+        return
+    operands = [word for word in rest if not word.option and word.shape not in ("set", "unset")]
+    if "-e" in shapes or "--edit" in shapes or "--global" in shapes or "--system" in shapes or "edit" in shapes[:1]:
+        call.worsen("high", "changes git's configuration")
+    elif len(operands) > 1 and not _HARMLESS_KEYS.fullmatch(operands[0].shape):
+        call.worsen("high", "changes git's configuration", operands[0])
+
+
+def _remote_command(call: Call, rest: list[Word]) -> None:
+    for index, word in enumerate(rest):
+        if re.match(r"-c$|--config|-u$|--template", word.shape):
+            call.worsen("high", "has git run another program", rest[min(index + 1, len(rest) - 1)])
+
+
+def _rebase(call: Call, rest: list[Word]) -> None:
+    for index, word in enumerate(rest):
+        if word.shape in ("-x", "--exec") and index + 1 < len(rest):
+            call.code(rest[index + 1])
+        elif word.shape.startswith("--exec="):
+            call.code(word.after(7))
+        elif re.match(r"-x.", word.shape):
+            call.code(word.after(2))
+
+
+def _bisect(call: Call, rest: list[Word]) -> None:
+    if rest and rest[0].shape == "run":
+        call.run(rest[1:])
+
+
+def _submodule(call: Call, rest: list[Word]) -> None:
+    shapes = [word.shape for word in rest]
+    if "foreach" in shapes:
+        call.joined(
+            [word for word in rest[shapes.index("foreach") + 1 :] if word.shape not in ("--recursive", "--quiet")]
+        )
+
+
+def _high(call: Call, rest: list[Word]) -> None:
+    call.worsen("high", "rewrites history, opens a way in, or reads secrets", rest[0] if rest else None)
+
+
+def _difftool(call: Call, rest: list[Word]) -> None:
+    if any(re.match(r"-x|--extcmd|-t|--tool", word.shape) for word in rest):
+        call.puzzle("has git run another program", rest[0], "high")
+
+
+def _branch(call: Call, rest: list[Word]) -> None:
+    for word in rest:
+        if re.match(r"-[a-zA-Z]*D", word.shape):
+            call.worsen("medium", "deletes a branch", word)
+
+
+_VERBS = {
+    "push": _push, "reset": _reset, "clean": _clean, "checkout": _checkout, "restore": _checkout, "switch": _checkout,
+    "config": _config, "clone": _remote_command, "init": _remote_command, "rebase": _rebase, "bisect": _bisect,
+    "submodule": _submodule, "filter-branch": _high, "credential": _high, "daemon": _high, "instaweb": _high, "send-email": _high,
+    "imap-send": _high, "difftool": _difftool, "mergetool": _difftool, "branch": _branch, "update-ref": _high, "fast-import": _high,
+}  # fmt: skip

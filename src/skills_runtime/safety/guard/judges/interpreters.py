@@ -1,0 +1,192 @@
+"""Languages that run code given as an argument: it is not read, only looked through."""
+
+import re
+
+import msgspec
+
+from skills_runtime.safety.guard.calls import Call
+from skills_runtime.safety.guard.judges.shells import fed, script_file
+from skills_runtime.safety.guard.paths import reading, writing
+from skills_runtime.safety.guard.words import Word
+
+_DANGEROUS = re.compile(
+    r"system|popen|subprocess|exec|spawn|eval|compile|import\s*\(|__|importlib|ctypes|socket|urllib|requests|https?|ftp|smtp"
+    r"|shutil|rmtree|unlink|remove|rmdir|chmod|chown|kill|fork|environ|getattr|globals|builtins|base64|codecs|fromhex|decode|marshal"
+    r"|pickle|open|write|child_process|process\.|require|Deno|Bun|fetch|net\.|fs\b|rm\b|qx|`|\$\(|chr\(|\\x|\\u|pty|pathlib|File|IO\b|Dir"
+    r"|sys\b|os\b|Runtime|ProcessBuilder|shell|pack",
+    re.IGNORECASE,
+)
+
+
+class Language(msgspec.Struct, frozen=True):
+    """How an interpreter is told what to run."""
+
+    code: str = "e"
+    """Short options whose value is code."""
+    values: str = ""
+    """Short options with another value."""
+    modules: str = ""
+    """Short options whose value names a module to run."""
+    words: tuple[str, ...] = ()
+    """Long options and words whose value is code."""
+
+
+_NODE = Language("ep", "rC", words=("--eval", "--print", "eval", "-pe"))
+_PYTHON = Language("c", "WXQ", "m")
+
+LANGUAGES: dict[str, Language] = {
+    "python": _PYTHON, "python2": _PYTHON, "python3": _PYTHON, "pypy": _PYTHON, "pypy3": _PYTHON, "ipython": _PYTHON,
+    "jython": _PYTHON, "perl": Language("eE", "IMmCDx"), "ruby": Language("e", "IrCEFKTWx"), "node": _NODE, "nodejs": _NODE,
+    "deno": _NODE, "bun": _NODE, "php": Language("rRBE", "cdfFStz", words=("--run",)), "lua": Language("e", "l"),
+    "luajit": Language("e", "lj"), "Rscript": Language("e"), "R": Language("e", "f"), "julia": Language("eE", "LpJ"),
+    "osascript": Language("e", "l"), "tclsh": Language(""), "expect": Language("c", "f"), "wish": Language(""),
+    "elixir": Language("e", "rS"), "erl": Language("", words=("-eval", "-run", "-s")), "ghc": Language("e"),
+    "runghc": Language("e"), "scala": Language("e"), "groovy": Language("e"), "jshell": Language(""), "swift": Language("e"),
+    "guile": Language("c", "Lls"), "racket": Language("e"), "sbcl": Language("", words=("--eval", "--load")),
+    "emacs": Language("", words=("--eval", "--execute", "-eval", "-l", "--load", "-f", "--funcall")),
+    "bc": Language(""), "dc": Language("e", "f"), "octave": Language("", words=("--eval",)), "m4": Language(""),
+    "powershell": Language("", words=("-Command", "-EncodedCommand", "-c", "-e", "-enc")),
+}  # fmt: skip
+
+
+def language(call: Call) -> None:
+    """An interpreter: code in an option, a module, a script file, or what it is fed."""
+    grammar = LANGUAGES[re.sub(r"[\d.]+$", "", call.name) if call.name not in LANGUAGES else call.name]
+    index, args = 0, call.args
+    while index < len(args):
+        word = args[index]
+        if word.shape in ("-V", "--version", "-v", "--help", "-h", "-VV") and len(args) == 1:
+            return
+        if word.option in grammar.words or word.shape in grammar.words:
+            code(call, _value(args, index, word))
+            return
+        if not word.option:
+            break
+        used = _option(call, grammar, index)
+        if used is None:
+            return
+        index += used
+    rest = args[index:]
+    if rest and rest[0].shape != "-":
+        script_file(call, rest[0])
+    else:
+        fed(call, shell_code=False)
+
+
+def _value(args: list[Word], index: int, word: Word) -> Word | None:
+    if "=" in word.shape:
+        return word.after(word.shape.index("=") + 1)
+    return args[index + 1] if index + 1 < len(args) else None
+
+
+def _option(call: Call, grammar: Language, index: int) -> int | None:
+    """How many words one option takes; nothing when it says what to run."""
+    word = call.args[index]
+    following = call.args[index + 1] if index + 1 < len(call.args) else None
+    if word.shape.startswith("--"):
+        return 1
+    for position, letter in enumerate(word.shape[1:], 1):
+        attached = word.after(position + 1) if position + 1 < len(word.shape) else None
+        if letter in grammar.code:
+            code(call, attached or following)
+            return None
+        if letter in grammar.modules:
+            module(call, attached or following, call.args[index + (1 if attached else 2) :])
+            return None
+        if letter in grammar.values:
+            if letter in "IMmrX":
+                call.worsen("medium", "loads code named by an option", attached or following)
+            return 1 if attached else 2
+    return 1
+
+
+def code(call: Call, word: Word | None) -> None:
+    """Code in another language: never understood, and high when it reaches beyond itself."""
+    known = word is not None and word.value is not None and not _DANGEROUS.search(word.value)
+    call.puzzle("runs code in another language", word, "medium" if known else "high")
+
+
+def module(call: Call, word: Word | None, rest: list[Word]) -> None:
+    """`python -m`: some modules are programs of their own."""
+    if word is None or word.value is None:
+        call.puzzle("runs a module that is only known when it runs", word)
+    elif word.value in ("pytest", "mypy", "pip", "coverage", "ruff", "black", "pylint", "flake8", "isort"):
+        call.worsen("medium", "runs a module", word)
+        call.run([word, *rest])
+    else:
+        call.worsen("medium", "runs a module", word)
+
+
+_AWK_RUNS = re.compile(r"system|getline|\||@load|@include|close\(|fflush\(|-f\b")
+
+
+def awk(call: Call) -> None:
+    """`awk`: a language of its own, harmless as long as it only prints."""
+    index, args, program = 0, call.args, None
+    while index < len(args) and args[index].option:
+        option = args[index].shape
+        if re.match(r"-[flDEiop]|--(?:file|load|exec|include|inplace|debug|profile|dump)", option):
+            call.puzzle("runs a file of code", args[index])
+        index += 2 if option in ("-F", "-v", "-f", "-i", "-l", "-e", "-E") else 1
+        if option in ("-e", "--source"):
+            program = args[index - 1] if index - 1 < len(args) else None
+    program = program or (args[index] if index < len(args) else None)
+    if program is None or program.value is None:
+        call.puzzle("runs code that is only known when it runs", program, "high")
+    elif _AWK_RUNS.search(program.value.replace("||", "")):
+        call.puzzle("runs other programs from its code", program, "high")
+    elif ">" in program.value and re.search(r"print.*>", program.value, re.DOTALL):
+        call.puzzle("writes files from its code", program)
+
+
+_SED_STEP = re.compile(
+    r"\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:,\s*[+~]?(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?))?)?\s*!?\s*"
+    r"(?:[pdqQ=nNDPhHgGxlzF{}]\d*|[btT]\s*\w*|:\s*\w+|[aic](?:\\\n|\s)[^\n]*"
+    r"|s([^\w\s\\])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gIipmM\d]*|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*\2(?:(?!\2)[^\\]|\\.)*\2)?"
+    r"\s*(?:[;\n}]|$)",
+    re.DOTALL,
+)
+
+
+def sed(call: Call) -> None:
+    """`sed`: editing text, in place or not; its language can also run programs and write files."""
+    scripts: list[Word] = []
+    operands: list[Word] = []
+    expecting, in_place = False, call.has("in-place")
+    for word in call.args:
+        if expecting:
+            scripts.append(word)
+            expecting = False
+        elif word.shape.startswith("--expression="):
+            scripts.append(word.after(len("--expression=")))
+        elif word.option and not word.shape.startswith("--"):
+            in_place = in_place or bool(re.match(r"-[nErsuz]*i", word.shape))
+            expecting = bool(re.fullmatch(r"-[nErsuz]*e", word.shape))
+            if re.match(r"-[nErsuz]*f", word.shape):
+                call.puzzle("runs a file of code", word)
+        elif word.option in ("--file", "--expression"):
+            call.puzzle("runs a file of code", word)
+        elif not word.option:
+            operands.append(word)
+    if not scripts:
+        scripts, operands = operands[:1], operands[1:]
+    for script in scripts:
+        _sed_script(call, script)
+    for word in operands if in_place else ():
+        call.worsen(*writing(word.shape), word)
+    for word in operands:
+        call.judged(reading(word.shape), word)
+
+
+def _sed_script(call: Call, word: Word) -> None:
+    if word.value is None:
+        call.puzzle("runs code that is only known when it runs", word, "high")
+        return
+    at = 0
+    while at < len(word.value):
+        step = _SED_STEP.match(word.value, at)
+        if step is None or step.end() == at:
+            runs = re.search(r"(?:^|[;{}\n\s\d$/|,#!])[ewWrR]|[gIipmM\d|/#,][ew]", word.value[at:])
+            call.puzzle("edits text by a script that is not understood", word, "high" if runs else "medium")
+            return
+        at = step.end()

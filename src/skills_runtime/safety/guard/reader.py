@@ -1,0 +1,134 @@
+"""Reads commands: the tree gives words, the words give a program, and the program says what it would do."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from skills_runtime.safety.guard import options, programs
+from skills_runtime.safety.guard.calls import Call, Scene
+from skills_runtime.safety.guard.facts import Reading, SimpleCommand
+from skills_runtime.safety.guard.findings import Findings
+from skills_runtime.safety.guard.judges import judge_for
+from skills_runtime.safety.guard.judges.table import busy, unknown
+from skills_runtime.safety.guard.names import hosts_of, program_name
+from skills_runtime.safety.guard.paths import matching, may_matter, reading
+from skills_runtime.safety.guard.syntax import Script
+from skills_runtime.safety.guard.text import flaw_of, names
+from skills_runtime.safety.guard.walk import Walk
+from skills_runtime.safety.guard.words import HOLE, Word, plain_word, values
+
+MAX_LEVELS = 8
+"""How deep code inside of code is followed."""
+_RESERVED = names("{ } ( ) ! if then else elif fi do done while until for case esac in select function ]]")
+"""Words of the grammar; where one is taken for a program, the parser and the shell do not agree."""
+MAX_DEPTH = 24
+"""How many wrappers around each other are followed."""
+
+
+class Reader:
+    """One reading: everything found on the way is collected in one place."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.found = Findings()
+        self._environment = environment
+
+    def script(self, script: Script, scene: Scene) -> None:
+        """Read a whole script."""
+        Walk(self, script, self._environment).read(scene)
+
+    def code(self, script: Script, text: str, place: tuple[int, int], scene: Scene) -> None:
+        """Read code that was found inside of a script."""
+        flaw = flaw_of(text)
+        if script.level >= MAX_LEVELS:
+            flaw = "code inside of code is nested too deep"
+        if flaw or not self.found.spend(1 + len(text) // 16):
+            self.found.puzzle(flaw or "the command is too large to be read", "", script.span(*place))
+            self.found.worsen("high", flaw, "", script.span(*place))
+            return
+        self.script(script.inner(text, *place), scene)
+
+    def command(self, script: Script, words: list[Word], scene: Scene) -> None:
+        """Judge one simple command and what it wraps."""
+        first = words[0]
+        place = (first.start, max(word.end for word in words))
+        text, span = script.written(*place), script.span(*place)
+        if scene.depth > MAX_DEPTH or not self.found.spend(len(words)):
+            self.found.puzzle("commands are wrapped too deep", text, span)
+            return
+        self.found.commands.append(SimpleCommand(words=values(words), text=text, span=span, depth=scene.depth))
+        call = Call(self, script, words, scene, program_name(first.value or "").rpartition("/")[2])
+        if first.value is None or first.value in _RESERVED or not re.fullmatch(r"[\x21-\x7e]+", first.value):
+            call.puzzle("which program runs is only known when it runs", first, "high" if scene.listed else "medium")
+            self.arguments(call)
+            return
+        if "/" in program_name(first.value):
+            call.worsen("medium", "runs a program by its path", first)
+        self._judge(call)
+        self.arguments(call)
+
+    def _judge(self, call: Call) -> None:
+        if judge := judge_for(call.name):
+            judge(call)
+        elif call.name in options.RISKY or call.name in options.WRITES:
+            busy(call)
+        elif programs.is_known(call.name):
+            call.worsen(*programs.by_name(call.name))
+        else:
+            unknown(call)
+
+    def arguments(self, call: Call) -> None:
+        """Look at all words for what matters whoever gets them: secrets, the runtime's state, and holes."""
+        inert = call.name in programs.INERT or call.name in programs.DECLARE
+        if inert and not call.scene.heard:
+            self.hosts(call)
+            return
+        for word in call.args:
+            if word.built and not inert:
+                call.puzzle("an argument is only known when it runs", word)
+            if (word.glob or HOLE in word.shape) and not inert and call.name not in programs.LISTERS:
+                call.judged(matching(word.shape), word)
+        text = "\n".join([word.shape for word in call.args])
+        if may_matter(text):
+            for word in call.args:
+                self._secret(call, word)
+        self.hosts(call)
+
+    def _secret(self, call: Call, word: Word) -> None:
+        lists = call.name in programs.LISTERS
+        for candidate in {word.shape, *re.split(r"[=:@,<>\s]", word.shape), re.sub(r"^-\w", "", word.shape)}:
+            judgement = reading(candidate) if candidate else None
+            if judgement and not (lists and judgement[1] != "touches the runtime's own state"):
+                call.judged(judgement, word)
+
+    def hosts(self, call: Call) -> None:
+        """Take note of the hosts that words name."""
+        for word in call.args:
+            if "://" in word.shape or "@" in word.shape:
+                for host in hosts_of(word.shape):
+                    self.found.hosts[host] = None
+
+
+def read_line(line: str, environment: Mapping[str, str] | None = None) -> Reading:
+    """What a line or a script of shell would do; `environment` holds variables whose values are known."""
+    reader = Reader(environment or {})
+    if flaw := flaw_of(line):
+        reader.found.puzzle(flaw, line[:200], (0, len(line)))
+    else:
+        reader.script(Script(line), Scene())
+    return reader.found.reading()
+
+
+def read_argv(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Reading:
+    """What a program would do that is started without a shell."""
+    reader = Reader(environment or {})
+    text = " ".join(argv)
+    flaw = flaw_of(text.replace("\n", " ")) if argv and argv[0] else "there is no program to run"
+    if flaw:
+        reader.found.puzzle(flaw, text[:200], None)
+        return reader.found.reading()
+    words: list[Word] = []
+    at = 0
+    for part in argv:
+        words.append(plain_word(part, at, at + len(part.encode())))
+        at += len(part.encode()) + 1
+    reader.command(Script(text), words, Scene())
+    return reader.found.reading()

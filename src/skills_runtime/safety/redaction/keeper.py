@@ -1,0 +1,39 @@
+"""The secrets that runs have come across so far, and the redactor that knows them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from skills_runtime.safety.redaction.redactor import Redactor
+from skills_runtime.safety.redaction.stream import StreamRedactor
+from skills_runtime.safety.redaction.values import worth_hiding
+
+
+class Keeper:
+    """Knows secrets, and learns more of them; safe to share between runs and threads."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._known = frozenset(secrets)
+        self._redactor = Redactor(self._known)
+
+    def hide(self, *values: str) -> None:
+        """Know more secrets from now on."""
+        new = {stripped for value in values if worth_hiding(stripped := value.strip())} - self._known
+        if new:
+            self._known |= new
+            self._redactor = Redactor(self._known)
+
+    def text(self, text: str) -> str:
+        """The text without secrets; the same object if it has none."""
+        return self._redactor.text(text)
+
+    def value(self, value: Any) -> Any:
+        """The plain data without secrets; the same object if it has none."""
+        return self._redactor.value(value)
+
+    def line(self, data: bytes) -> bytes:
+        """The JSON document without secrets; the same object if it has none."""
+        return self._redactor.line(data)
+
+    def stream(self) -> StreamRedactor:
+        """For one text that comes in pieces."""
+        return self._redactor.stream()

@@ -1,0 +1,108 @@
+"""Bubblewrap as an adapter: finds the program, has it probed, and turns policies into plans."""
+
+import os
+import stat
+from functools import cache
+from pathlib import Path
+
+from skills_runtime.ports import Enclosure
+from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
+from skills_runtime.sandbox.bubblewrap.probe import probe_program
+from skills_runtime.sandbox.bubblewrap.wrapping import LAYERS, wrap
+from skills_runtime.sandbox.limiting import groups_for, limit_gaps, watch_for
+from skills_runtime.sandbox.machine import Machine
+from skills_runtime.sandbox.policy import SandboxPolicy
+from skills_runtime.sandbox.promises import Gap
+from skills_runtime.sandbox.seccomp import Permitted, seccomp_program
+from skills_runtime.sandbox.survey import MAX_DIRECTORIES, Findings
+
+DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
+"""Where the program is looked for; never on `PATH`, where a workspace could put one of the same name."""
+
+INSTALL = "install it: `apt install bubblewrap`, `dnf install bubblewrap` or `apk add bubblewrap`"
+
+
+class Bubblewrap:
+    """A fence of namespaces, mounts and a filter of system calls."""
+
+    name = "bubblewrap"
+
+    def __init__(self, program: str = "bwrap") -> None:
+        self._program = program
+
+    def probe(self) -> Capabilities:
+        """What it can do here, seen from the inside of a small fence."""
+        return _probed(self._program, os.geteuid())
+
+    def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
+        """The promises it would not keep."""
+        gaps = list(limit_gaps(policy, machine, own_users=True))
+        if machine.architecture is None:
+            gaps.append(Gap(promise="system_calls", text="there is no filter for this kind of processor"))
+        if policy.network == "host":
+            gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
+        if policy.unix_sockets:
+            gaps.append(Gap(promise="ipc", text="a process may use sockets in the workspace", partial=True))
+        if not findings.complete:
+            text = f"repositories below more than {MAX_DIRECTORIES} directories or very deep are not looked for"
+            gaps.append(Gap(promise="protected_paths", text=text, partial=True))
+        return tuple(gaps)
+
+    def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
+        """The command as bubblewrap starts it."""
+        permitted = Permitted(unix_sockets=policy.unix_sockets)
+        filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else b""
+        wrapped = wrap(policy, findings, machine, inner, filter_program)
+        return Enclosed(
+            argv=(*_as_owner(policy, machine), find_program(self._program) or self._program, "--args", "3", "--",
+                  *wrapped.command),
+            cwd=Path("/"),
+            environment={},
+            options=wrapped.options,
+            enclosure=Enclosure(
+                inputs=wrapped.inputs,
+                placeholders=tuple(map(str, findings.placeholders)) if policy.access == "write" else (),
+                control_groups=groups_for(policy.limits, machine),
+                watch=watch_for(policy, machine),
+                layers=LAYERS,
+                takes_terminal=inner.terminal,
+            ),
+        )  # fmt: skip
+
+
+def find_program(name: str) -> str | None:
+    """The absolute path of the program; nothing when there is none that only its owner could have changed."""
+    candidates = [name] if name.startswith("/") else [f"{directory}/{name}" for directory in DIRECTORIES]
+    if "/" in name and not name.startswith("/"):
+        return None
+    return next((path for path in candidates if _is_trustworthy(path)), None)
+
+
+def _is_trustworthy(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    if not stat.S_ISREG(found.st_mode) or not os.access(path, os.X_OK):
+        return False
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH
+
+
+def _as_owner(policy: SandboxPolicy, machine: Machine) -> tuple[str, ...]:
+    """An administrator's command in somebody's workspace runs as that somebody."""
+    if machine.user != 0 or policy.owner in (None, (0, 0)) or machine.identity_changer is None:
+        return ()
+    user, group = policy.owner or (0, 0)
+    return (machine.identity_changer, f"--reuid={user}", f"--regid={group}", "--clear-groups", "--")
+
+
+@cache
+def _probed(program: str, user: int) -> Capabilities:
+    del user  # what one may do another may not
+    path = find_program(program)
+    if path is None:
+        problem = f"there is no program `{program}` in {', '.join(DIRECTORIES)}" if "/" not in program else (
+            f"`{program}` is not a program that only its owner can change"
+        )
+        return Capabilities(adapter=Bubblewrap.name, works=False, problem=problem, fix=INSTALL)
+    return probe_program(path)

@@ -1,0 +1,161 @@
+"""The arguments of bubblewrap for a policy: pure, so that a plan can be printed, compared and tested."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from skills_runtime.sandbox.adapter import Inner
+from skills_runtime.sandbox.environment import HOME, USER
+from skills_runtime.sandbox.machine import Machine
+from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
+from skills_runtime.sandbox.survey import Findings
+
+FIRST_INPUT = 3
+"""The number of the first descriptor besides the streams."""
+
+IDENTITY = 1000
+"""User and group of the command as it sees itself."""
+
+LAYERS = 2
+"""The watching process outside, and the first process inside."""
+
+NAMESPACES = (
+    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--disable-userns",
+)  # fmt: skip
+
+FILES: Mapping[str, str] = {
+    "/etc/passwd": f"root:x:0:0:root:/nowhere:/usr/sbin/nologin\n{USER}:x:{IDENTITY}:{IDENTITY}::{HOME}:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/nowhere:/usr/sbin/nologin\n",
+    "/etc/group": f"root:x:0:\n{USER}:x:{IDENTITY}:\nnogroup:x:65534:\n",
+    "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+}
+"""Written anew, because those of the machine tell of its users and its network."""
+
+
+class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
+    """What is given to bubblewrap: options by a descriptor, so that no variable shows in the list of processes."""
+
+    options: tuple[str, ...]
+    command: tuple[str, ...]
+    inputs: tuple[bytes, ...]
+
+
+NUMBERS = tuple(range(FIRST_INPUT, FIRST_INPUT + 2 + len(FILES)))
+"""The descriptors that bubblewrap reads: its options, the filter, and the files."""
+
+
+def wrap(
+    policy: SandboxPolicy,
+    findings: Findings,
+    machine: Machine,
+    inner: Inner,
+    filter_program: bytes,
+    numbers: Sequence[int] = NUMBERS,
+) -> Wrapped:
+    """Everything bubblewrap is told."""
+    data = [filter_program, *(text.encode() for text in FILES.values())]
+    written = dict(zip(FILES, numbers[2:], strict=True))
+    options = (
+        *_isolation(policy, inner),
+        *_variables(inner.environment),
+        *_system(policy, machine, written),
+        *_workspace(policy, findings),
+        "--remount-ro", "/",
+        "--chdir", str(inner.cwd),
+        *(("--seccomp", str(numbers[1])) if filter_program else ()),
+    )  # fmt: skip
+    arguments = "".join(f"{option}\0" for option in options).encode(errors="surrogateescape")
+    return Wrapped(options=options, command=_command(policy, machine, inner), inputs=(arguments, *data))
+
+
+def _isolation(policy: SandboxPolicy, inner: Inner) -> Iterator[str]:
+    yield from ("--die-with-parent", *NAMESPACES, "--hostname", USER)
+    if policy.network != "host":
+        yield "--unshare-net"
+    if not inner.terminal:  # on a terminal the command begins a session of its own, with that terminal
+        yield "--new-session"
+    yield from ("--uid", str(IDENTITY), "--gid", str(IDENTITY), "--cap-drop", "ALL", "--clearenv")
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environment.items():
+        yield from ("--setenv", name, value)
+
+
+def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int]) -> Iterator[str]:
+    for root in machine.roots:
+        yield from ("--ro-bind", root, root)
+    for link, target in machine.links:
+        yield from ("--symlink", target, link)
+    for path in machine.files:
+        yield from ("--ro-bind", path, path)
+    for path, number in written.items():
+        yield from ("--perms", "0444", "--ro-bind-data", str(number), path)
+    if policy.network == "host":
+        yield from ("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
+    yield from _kernel(machine)
+    yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")  # noqa: S108
+    yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME)  # noqa: S108
+    yield from ("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run")
+    if machine.interpreter is not None:
+        yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))
+
+
+def _kernel(machine: Machine) -> Iterator[str]:
+    """A view of the own processes only; settings of the kernel can be read, not changed."""
+    yield from ("--proc", "/proc")
+    for path in machine.kernel_secrets:
+        yield from ("--ro-bind", "/dev/null", path)
+    for path in machine.kernel_directories:
+        yield from ("--tmpfs", path, "--remount-ro", path)
+    # Bubblewrap covers what it finds writable; for a command of the administrator it looks with the wrong eyes.
+    yield from ("--remount-ro", "/proc")
+
+
+def _bounded(path: str, size: int) -> tuple[str, ...]:
+    return ("--size", str(size), "--perms", "1777", "--tmpfs", path)
+
+
+def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
+    workspace = str(policy.workspace)
+    for path in policy.readable:
+        yield from ("--ro-bind", str(path), str(path))
+    if policy.access == "read":
+        yield from ("--ro-bind", workspace, workspace)
+    else:
+        yield from ("--bind", workspace, workspace)
+        for path in findings.pinned:
+            yield from ("--bind", str(path), str(path))
+        for path in findings.read_only:
+            yield from ("--ro-bind", str(path), str(path))
+        for path in findings.placeholders:  # there is none where this user cannot make anything
+            yield from ("--ro-bind-try", str(path), str(path))
+    for path in findings.hidden_files:
+        yield from ("--ro-bind", "/dev/null", str(path))
+    for path in findings.hidden_directories:
+        yield from ("--tmpfs", str(path))
+    for path in policy.writable:
+        yield from ("--bind", str(path), str(path))
+    for path in findings.hidden_directories:
+        yield from ("--remount-ro", str(path))
+
+
+def _command(policy: SandboxPolicy, machine: Machine, inner: Inner) -> tuple[str, ...]:
+    session = (machine.session_maker, "--ctty") if inner.terminal and machine.session_maker else ()
+    limiter = (machine.limiter, *_limits(policy.limits, machine)) if machine.limiter else ()
+    return (*session, *limiter, "--", *inner.argv) if limiter or session else inner.argv
+
+
+def _limits(limits: ResourceLimits, machine: Machine) -> Iterator[str]:
+    groups = machine.control_groups
+    watched = None if groups is not None and groups.memory is not None else limits.memory_bytes
+    values = {
+        "core": 0,
+        "cpu": limits.cpu_seconds,
+        "fsize": limits.file_bytes,
+        "nofile": limits.open_files,
+        "nproc": limits.processes,
+        "data": watched,
+    }
+    return (f"--{name}={value}:{value}" for name, value in values.items() if value is not None)

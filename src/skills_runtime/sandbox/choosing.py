@@ -1,0 +1,67 @@
+"""From settings to the fence of a run."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.ports import Sandbox
+from skills_runtime.sandbox.adapter import Adapter
+from skills_runtime.sandbox.bubblewrap import Bubblewrap
+from skills_runtime.sandbox.fence import Fence
+from skills_runtime.sandbox.no_fence import NoFence
+from skills_runtime.sandbox.policy import Profile, SandboxPolicy
+from skills_runtime.sandbox.profiles import DEFAULT_PROFILE, policy_for
+from skills_runtime.sandbox.promises import BOUNDED
+from skills_runtime.sandbox.unfenced import Unfenced
+
+if TYPE_CHECKING:
+    from skills_runtime.config.models import SandboxSettings
+
+
+def fence_for(
+    settings: "SandboxSettings",
+    *,
+    workspace: Path,
+    variables: Mapping[str, str],
+    profile: Profile = DEFAULT_PROFILE,
+    readable: tuple[Path, ...] = (),
+    writable: tuple[Path, ...] = (),
+) -> Sandbox:
+    """The fence that settings ask for; `variables` are those of the runtime, of which commands get very few."""
+    if settings.default_policy == "none" or profile == "danger":
+        return Unfenced(variables)
+    adapters = adapters_for(settings)
+    if not adapters:
+        return NoFence()
+    policy = msgspec.structs.replace(
+        policy_for(profile, workspace.resolve()),
+        readable=tuple(path.resolve() for path in readable),
+        writable=tuple(path.resolve() for path in writable),
+    )
+    return Fence(_tuned(policy, settings), adapters, variables)
+
+
+def adapters_for(settings: "SandboxSettings") -> tuple[Adapter, ...]:
+    """The adapters that `os.mode` lets be used on this system, best first."""
+    return adapters_named(settings.os.mode, bubblewrap=settings.os.bubblewrap.bwrap_path)
+
+
+def adapters_named(mode: str, *, bubblewrap: str = "bwrap") -> tuple[Adapter, ...]:
+    """The adapters that a word means: a name, `none`, or `auto` for those of this system."""
+    known: dict[str, tuple[Adapter, ...]] = {"none": (), "bubblewrap": (Bubblewrap(bubblewrap),)}
+    if mode == "auto":
+        return known["bubblewrap"] if sys.platform == "linux" else ()
+    if mode not in known:
+        raise ValidationFailed(f"there is no adapter `{mode!a}`", hint=f"adapters: auto, {', '.join(known)}")
+    return known[mode]
+
+
+def _tuned(policy: SandboxPolicy, settings: "SandboxSettings") -> SandboxPolicy:
+    required = BOUNDED if settings.profile == "prod" else policy.required
+    network = policy.network if settings.os.bubblewrap.unshare_net else "host"
+    accepted = policy.accepted_gaps if network != "host" else policy.accepted_gaps | {"network"}
+    return msgspec.structs.replace(policy, required=required, network=network, accepted_gaps=accepted)

@@ -1,0 +1,193 @@
+"""Where every request is decided, asked about, looked up, connected and recorded; one for each proxy."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Sequence
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from skills_runtime.errors import SandboxError
+from skills_runtime.sandbox.egress.dial import connect, pin, system_resolver
+from skills_runtime.sandbox.egress.hosts import Address, Authority, Host
+from skills_runtime.sandbox.egress.policy import Rule, Verdict, decide
+from skills_runtime.sandbox.egress.record import EgressPorts, EgressRecord, Protocol
+from skills_runtime.sandbox.egress.streams import Peer
+from skills_runtime.sandbox.egress.values import Refused, Stopped
+
+
+class Flow:
+    """One request or tunnel under way: what was allowed, and how many bytes have passed."""
+
+    def __init__(
+        self, checkpoint: "Checkpoint", allowed: EgressRecord, rule: Rule, addresses: Sequence[Address]
+    ) -> None:
+        self.rule = rule
+        self._checkpoint = checkpoint
+        self._record = allowed
+        self._addresses = addresses
+        self._up = 0
+        self._down = 0
+
+    def sent(self, count: int) -> None:
+        """Count bytes that go out; raises when the sandbox has used up its share."""
+        self._up += count
+        self._checkpoint.spend(count)
+
+    def received(self, count: int) -> None:
+        """Count bytes that come in; raises when the sandbox has used up its share."""
+        self._down += count
+        self._checkpoint.spend(count)
+
+    async def connect(self) -> Peer:
+        """A connection to the first of the checked addresses that answers."""
+        reason = ""
+        share = self._checkpoint.ports.limits.connect_seconds / len(self._addresses)
+        for address in self._addresses:
+            try:
+                async with asyncio.timeout(share):
+                    connection = await connect(address, self._record.port)
+            except OSError as error:
+                reason = f"the connection failed: {os.strerror(error.errno) if error.errno else 'no answer in time'}"
+            else:
+                self._record = msgspec.structs.replace(self._record, address=str(address))
+                return Peer(connection)
+        raise Stopped(Refused("unreachable", reason))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Record the end, and what stopped it if something did."""
+        refused = _what_stopped(error)
+        ended = msgspec.structs.replace(self._record, stage="ended", bytes_up=self._up, bytes_down=self._down)
+        if refused:
+            verdict = "deny" if refused.kind in ("name_mismatch", "request_invalid", "limit") else "allow"
+            ended = msgspec.structs.replace(ended, kind=refused.kind, reason=refused.reason, verdict=verdict)
+        self._checkpoint.tell(ended)
+
+
+def _what_stopped(error: BaseException | None) -> Refused | None:
+    match error:
+        case None:
+            return None
+        case Stopped(refused=refused):
+            return refused
+        case TimeoutError():
+            return Refused("limit", "nothing has moved for too long")
+        case _:
+            return Refused("closed", "the connection was cut")
+
+
+class Checkpoint:
+    """The memory of one proxy: numbers, answers to questions, bytes used."""
+
+    def __init__(self, ports: EgressPorts) -> None:
+        self.ports = ports
+        self._numbers = 0
+        self._spent = 0
+        self._asked: dict[tuple[str, int], asyncio.Task[bool]] = {}
+
+    async def pass_through(self, protocol: Protocol, authority: Authority) -> Flow:
+        """Let one request pass, as far as it is allowed to; raises `Stopped` when it is not."""
+        host, port = authority.host, authority.port
+        if self._spent >= self.ports.limits.total_bytes:
+            raise self.refuse(protocol, self._over(), authority)
+        verdict = await self._verdict(host, port)
+        if verdict.outcome != "allow" or verdict.rule is None:
+            refused = Refused(verdict.kind or "not_allowed", verdict.reason, host.text)
+            raise self.refuse(protocol, refused, authority, verdict.rule)
+        addresses = await self._pin(verdict.rule, host, port)
+        if isinstance(addresses, Refused):
+            raise self.refuse(protocol, addresses, authority, verdict.rule)
+        allowed = EgressRecord(
+            number=self._next(),
+            stage="decided",
+            protocol=protocol,
+            host=host.text,
+            port=port,
+            verdict="allow",
+            reason=verdict.reason,
+            rule=verdict.rule.text,
+            address=str(addresses[0]),
+        )
+        self.tell(allowed)
+        return Flow(self, allowed, verdict.rule, addresses)
+
+    def refuse(
+        self, protocol: Protocol, refused: Refused, authority: Authority | None = None, rule: Rule | None = None
+    ) -> Stopped:
+        """Record a refusal; returns what to raise."""
+        self.tell(
+            EgressRecord(
+                number=self._next(),
+                stage="decided",
+                protocol=protocol,
+                host=authority.host.text if authority else refused.about,
+                port=authority.port if authority else 0,
+                verdict="deny",
+                reason=refused.reason,
+                kind=refused.kind,
+                rule=rule.text if rule else "",
+            )
+        )
+        return Stopped(refused)
+
+    def tell(self, record: EgressRecord) -> None:
+        """Record a decision; one that cannot be recorded ends the proxy."""
+        try:
+            self.ports.record(record)
+        except OSError as error:  # which would pass for one of the connection
+            raise SandboxError(f"a decision about the network could not be recorded: {error}") from error
+
+    def spend(self, count: int) -> None:
+        """Take bytes off the share of the sandbox."""
+        self._spent += count
+        if self._spent > self.ports.limits.total_bytes:
+            raise Stopped(self._over())
+
+    async def close(self) -> None:
+        """Withdraw the questions that nobody has answered."""
+        for task in self._asked.values():
+            task.cancel()
+        await asyncio.gather(*self._asked.values(), return_exceptions=True)
+
+    async def _pin(self, rule: Rule, host: Host, port: int) -> list[Address] | Refused:
+        try:
+            async with asyncio.timeout(self.ports.limits.connect_seconds):
+                return await pin(self.ports.policy, rule, host, port, self.ports.resolve or system_resolver)
+        except TimeoutError:
+            return Refused("unreachable", "the name could not be resolved in time")
+
+    async def _verdict(self, host: Host, port: int) -> Verdict:
+        verdict = decide(self.ports.policy, host, port)
+        if verdict.outcome != "unknown" or self.ports.ask is None:
+            return verdict
+        key = (host.text, port)
+        if key not in self._asked:
+            if len(self._asked) >= self.ports.limits.asks:
+                return Verdict("deny", "no rule allows it, and too many questions have been asked", "not_allowed")
+            # An answer holds as long as the proxy, or every request of a download would ask again.
+            self._asked[key] = asyncio.ensure_future(_answer(self.ports.ask(*key)))
+        question = self._asked[key]
+        await asyncio.wait([question])  # not awaited itself: one of several who wait may be cancelled
+        if not question.cancelled() and question.result() is True:
+            return Verdict("allow", "somebody who was asked allows it", rule=Rule(host=host.text, ports=(port,)))
+        return Verdict("deny", "somebody who was asked denies it", "denied")
+
+    def _next(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _over(self) -> Refused:
+        return Refused("limit", f"the sandbox has used up its {self.ports.limits.total_bytes} bytes")
+
+
+async def _answer(question: Awaitable[bool]) -> bool:
+    try:
+        return await question
+    except OSError as error:  # which would pass for one of the connection
+        raise SandboxError(f"a question about the network could not be asked: {error}") from error

@@ -1,0 +1,156 @@
+"""One request and its answer, both written anew from what was understood: nobody can read them otherwise."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from skills_runtime.sandbox.egress.checkpoint import Flow
+from skills_runtime.sandbox.egress.record import EgressLimits
+from skills_runtime.sandbox.egress.streams import PIECE, IdleLimit, Peer
+from skills_runtime.sandbox.egress.values import Parsed, Refused, Stopped, Wanting
+from skills_runtime.sandbox.egress.wire import (
+    LAST_CHUNK,
+    Framing,
+    Request,
+    Response,
+    as_chunk,
+    parse_chunk_end,
+    parse_chunk_size,
+    parse_last_line,
+    parse_response,
+    request_head,
+    response_head,
+)
+
+MAX_INTERIM = 8
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+Sink = Callable[[bytes], Awaitable[None]]
+
+
+class Exchange:
+    """Sends one request on and brings back the answer; the connection to the server serves nothing else."""
+
+    def __init__(self, client: Peer, server: Peer, request: Request, flow: Flow, limits: EgressLimits) -> None:
+        self._client = client
+        self._server = server
+        self._request = request
+        self._flow = flow
+        self._limits = limits
+
+    async def run(self) -> bool:
+        """Whether the client may send another request afterwards."""
+        async with IdleLimit(self._limits.idle_seconds) as idle:
+            await self._to_server(idle, request_head(self._request))
+            upload = asyncio.create_task(self._upload(idle))
+            download = asyncio.create_task(self._download(idle))
+            try:
+                await asyncio.wait({upload, download}, return_when=asyncio.FIRST_COMPLETED)
+                if upload.done():
+                    upload.result()  # a body that is no body ends the exchange at once
+                keeps = await download
+                return keeps and upload.done() and upload.result()
+            finally:
+                upload.cancel()
+                download.cancel()
+                await asyncio.gather(upload, download, return_exceptions=True)
+
+    async def _upload(self, idle: IdleLimit) -> bool:
+        """Whether the whole body went out; a server may answer without reading it."""
+        framing = self._request.framing
+        if framing.kind != "none" and self._request.headers.get("expect") and self._request.minor_version == 1:
+            await self._client.send(CONTINUE)
+        try:
+            await copy_body(self._client, framing, partial(self._to_server, idle, chunked=framing.kind == "chunked"))
+            if framing.kind == "chunked":
+                await self._to_server(idle, LAST_CHUNK)
+        except OSError:
+            return False
+        return True
+
+    async def _download(self, idle: IdleLimit) -> bool:
+        response = await self._response()
+        chunked = response.framing.kind == "chunked" and self._request.minor_version == 1
+        keeps = self._request.keeps_alive and response.framing.kind != "until_close"
+        self._client.midway = True
+        await self._to_client(idle, response_head(response, self._request, keeps=keeps))
+        await copy_body(self._server, response.framing, partial(self._to_client, idle, chunked=chunked))
+        if chunked:
+            await self._to_client(idle, LAST_CHUNK)
+        self._client.midway = False
+        return keeps
+
+    async def _response(self) -> Response:
+        parse = partial(parse_response, limit=self._limits.head_bytes, method=self._request.method)
+        try:
+            for _ in range(MAX_INTERIM):
+                response = await self._server.take(parse, self._limits.idle_seconds)
+                if response is None:
+                    break
+                if not response.is_interim:
+                    return response
+        except Stopped as stop:
+            raise Stopped(Refused("unreachable", f"the answer cannot be used: {stop.refused.reason}")) from stop
+        except OSError as error:
+            raise Stopped(Refused("unreachable", "the server cut the connection")) from error
+        raise Stopped(Refused("unreachable", "the server did not answer"))
+
+    async def _to_server(self, idle: IdleLimit, data: bytes, *, chunked: bool = False) -> None:
+        data = as_chunk(data) if chunked else data
+        self._flow.sent(len(data))
+        idle.moved()
+        await self._server.send(data)
+        idle.moved()
+
+    async def _to_client(self, idle: IdleLimit, data: bytes, *, chunked: bool = False) -> None:
+        data = as_chunk(data) if chunked else data
+        self._flow.received(len(data))
+        idle.moved()
+        await self._client.send(data)
+        idle.moved()
+
+
+async def copy_body(source: Peer, framing: Framing, sink: Sink) -> None:
+    """Bring a body from its source to the sink; only errors of the sink leave this as they are."""
+    match framing.kind:
+        case "none":
+            return
+        case "length":
+            await _copy(source, framing.length, sink)
+        case "chunked":
+            while size := await _expect(source, parse_chunk_size):
+                await _copy(source, size, sink)
+                await _expect(source, parse_chunk_end)
+            await _expect(source, parse_last_line)
+        case "until_close":
+            while piece := await _read(source, PIECE):
+                await sink(piece)
+
+
+async def _copy(source: Peer, count: int, sink: Sink) -> None:
+    while count:
+        piece = await _read(source, min(count, PIECE))
+        if not piece:
+            raise Stopped(_CUT)
+        count -= len(piece)
+        await sink(piece)
+
+
+async def _read(source: Peer, most: int) -> bytes:
+    try:
+        return await source.read(most)
+    except OSError as error:
+        raise Stopped(_CUT) from error
+
+
+async def _expect(source: Peer, parse: Callable[[bytes], Parsed[int] | Wanting | Refused]) -> int:
+    try:
+        found = await source.take(parse)
+    except OSError as error:
+        raise Stopped(_CUT) from error
+    if found is None:
+        raise Stopped(_CUT)
+    return found
+
+
+_CUT = Refused("closed", "the connection was cut in the middle of a body")

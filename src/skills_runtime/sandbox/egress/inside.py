@@ -1,0 +1,93 @@
+"""The first step inside a sandbox: makes the listener there, hands it out, and becomes the command.
+
+A socket stays in the network it was made in. So the proxy outside takes connections that are made inside, while the
+sandbox itself has no way out. This file is run alone by a bare interpreter: it imports as little as it can.
+"""
+
+import _socket
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    # Half the time of a bare interpreter would go into what `signal` and `socket` load around these two.
+    import _signal as signal
+
+GO = b"G"
+READY = b"L"
+BACKLOG = 128
+REFUSED, NOT_FOUND = 126, 127
+
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _UP = 0x8913, 0x8914, 1
+
+
+def main(arguments: "list[str]") -> int:
+    """Hand the listener over the channel, wait for the word to go, and become the command."""
+    channel = _socket.socket(fileno=int(arguments[0]))
+    try:
+        _hand_over(channel, int(arguments[1]))
+        told = channel.recv(len(GO))
+    except OSError as error:
+        return _fail(f"the network of the sandbox could not be set up: {error}", REFUSED)
+    finally:
+        channel.close()
+    if told != GO:
+        return _fail("the network proxy of the sandbox did not start", REFUSED)
+    return _become(arguments[2:])
+
+
+def _hand_over(channel: "_socket.socket", port: int) -> None:
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    try:
+        _raise_loopback(listener)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(BACKLOG)
+        number = listener.fileno().to_bytes(4, sys.byteorder)
+        channel.sendmsg([READY], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
+    finally:
+        listener.close()
+
+
+def _raise_loopback(listener: "_socket.socket") -> None:
+    """Switch the interface on where whoever made the network has not done it and left us the right to."""
+    import fcntl
+
+    name = b"lo".ljust(16, b"\0")
+    found = fcntl.ioctl(listener.fileno(), _SIOCGIFFLAGS, name + bytes(24))
+    flags = int.from_bytes(found[16:18], sys.byteorder)
+    if not flags & _UP:
+        fcntl.ioctl(listener.fileno(), _SIOCSIFFLAGS, name + (flags | _UP).to_bytes(2, sys.byteorder) + bytes(22))
+
+
+def _become(command: "list[str]") -> int:
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and ignoring is inherited
+        signal.signal(number, signal.SIG_DFL)
+    _forget_coerced_locale()
+    try:
+        os.execvp(command[0], command)
+    except FileNotFoundError:
+        return _fail(f"{command[0]}: not found", NOT_FOUND)
+    except OSError as error:
+        return _fail(f"{command[0]}: {error.strerror}", REFUSED)
+
+
+def _forget_coerced_locale() -> None:
+    """Take back the variable that Python sets for itself in a plain locale."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            given = any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0"))
+    except OSError:
+        return
+    if not given:
+        os.environ.pop("LC_CTYPE", None)  # noqa: TID251 - the command's own environment, passed on as it came
+
+
+def _fail(message: str, code: int) -> int:
+    os.write(2, f"sandbox: {message}\n".encode("utf-8", "surrogateescape"))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

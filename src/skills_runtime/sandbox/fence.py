@@ -1,0 +1,188 @@
+"""The fence of a run: chooses an adapter, insists on what the policy requires, and plans every command."""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.errors import AccessRefused, NotFound, SandboxError
+from skills_runtime.ports import ProcessRequest, SandboxPlan
+from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, kept
+from skills_runtime.sandbox.environment import fenced_environment
+from skills_runtime.sandbox.machine import Machine, this_machine
+from skills_runtime.sandbox.policy import SandboxPolicy
+from skills_runtime.sandbox.promises import Gap, refusal, unmet
+from skills_runtime.sandbox.survey import Findings, survey
+
+FORBIDDEN_WORKSPACES = ("/", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run", "/tmp", "/var")  # noqa: E501, S108
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """The adapter that keeps what is required, and what it leaves open."""
+
+    adapter: Adapter
+    capabilities: Capabilities
+    gaps: tuple[Gap, ...]
+
+
+class Fence:
+    """Puts commands behind the first adapter that keeps what the policy requires."""
+
+    def __init__(
+        self, policy: SandboxPolicy, adapters: Sequence[Adapter], variables: Mapping[str, str], machine: Machine | None = None
+    ) -> None:
+        self._policy = policy
+        self._adapters = adapters
+        self._variables = dict(variables)
+        self._machine = machine
+
+    def plan(self, request: ProcessRequest) -> SandboxPlan:
+        """The command behind the fence; raises `SandboxError` when the isolation asked for cannot be given."""
+        if request.permissions == "require_escalated":
+            raise SandboxError(
+                "this run has no way out of its sandbox",
+                hint="do it within the sandbox, or ask the user to run it",
+            )
+        chosen, policy, enclosed = self._enclosed(request)
+        return SandboxPlan(
+            argv=enclosed.argv,
+            cwd=enclosed.cwd,
+            environment=enclosed.environment,
+            evidence=_evidence(request, policy, chosen),
+            enclosure=enclosed.enclosure,
+        )
+
+    def explain(self, request: ProcessRequest) -> tuple[SandboxPlan, Enclosed]:
+        """The plan together with what the fence is told, for a person to read."""
+        _, _, enclosed = self._enclosed(request)
+        return self.plan(request), enclosed
+
+    def state(self) -> "tuple[tuple[Capabilities, ...], tuple[Gap, ...], bool]":
+        """What each adapter can do here, the gaps of the first that works, and whether all that is required is kept."""
+        machine = self._machine or this_machine()
+        capabilities = tuple(adapter.probe() for adapter in self._adapters)
+        working = [adapter for adapter, one in zip(self._adapters, capabilities, strict=True) if one.works]
+        gaps = working[0].gaps(self._policy, machine, Findings()) if working else ()
+        missing = unmet(self._policy.required, self._policy.accepted_gaps, gaps)
+        return capabilities, gaps, bool(working) and not missing
+
+    def _enclosed(self, request: ProcessRequest) -> tuple[Chosen, SandboxPolicy, Enclosed]:
+        machine = self._machine or this_machine()
+        policy = self._for(request)
+        findings = survey(policy.workspace)
+        _refuse_links(findings, policy)
+        chosen = self._choose(policy, machine, findings)
+        environment = fenced_environment(self._variables, request.environment, machine)
+        inner = Inner(argv=request.argv, cwd=request.cwd, environment=environment, terminal=request.terminal)
+        _check_program(inner, (*map(Path, _visible(machine)), policy.workspace, *policy.readable, *policy.writable))
+        return chosen, policy, chosen.adapter.enclose(policy, machine, findings, inner)
+
+    def _for(self, request: ProcessRequest) -> SandboxPolicy:
+        policy = self._policy
+        _check_workspace(policy.workspace)
+        places = (policy.workspace, *policy.writable, *policy.readable, *request.readable)
+        if not any(request.cwd.is_relative_to(place) for place in places):
+            raise SandboxError(
+                f"the working directory `{request.cwd}` is outside the workspace", hint="start in the workspace"
+            )
+        found = policy.workspace.stat()
+        readable = tuple(dict.fromkeys((*policy.readable, *request.readable)))
+        return msgspec.structs.replace(policy, readable=readable, owner=(found.st_uid, found.st_gid))
+
+    def _choose(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> Chosen:
+        troubles: list[str] = []
+        fixes: list[str] = []
+        for adapter in self._adapters:
+            capabilities = adapter.probe()
+            if not capabilities.works:
+                troubles.append(capabilities.problem)
+                fixes.append(capabilities.fix)
+                continue
+            gaps = adapter.gaps(policy, machine, findings)
+            missing = unmet(policy.required, policy.accepted_gaps, gaps)
+            if not missing:
+                return Chosen(adapter=adapter, capabilities=capabilities, gaps=gaps)
+            error = refusal(adapter.name, missing)
+            if not troubles:
+                raise error
+            troubles.append(f"{adapter.name} cannot promise {', '.join(f'`{gap.promise}`' for gap in missing)}")
+        raise _no_adapter(troubles, fixes)
+
+
+def _no_adapter(troubles: list[str], fixes: list[str]) -> SandboxError:
+    return SandboxError(
+        f"no sandbox works here: {'; '.join(troubles) or 'there is none for this system'}",
+        hint=f"{fixes[0]}; `skills-runtime sandbox doctor` tells more" if fixes else "use Linux or macOS",
+        details={"troubles": troubles},
+    )
+
+
+def _evidence(request: ProcessRequest, policy: SandboxPolicy, chosen: Chosen) -> dict[str, Any]:
+    return {
+        "requested": request.permissions,
+        "effective": "restricted",
+        "adapter": chosen.adapter.name,
+        "version": chosen.capabilities.version,
+        "active": True,
+        "profile": policy.profile,
+        "policy": policy.digest,
+        "network": policy.network,
+        "promises": list(kept(chosen.gaps)),
+        "gaps": [str(gap) for gap in chosen.gaps],
+        "accepted_gaps": sorted(policy.accepted_gaps),
+    }
+
+
+def _check_workspace(workspace: Path) -> None:
+    if str(workspace) in FORBIDDEN_WORKSPACES:
+        raise SandboxError(f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it")
+    if not workspace.is_dir():
+        raise NotFound(f"the workspace `{workspace}` does not exist", hint="create it, or name another")
+
+
+def _refuse_links(findings: Findings, policy: SandboxPolicy) -> None:
+    if findings.links and policy.access == "write" and "protected_paths" not in policy.accepted_gaps:
+        link = findings.links[0]
+        raise SandboxError(
+            f"`{link.relative_to(policy.workspace)}` is a link, and a link cannot be protected",
+            hint="put a real directory or file in its place, or use the profile `read-only`",
+            details={"missing": ["protected_paths"], "links": [str(link) for link in findings.links]},
+        )
+
+
+def _visible(machine: Machine) -> tuple[str, ...]:
+    interpreter = (str(machine.interpreter),) if machine.interpreter else ()
+    return (*machine.roots, *(link for link, _ in machine.links), *interpreter)
+
+
+def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
+    """Refuse a program that does not exist behind the fence, with words that say so."""
+    name = inner.argv[0] if inner.argv else ""
+    if "/" in name:
+        candidates = [inner.cwd / name]
+    else:
+        search = inner.environment.get("PATH", "").split(os.pathsep)
+        candidates = [inner.cwd / directory / name for directory in search if directory and name]
+    inside = [path for path in candidates if _is_inside(path, visible)]
+    if any(_is_program(path) for path in inside):
+        return
+    if any(path.exists() for path in inside):
+        raise AccessRefused(f"`{name}` is not executable", hint="name a program, or give the file to its interpreter")
+    raise NotFound(
+        f"`{name}` is not a program inside the sandbox", hint="only the system's programs and the workspace are there"
+    )
+
+
+def _is_inside(path: Path, visible: tuple[Path, ...]) -> bool:
+    place = Path(os.path.normpath(path))
+    return any(place.is_relative_to(root) for root in visible) or place.is_relative_to("/tmp")  # noqa: S108
+
+
+def _is_program(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK)
+    except OSError:
+        return False

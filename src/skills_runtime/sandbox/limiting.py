@@ -1,0 +1,65 @@
+"""Which limits the kernel keeps on this machine, which are only looked at, and what that leaves open."""
+
+from skills_runtime.ports import ControlGroup, Watch
+from skills_runtime.sandbox.machine import Machine
+from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
+from skills_runtime.sandbox.promises import Gap
+
+FIX_GROUPS = "run as a user to whom control groups are delegated, for example under `systemd-run --user --scope`"
+FIX_LIMITER = "install `prlimit`, which is part of util-linux"
+
+
+def groups_for(limits: ResourceLimits, machine: Machine) -> tuple[ControlGroup, ...]:
+    """The control groups that keep the limits of memory and processes."""
+    if machine.control_groups is None:
+        return ()
+    return machine.control_groups.groups(memory_bytes=limits.memory_bytes, processes=limits.processes)
+
+
+def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
+    """What has to be looked at while the command runs."""
+    limits = policy.limits
+    memory = None if limits_memory(machine) else limits.memory_bytes
+    disk = policy.access == "write" and limits.disk_bytes is not None and limits.disk_files is not None
+    if memory is None and not disk:
+        return None
+    return Watch(
+        memory_bytes=memory,
+        disk_path=str(policy.workspace) if disk else None,
+        disk_bytes=limits.disk_bytes if disk else None,
+        disk_files=limits.disk_files if disk else None,
+    )
+
+
+def limits_memory(machine: Machine) -> bool:
+    """Whether the kernel limits the memory of all processes of a command together."""
+    return machine.control_groups is not None and machine.control_groups.memory is not None
+
+
+def _limits_processes(machine: Machine, *, own_users: bool) -> bool:
+    if machine.control_groups is not None and machine.control_groups.pids is not None:
+        return True
+    # The kernel counts the processes of a user for each user namespace, but lets an administrator have any number.
+    return own_users and machine.user != 0 and machine.limiter is not None
+
+
+def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> tuple[Gap, ...]:
+    """The limits that are not kept by the kernel; `own_users` says that a command has a user namespace of its own."""
+    gaps: list[Gap] = []
+    if not limits_memory(machine):
+        text = "there is no control group: memory is limited for each process, and looked at for all together"
+        gaps.append(Gap(promise="memory", text=text, fix=FIX_GROUPS))
+    if not _limits_processes(machine, own_users=own_users):
+        gaps.append(Gap(promise="process_count", text="nothing counts the processes of a command", fix=FIX_GROUPS))
+    if machine.limiter is None:
+        text = "the program that sets limits is missing"
+        gaps += [
+            Gap(promise=promise, text=text, fix=FIX_LIMITER)
+            for promise in ("cpu", "file_size", "open_files", "core_dumps")
+        ]
+    elif policy.limits.cpu_seconds is None:
+        gaps.append(Gap(promise="cpu", text="the policy sets no limit but that of the clock"))
+    if policy.access == "write":
+        text = "what is written to the workspace is looked at twenty times a second, and more may be written between"
+        gaps.append(Gap(promise="disk", text=text))
+    return tuple(gaps)

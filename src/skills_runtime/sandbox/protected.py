@@ -1,0 +1,34 @@
+"""Names that programs outside the fence obey, so that writing them would be a way out, and names that hold secrets."""
+
+RUNTIME_DIRECTORY = ".skills_runtime_sdk"
+"""Logs, keys, sockets and approvals of the runtime: neither read nor written."""
+
+REPOSITORY = ".git"
+
+CONFIGURATION = (
+    ".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".mcp.json",
+)  # fmt: skip
+"""What agents and editors obey when they open the directory."""
+
+START_UP = (
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
+    ".inputrc", ".gitconfig", ".gitmodules", ".ripgreprc",
+)  # fmt: skip
+"""What shells and everyday programs run or obey when they start."""
+
+READ_ONLY = frozenset((REPOSITORY, *CONFIGURATION, *START_UP))
+
+KEPT_FREE = (REPOSITORY, *CONFIGURATION, ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".gitmodules")
+"""What cannot be made either where it does not exist yet."""
+
+SECRETS = ".env"
+"""How the names of files begin that hold secrets, wherever in a workspace they lie."""
+
+CREDENTIALS = frozenset(
+    (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".pypirc", ".git-credentials")
+)
+"""What a home directory holds; hidden at the top of a workspace only, where such a name is no coincidence."""
+
+SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".ruff_cache", ".cache"})
+"""Directories that are large and hold nobody's repositories."""

@@ -1,0 +1,13 @@
+"""The rules that the page on the gate shows are rules."""
+
+from skills_runtime.safety.policy import load_rules
+from tests.support import ROOT
+from tests.support.fences import fences_of
+
+PAGE = ROOT / "docs" / "how-to" / "gate.md"
+
+
+def test_the_rule_files_of_the_page_can_be_loaded() -> None:
+    shown = [fence for fence in fences_of(PAGE) if fence.info == "yaml" and fence.code.startswith("rules:")]
+    assert shown
+    assert all(load_rules(fence.code, origin=fence.place) for fence in shown)

@@ -1,0 +1,114 @@
+"""Attempts to write outside the workspace, and to what is protected in it."""
+
+from pathlib import Path
+
+from tests.e2e.sandbox.arena import Arena, Outcome
+from tests.e2e.sandbox.attempt import Attempt, changed, exists
+
+OUTSIDE = "outside/file.txt"
+
+
+def _writes(name: str, code: str, path: str = OUTSIDE) -> Attempt:
+    return Attempt(name, "files", code, changed(path))
+
+
+def _mode_changed(arena: Arena, outcome: Outcome) -> bool:
+    del outcome
+    found = (arena.outside / "file.txt").stat()
+    return found.st_mode & 0o777 == 0o777 or found.st_mtime == 1
+
+
+def _host_file(path: str) -> Attempt:
+    def truth(arena: Arena, outcome: Outcome) -> bool:
+        del arena, outcome
+        return Path(path, "escape-canary").exists()
+
+    return Attempt(f"create a file in {path}", "files", f"write('{path}/escape-canary')", truth)
+
+
+WRITES = [
+    _writes("overwrite a file outside", "write(arena['outside'] + '/file.txt')"),
+    _writes("append to a file outside", "open(arena['outside'] + '/file.txt', 'a').write('x')"),
+    _writes("cut a file outside", "os.truncate(arena['outside'] + '/file.txt', 0)"),
+    _writes("delete a file outside", "os.unlink(arena['outside'] + '/file.txt')"),
+    _writes("rename a file over one outside", "os.rename('file.txt', arena['outside'] + '/file.txt')"),
+    _writes("write through a hard link", "os.link(arena['outside'] + '/file.txt', 'l'); write('l')"),
+    _writes("write through a link", "os.symlink(arena['outside'] + '/file.txt', 'l'); write('l')"),
+    _writes("write through a linked directory", "os.symlink(arena['outside'], 'd'); write('d/file.txt')"),
+    _writes("climb out by dots", "write('../outside/file.txt')"),
+    _writes("leave by the own root", "write('/proc/self/root' + arena['outside'] + '/file.txt')"),
+    _writes("leave by the root of the first process", "write('/proc/1/root' + arena['outside'] + '/file.txt')"),
+    _writes("leave by the own directory", "write('/proc/self/cwd/../outside/file.txt')"),
+    _writes("leave by the parent's directory", "write('/proc/1/cwd/' + arena['outside'] + '/file.txt')"),
+    _writes("leave by the old root of bubblewrap", "write('/oldroot' + arena['outside'] + '/file.txt')"),
+    _writes("write a start-up file at home", "write(arena['outside'] + '/home/.bashrc')", "outside/home/.bashrc"),
+    Attempt("create a file outside", "files", "write(arena['outside'] + '/new')", exists("outside/new")),
+    Attempt("create a file beside the workspace", "files", "write('../new')", exists("new")),
+    Attempt(
+        "link an unnamed file into a place outside", "files",
+        "fd = os.open('.', os.O_TMPFILE | os.O_WRONLY)\n"
+        "os.link(f'/proc/self/fd/{fd}', arena['outside'] + '/new', follow_symlinks=True)", exists("outside/new"),
+    ),
+    Attempt("change the mode outside", "files", "os.chmod(arena['outside'] + '/file.txt', 0o777)", _mode_changed),
+    Attempt("change the times outside", "files", "os.utime(arena['outside'] + '/file.txt', (1, 1))", _mode_changed),
+    Attempt("rename the workspace itself", "files", "os.rename(arena['workspace'], arena['workspace'] + '2')",
+            exists("workspace2")),
+    *(_host_file(path) for path in ("/etc", "/usr", "/usr/local/bin", "/tmp", "/var/tmp", "/dev/shm", "/opt", "/root")),
+]  # fmt: skip
+
+
+def _protected(name: str, code: str, *paths: str) -> Attempt:
+    """What is named must be as it was, or must not be there if it was not."""
+
+    def truth(arena: Arena, outcome: Outcome) -> bool:
+        del outcome
+        return any(_touched(arena.workspace / path) for path in paths)
+
+    return Attempt(name, "protected", code, truth)
+
+
+def _touched(path: Path) -> bool:
+    if path.is_symlink() or not path.parent.is_dir():
+        return True
+    return path.exists() and (path.is_dir() or "changed" in path.read_text())
+
+
+MISSING = (".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".idea", ".bashrc", ".zshrc", ".profile")
+
+PROTECTED = [
+    _protected("write a hook", "write('.git/hooks/pre-commit')", ".git/hooks/pre-commit"),
+    _protected("append to the configuration of git", "open('.git/config', 'a').write('changed')", ".git/config"),
+    _protected("have git change its configuration",
+               "subprocess.run(['git', 'config', 'core.hooksPath', 'changed'])", ".git/config"),
+    _protected("replace the configuration of git", "write('n'); os.rename('n', '.git/config')", ".git/config"),
+    _protected("put another repository in place", "os.rename('.git', 'old'); os.makedirs('.git/hooks');"
+               " write('.git/hooks/pre-commit')", ".git/hooks/pre-commit", ".git/config"),
+    _protected("write a worktree's configuration", "write('.git/config.worktree')", ".git/config.worktree"),
+    _protected("redirect the repository", "write('.git/commondir', 'changed')", ".git/commondir"),
+    _protected("add a hook directory for a submodule", "os.makedirs('.git/modules/m/hooks')", ".git/modules/m/hooks"),
+    _protected("write a hook of a nested repository", "write('nested/.git/hooks/pre-commit')",
+               "nested/.git/hooks/pre-commit"),
+    _protected("swap the parent of a nested repository", "os.rename('nested', 'old'); os.makedirs('nested/.git/hooks');"
+               " write('nested/.git/hooks/pre-commit')", "nested/.git/hooks/pre-commit", "nested/.git/config"),
+    _protected("configure an editor in a nested repository", "os.mkdir('nested/.vscode'); "
+               "write('nested/.vscode/tasks.json')", "nested/.vscode"),
+    _protected("change the tasks of an editor", "write('.vscode/tasks.json')", ".vscode/tasks.json"),
+    _protected("rename the directory of an editor", "os.rename('.vscode', 'v'); os.mkdir('.vscode');"
+               " write('.vscode/tasks.json')", ".vscode/tasks.json"),
+    _protected("change the servers of an agent", "write('.mcp.json')", ".mcp.json"),
+    _protected("delete and rewrite the servers of an agent", "os.unlink('.mcp.json'); write('.mcp.json')", ".mcp.json"),
+    _protected("write to the runtime's directory", "write('.skills_runtime_sdk/runtime/server.json')",
+               ".skills_runtime_sdk/runtime/server.json"),
+    _protected("rename the runtime's directory", "os.rename('.skills_runtime_sdk', 'r')", "r"),
+    *(_protected(f"make {name}", f"os.mkdir('{name}'); write('{name}/x')", name) for name in MISSING),
+    *(_protected(f"write {name} as a file", f"write('{name}')", name) for name in (".bashrc", ".gitmodules")),
+    _protected("take a placeholder away", "os.rmdir('.claude'); os.mkdir('.claude'); write('.claude/settings.json')",
+               ".claude"),
+    _protected("rename over a placeholder", "os.mkdir('n'); write('n/x'); os.rename('n', '.claude')", ".claude"),
+    _protected("write into a placeholder", "write('.claude/settings.json')", ".claude"),
+    _protected("exchange a placeholder", "os.mkdir('n')\n"
+               "call(316, -100, b'n', -100, b'.claude', 2)", ".claude/x"),
+    _protected("open up a placeholder", "os.chmod('.claude', 0o777); write('.claude/settings.json')", ".claude"),
+]  # fmt: skip
+
+ATTEMPTS = [*WRITES, *PROTECTED]

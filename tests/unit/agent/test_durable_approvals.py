@@ -1,0 +1,294 @@
+"""Approvals that outlive their process: asked, left, decided from elsewhere, and good for exactly one call."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.agent import Agent
+from skills_runtime.agent.assemble import log_ports
+from skills_runtime.engine import Desk
+from skills_runtime.errors import ApprovalStale
+from skills_runtime.llm import FakeChatCall
+from skills_runtime.ports import Decision, Intent, ToolContext, ToolResult, ToolSpec
+from skills_runtime.projections import RunView
+from skills_runtime.projections.approvals import PendingApproval
+from skills_runtime.runs import RunPaths, read_view, runs_root
+from skills_runtime.safety import InboxApprovals
+from skills_runtime.testing import InMemoryInbox
+from tests.support.agents import Answering, Doing, agent_in, calls, payloads_of, says, succeed, writes
+
+YES, NO = Decision(decision="approved", decided_by="ann"), Decision(decision="denied", note="use another name")
+
+
+class Script:
+    """A tool whose call runs a script, so that an approval holds for the script's content."""
+
+    def __init__(self, path: Path) -> None:
+        self.spec = ToolSpec(name="script", description="Runs it.", parameters={"type": "object"})
+        self.ran: list[str] = []
+        self._path = path
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """What it would run."""
+        return Intent(argv=("sh", str(self._path)), digests={"script": self._path.read_text()})
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Run it."""
+        self.ran.append(self._path.read_text())
+        return ToolResult(ok=True)
+
+
+class Place:
+    """A workspace whose runs leave their approvals for later."""
+
+    def __init__(self, root: Path, script: list[FakeChatCall], tool: Any = None) -> None:
+        self.root = root
+        self.inbox = InMemoryInbox()
+        self.script = script
+        self.tool = tool
+        self.paths = RunPaths(runs_root(root) / "r")
+        self.desk = Desk(self.inbox, log_ports())
+
+    def agent(self, approver: Any = None) -> Agent:
+        agent = agent_in(self.root, self.script, mode="ask", approver=approver or InboxApprovals(), inbox=self.inbox)
+        if self.tool is not None:
+            agent.register_tool(self.tool)
+        return agent
+
+    def work(self) -> Any:
+        """As another process would: with nothing but what the disk and the inbox hold."""
+        return self.agent().run("Go.", run_id="r")
+
+    def view(self) -> RunView:
+        return read_view(self.paths, log_ports())
+
+    def asked(self) -> PendingApproval:
+        (asked,) = self.view().pending.approvals.open.values()
+        return asked
+
+    def all(self, event_type: str) -> list[Any]:
+        return payloads_of(str(self.paths.events), event_type)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, [calls(writes("a.txt", "one")), says("done")])
+
+
+def test_a_run_that_nobody_watches_waits_for_its_approval(place: Place) -> None:
+    assert place.work().status == "waiting_human"
+    assert place.asked().tool == "file_write"
+    assert not (place.root / "a.txt").exists()
+
+
+def test_a_decision_from_elsewhere_lets_exactly_that_call_run(place: Place) -> None:
+    place.work()
+    place.desk.decide(place.paths, YES)
+    assert place.work().status == "completed"
+    assert (place.root / "a.txt").read_text() == "one"
+    (decided,) = place.all("approval_decided")
+    assert (decided.decision, decided.reason, decided.decided_by) == ("approved", "inbox", "ann")
+    assert len(place.all("approval_requested")) == 1
+
+
+def test_a_run_that_is_resumed_without_a_decision_asks_nothing_twice(place: Place) -> None:
+    place.work()
+    first = place.asked()
+    assert place.work().status == "waiting_human"
+    assert place.asked() == first
+    assert len(place.all("approval_requested")) == 1
+
+
+def test_a_denial_from_elsewhere_tells_the_model_why(place: Place) -> None:
+    place.work()
+    place.desk.decide(place.paths, NO)
+    assert place.work().status == "completed"
+    (finished,) = place.all("tool_call_finished")
+    assert finished.result["stderr"] == "the approver said: denied (use another name)"
+    assert not (place.root / "a.txt").exists()
+
+
+def test_an_abort_from_elsewhere_cancels_the_run(place: Place) -> None:
+    place.work()
+    place.desk.decide(place.paths, Decision(decision="abort", note="enough"))
+    result = place.work()
+    assert (result.status, result.final_output) == ("cancelled", "the approver stopped the run (enough)")
+
+
+def test_the_same_call_denied_twice_ends_the_run(tmp_path: Path) -> None:
+    again = [calls(writes("a.txt", "one")), calls(writes("a.txt", "one")), says("never said")]
+    result = agent_in(tmp_path, again, mode="ask", approver=Answering("denied", "denied")).run("Go.")
+    assert (result.status, result.error_kind) == ("failed", "approval_denied")
+
+
+def test_two_different_calls_may_be_denied(tmp_path: Path) -> None:
+    script = [calls(writes("a.txt", "one")), calls(writes("a.txt", "two")), says("I see")]
+    result = agent_in(tmp_path, script, mode="ask", approver=Answering("denied", "denied")).run("Go.")
+    assert result.status == "completed"
+
+
+def test_a_script_that_changed_before_the_decision_is_asked_about_again(tmp_path: Path) -> None:
+    path = tmp_path / "script.sh"
+    path.write_text("echo one")
+    place = Place(tmp_path, [calls(("script", {})), says("done")], tool := Script(path))
+    place.work()
+    first = place.asked()
+    place.desk.decide(place.paths, YES)
+    path.write_text("echo two")
+    assert place.work().status == "waiting_human"
+    assert tool.ran == []
+    (refused,) = place.all("approval_refused")
+    assert (refused.reason, refused.approval_id) == ("changed", first.approval_id)
+    assert place.asked().approval_id != first.approval_id
+    place.desk.decide(place.paths, YES)
+    assert place.work().status == "completed"
+    assert tool.ran == ["echo two"]
+
+
+def test_a_file_that_changed_before_the_decision_is_asked_about_again(place: Place) -> None:
+    place.work()
+    place.desk.decide(place.paths, YES)
+    (place.root / "a.txt").write_text("somebody else's")
+    assert place.work().status == "waiting_human"
+    assert (place.root / "a.txt").read_text() == "somebody else's"
+
+
+def test_a_script_that_changes_while_somebody_thinks_is_asked_about_again(tmp_path: Path) -> None:
+    path = tmp_path / "script.sh"
+    path.write_text("echo one")
+    tool = Script(path)
+
+    class Changing(Answering):
+        async def request_approval(self, *, request: Any, timeout_ms: int | None = None) -> Any:
+            if not self.asked:
+                path.write_text("echo two")
+            return await super().request_approval(request=request, timeout_ms=timeout_ms)
+
+    approver = Changing("approved", "approved")
+    agent = agent_in(tmp_path, [calls(("script", {})), says("done")], mode="ask", approver=approver)
+    agent.register_tool(tool)
+    assert agent.run("Go.").status == "completed"
+    assert tool.ran == ["echo two"]
+    assert len(approver.asked) == 2
+
+
+def test_a_second_decision_is_refused(place: Place) -> None:
+    place.work()
+    place.desk.decide(place.paths, YES)
+    with pytest.raises(ApprovalStale, match="decided already"):
+        place.desk.decide(place.paths, NO)
+
+
+def test_a_decision_on_what_was_decided_is_refused_and_recorded(place: Place) -> None:
+    place.script = [calls(writes("a.txt", "one")), calls(writes("b.txt", "two")), says("done")]
+    place.work()
+    first = place.asked()
+    place.desk.decide(place.paths, YES)
+    assert place.work().status == "waiting_human"
+    body = {"run_id": "r", "approval_id": first.approval_id, "approval_key": first.approval_key, "decision": "approved"}
+    place.inbox.send("r", "approve", body)
+    assert place.work().status == "waiting_human"
+    assert not (place.root / "b.txt").exists()
+    (refused,) = place.all("approval_refused")
+    assert refused.reason == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"approval_id": "approval_0000"}, "unknown"),
+        ({"approval_key": "0" * 64}, "changed"),
+        ({"run_id": "another"}, "elsewhere"),
+        ({"run_id": None}, "elsewhere"),
+        ({"decision": "yes"}, "malformed"),
+        ({"decision": ["approved"]}, "malformed"),
+        ({"decision": None}, "malformed"),
+        ({"approval_id": {"a": 1}}, "unknown"),
+    ],
+)
+def test_a_decision_that_does_not_fit_is_refused_and_recorded(
+    place: Place, change: dict[str, Any], reason: str
+) -> None:
+    place.work()
+    asked = place.asked()
+    body = {"run_id": "r", "approval_id": asked.approval_id, "approval_key": asked.approval_key, "decision": "approved"}
+    place.inbox.send("r", "approve", body | change)
+    assert place.work().status == "waiting_human"
+    assert [one.reason for one in place.all("approval_refused")] == [reason]
+    assert place.asked() == asked
+    assert not (place.root / "a.txt").exists()
+
+
+def test_changed_arguments_are_what_runs_and_the_model_is_told(place: Place) -> None:
+    place.work()
+    edited = {"path": "b.txt", "content": "two"}
+    place.desk.decide(place.paths, Decision(decision="approved", arguments=edited))
+    assert place.work().status == "completed"
+    assert (place.root / "b.txt").read_text() == "two"
+    assert not (place.root / "a.txt").exists()
+    (finished,) = place.all("tool_call_finished")
+    assert finished.result["data"]["arguments_changed_by_approver"]["path"] == "b.txt"
+
+
+def test_changed_arguments_still_obey_what_denies(place: Place) -> None:
+    place.work()
+    edited = {"path": ".skills_runtime_sdk/x", "content": "two"}
+    place.desk.decide(place.paths, Decision(decision="approved", arguments=edited))
+    assert place.work().status == "completed"
+    (finished,) = place.all("tool_call_finished")
+    assert finished.result["stderr"].startswith("denied by")
+    assert not (place.root / ".skills_runtime_sdk" / "x").exists()
+
+
+def test_what_was_approved_for_the_session_is_not_asked_about_again(tmp_path: Path) -> None:
+    tool = Doing(succeed)
+    place = Place(
+        tmp_path, [calls(("do", {"n": 1})), calls(("do", {"n": 1})), calls(("do", {"n": 2})), says("ok")], tool
+    )
+    place.work()
+    place.desk.decide(place.paths, Decision(decision="approved_for_session", decided_by="ann"))
+    assert place.work().status == "waiting_human"
+    assert tool.times == 2
+    assert [one.reason for one in place.all("approval_decided")] == ["inbox", "session"]
+
+
+def test_an_agent_remembers_for_its_other_runs(tmp_path: Path) -> None:
+    tool, approver = Doing(succeed), Answering("approved_for_session")
+    script = [calls(("do", {})), says("ok")]
+    agent = agent_in(tmp_path, script, mode="ask", approver=approver)
+    agent.register_tool(tool)
+    assert [agent.run("Go.").status, agent.run("Again.").status] == ["completed", "completed"]
+    assert (tool.times, len(approver.asked)) == (2, 1)
+
+
+def test_a_decision_after_the_request_expired_is_refused_and_asked_again(place: Place) -> None:
+    place.work()
+    asked = place.asked()
+    body = {"run_id": "r", "approval_id": asked.approval_id, "approval_key": asked.approval_key, "decision": "approved"}
+    late = InMemoryInbox(clock=_At("2099-01-01T00:00:00.000000Z"))
+    late.send("r", "approve", body)
+    place.inbox = late
+    assert place.work().status == "waiting_human"
+    assert [one.reason for one in place.all("approval_refused")] == ["expired"]
+    assert not (place.root / "a.txt").exists()
+
+
+def test_a_decision_in_time_counts_however_late_the_run_goes_on(place: Place) -> None:
+    place.work()
+    asked = place.asked()
+    assert asked.expires_at > asked.since
+    place.desk.decide(place.paths, YES)
+    assert place.work().status == "completed"
+
+
+class _At:
+    def __init__(self, now: str) -> None:
+        self._now = now
+
+    def now(self) -> str:
+        return self._now
+
+    def monotonic(self) -> float:
+        return 0.0

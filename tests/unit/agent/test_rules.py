@@ -1,0 +1,122 @@
+"""The rules of a run: the user's files, and what a project may add to them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.agent.rules import read_rules, rules_for
+from skills_runtime.config import Resolved, resolve
+from skills_runtime.errors import ConfigError, NotFound
+from skills_runtime.ports import FileTouch
+from skills_runtime.safety.guard import Facts
+from skills_runtime.safety.policy import Deny, decide
+
+DENY = "rules:\n  - {name: no-x, effect: deny, tool: x}\n"
+ALLOW = "rules:\n  - {name: all-x, effect: allow, tool: x}\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    place = tmp_path / "workspace"
+    (place / "config").mkdir(parents=True)
+    return place.resolve()
+
+
+@pytest.fixture
+def own(home: Path) -> Path:
+    place = home / ".config" / "skills_runtime"
+    place.mkdir(parents=True)
+    return place
+
+
+def resolved(workspace: Path, home: Path, **settings: Any) -> Resolved:
+    return resolve(workspace, session_settings={"safety": settings}, environ={"HOME": str(home)})
+
+
+def test_settings_become_rules(workspace: Path, home: Path) -> None:
+    rules = rules_for(
+        resolved(
+            workspace, home, mode="deny", allowlist=["a"], denylist=["b"], tool_allowlist=["c"], tool_denylist=["d"]
+        )
+    )
+    assert (rules.mode, rules.allowlist, rules.denylist) == ("deny", ("a",), ("b",))
+    assert (rules.tool_allowlist, rules.tool_denylist) == (("c",), ("d",))
+    assert (rules.root, rules.home, rules.rules) == (str(workspace), str(home), ())
+
+
+def test_the_users_own_file_holds_when_it_is_there(workspace: Path, home: Path, own: Path) -> None:
+    (own / "rules.yaml").write_text(ALLOW)
+    (rule,) = rules_for(resolved(workspace, home)).rules
+    assert (rule.name, rule.effect) == ("all-x", "allow")
+    assert rule.origin == "~/.config/skills_runtime/rules.yaml"
+
+
+def test_files_named_in_the_settings_hold_too(workspace: Path, home: Path, own: Path) -> None:
+    (own / "rules.yaml").write_text(DENY)
+    (home / "more.yaml").write_text(ALLOW)
+    rules = rules_for(resolved(workspace, home, rule_files=["~/more.yaml", str(own / "rules.yaml")])).rules
+    assert [rule.name for rule in rules] == ["no-x", "all-x"]
+
+
+def test_a_named_file_that_is_missing_is_an_error(workspace: Path, home: Path) -> None:
+    with pytest.raises(NotFound, match=r"more\.yaml"):
+        rules_for(resolved(workspace, home, rule_files=["~/more.yaml"]))
+
+
+def test_a_project_may_deny_and_not_allow(workspace: Path, home: Path) -> None:
+    (workspace / "config/rules.yaml").write_text(DENY + "  - {name: all-y, effect: allow, tool: y}\n")
+    read = read_rules(resolved(workspace, home))
+    assert [rule.name for rule in read.rules.rules] == ["no-x"]
+    assert read.notices == (
+        "rule `all-y` in `config/rules.yaml` was ignored: the rules of a project may deny and ask, not allow",
+    )
+
+
+def test_a_project_file_that_the_user_names_has_the_users_trust(workspace: Path, home: Path) -> None:
+    (workspace / "config/rules.yaml").write_text(ALLOW)
+    read = read_rules(resolved(workspace, home, rule_files=["config/rules.yaml"]))
+    assert [rule.name for rule in read.rules.rules] == ["all-x"]
+    assert read.notices == ()
+
+
+def test_a_project_cannot_name_rule_files_itself(workspace: Path, home: Path) -> None:
+    (workspace / "mine.yaml").write_text(ALLOW)
+    (workspace / "config/runtime.yaml").write_text("safety: {rule_files: [../mine.yaml]}\n")
+    found = resolve(workspace, environ={"HOME": str(home)})
+    assert rules_for(found).rules == ()
+    assert "only the user's own configuration may set it" in found.notices[0]
+
+
+@pytest.mark.parametrize("text", ["rules: ]", "rules: text", "- {name: a}"])
+def test_a_file_that_is_not_understood_is_an_error_and_never_empty(workspace: Path, home: Path, text: str) -> None:
+    (workspace / "config/rules.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"config/rules\.yaml` line 1"):
+        rules_for(resolved(workspace, home))
+
+
+def test_the_places_of_the_runtime_are_out_of_reach_wherever_they_are(workspace: Path, home: Path) -> None:
+    (home / "more.yaml").write_text(DENY)
+    environ = {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": "/etc/xdg-me",
+        "XDG_STATE_HOME": "/var/state-me",
+        "SKILLS_RUNTIME_SDK_KEYS_DIR": "/srv/shared-keys",
+    }
+    session = {"safety": {"mode": "allow", "rule_files": ["~/more.yaml"]}}
+    rules = rules_for(resolve(workspace, session_settings=session, environ=environ))
+    for path in (
+        "/etc/xdg-me/skills_runtime/rules.yaml",
+        "/var/state-me/skills_runtime/ledger.db",
+        "/srv/shared-keys/log.key",
+        "~/more.yaml",
+    ):
+        facts = Facts(tool="file_read", effect="read", files=(FileTouch(path=path, touch="read"),))
+        assert isinstance(decide(facts, rules), Deny), path
+
+
+def test_configuration_that_somebody_named_is_not_changed_unasked(workspace: Path, home: Path) -> None:
+    (workspace / "special.yaml").write_text("safety: {mode: allow}\n")
+    rules = rules_for(resolve(workspace, config_paths=[workspace / "special.yaml"], environ={"HOME": str(home)}))
+    facts = Facts(tool="file_write", files=(FileTouch(path="special.yaml", touch="overwrite"),))
+    assert decide(facts, rules).rule == "built in: configuration of the next run"
