@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.loop.ports import AgentPorts, Control
+from skills_runtime.agent.loop.ports import AgentPorts, Control, RunScope
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.agent.rules import rules_for
 from skills_runtime.agent.window import ContextRules
@@ -30,6 +30,7 @@ from skills_runtime.tools import Registry
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.skills import Library, PromptParts
+    from skills_runtime.tools.exec_sessions import ExecSessions
 
 
 class ChildProfile(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +64,16 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What a sub-agent may use of what its parent has left."""
     depth: int = 0
     """How many runs stand above this agent's."""
+    library: "Library | None" = None
+    """The skills; nothing means those that the settings name."""
+    disabled_skills: tuple[Path, ...] = ()
+    """Where skills lie that are left out."""
+    templates: Mapping[str, str] = {}
+    """System texts by name, for `prompt.template`."""
+    sessions: "ExecSessions | None" = None
+    """Where terminal sessions live that outlast a run."""
+    children: Children | None = None
+    """Who begins sub-agents, instead of the agent itself."""
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,13 +110,18 @@ def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None)
 
 
 def prompt_parts(
-    resolved: "Resolved", task: str, tool_names: Sequence[str], library: "Library | None" = None
+    resolved: "Resolved",
+    task: str,
+    tool_names: Sequence[str],
+    library: "Library | None" = None,
+    templates: Mapping[str, str] | None = None,
 ) -> "PromptParts":
     """What a run tells its model before anything else."""
     from skills_runtime.skills import assemble
+    from skills_runtime.skills.prompt.profile import with_template
 
     return assemble(
-        resolved.settings.prompt,
+        with_template(resolved.settings.prompt, templates or {}),
         task=task,
         cwd=resolved.workspace_root,
         library=library or library_of(resolved),
@@ -193,9 +209,9 @@ def agent_ports(
     mode = _mode(run, settings.sandbox.workspace)
     return AgentPorts(
         backend=backend,
-        tools=_offered(resolved, equipment.tools, text_in(run.paths.root / "prompt.md")),
+        tools=_offered(resolved, equipment, text_in(run.paths.root / "prompt.md")),
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
-        gate=_gate(run, resolved, equipment),
+        gate=_gate(run, resolved, equipment, mode),
         sandbox=_sandbox(resolved),
         secrets=equipment.secrets or secrets_in(resolved),
         root=resolved.workspace_root if mode == "shared" else run.paths.root / "workspace",
@@ -211,7 +227,8 @@ def agent_ports(
         human=equipment.human,
         human_timeout_ms=settings.run.human_timeout_ms,
         control=control,
-        children=children,
+        children=equipment.children or children,
+        scope=_scope(equipment),
     )
 
 
@@ -220,16 +237,30 @@ def text_in(path: Path) -> str:
     return path.read_bytes().decode()
 
 
-def _offered(resolved: "Resolved", tools: Registry, task: str) -> Registry:
+def _scope(equipment: Equipment) -> RunScope:
+    """What tools hold on to; sessions that outlast the run are only lent to it."""
+    scope, sessions = RunScope(), equipment.sessions
+    if sessions is not None:
+        from skills_runtime.tools.exec_sessions import Lent
+        from skills_runtime.tools.terminals import RunSessions
+
+        scope.hold(RunSessions, lambda: Lent(sessions))
+    return scope
+
+
+def _offered(resolved: "Resolved", equipment: Equipment, task: str) -> Registry:
     """The tools the model is told of: with those for skills where there are any, less those the prompt leaves out."""
     from skills_runtime.skills import exposed
+    from skills_runtime.skills.prompt.profile import with_template
 
-    settings = resolved.settings
-    if settings.skills.spaces:
+    settings, tools, library = resolved.settings, equipment.tools, equipment.library
+    if library is None and settings.skills.spaces:
+        library = library_of(resolved)
+    if library is not None:
         from skills_runtime.tools.builtin.skill_exec import SkillExec
         from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
 
-        library, references = library_of(resolved), settings.skills.references
+        references = settings.skills.references
         skill_tools = (
             SkillExec(library, enabled=settings.skills.actions.enabled),
             SkillRefRead(
@@ -240,14 +271,16 @@ def _offered(resolved: "Resolved", tools: Registry, task: str) -> Registry:
             ),
         )
         tools = Registry(*tools, *(tool for tool in skill_tools if tools.find(tool.spec.name) is None))
-    names = exposed(settings.prompt, task, [tool.spec.name for tool in tools])
+    names = exposed(with_template(settings.prompt, equipment.templates), task, [tool.spec.name for tool in tools])
     return tools if names is None else Registry(*(tool for tool in tools if tool.spec.name in names))
 
 
-def _gate(run: Run, resolved: "Resolved", equipment: Equipment) -> Gate:
-    safety = resolved.settings.safety
+def _gate(run: Run, resolved: "Resolved", equipment: Equipment, mode: WorkspaceMode) -> Gate:
+    safety, rules = resolved.settings.safety, equipment.rules or rules_for(resolved)
+    if mode == "shared":  # wherever the run directory is; an isolated run lives below its own
+        rules = msgspec.structs.replace(rules, control=(*rules.control, str(run.paths.root)))
     return Gate(
-        rules=equipment.rules or rules_for(resolved),
+        rules=rules,
         approver=equipment.approver,
         remembered=equipment.remembered,
         timeout_ms=safety.approval_timeout_ms,

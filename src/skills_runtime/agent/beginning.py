@@ -32,9 +32,15 @@ class Material(msgspec.Struct, frozen=True):
     """What these events refer to."""
 
 
-def gather(resolved: "Resolved", request: RunRequest, tool_names: Sequence[str], library: "Library") -> Material:
+def gather(
+    resolved: "Resolved",
+    request: RunRequest,
+    tool_names: Sequence[str],
+    library: "Library",
+    templates: Mapping[str, str] | None = None,
+) -> Material:
     """Read and check everything a request names."""
-    parts = prompt_parts(resolved, request.prompt, tool_names, library)
+    parts = prompt_parts(resolved, request.prompt, tool_names, library, templates)
     if parts.missing_env:
         missing = ", ".join(f"`{one.name}`" for one in parts.missing_env)
         raise ConfigError(f"a skill needs environment variables that are not set: {missing}", hint="set them")

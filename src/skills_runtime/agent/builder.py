@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from skills_runtime.agent.assemble import ChildProfile
 from skills_runtime.agent.facade import Agent
 from skills_runtime.events import Event
-from skills_runtime.ports import Approver, Backend, HumanIO, Inbox
+from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox
 from skills_runtime.safety import RuleBasedApprovalProvider
+
+if TYPE_CHECKING:
+    from skills_runtime.skills import Library
+    from skills_runtime.tools.builtin import SearchProvider
+    from skills_runtime.tools.exec_sessions import ExecSessions
 
 
 class AgentBuilder:
@@ -86,6 +91,38 @@ class AgentBuilder:
     def child_profile_map(self, profiles: Mapping[str, ChildProfile]) -> Self:
         """What sub-agents may be."""
         return self._with(child_profile_map=profiles)
+
+    def skills_manager(self, library: "Library") -> Self:
+        """The skills, instead of those that the settings name."""
+        return self._with(skills_manager=library)
+
+    def skills_disabled_paths(self, paths: Iterable[Path | str]) -> Self:
+        """Where skills lie that are left out."""
+        return self._with(skills_disabled_paths=tuple(paths))
+
+    def prompt_templates(self, templates: Mapping[str, str]) -> Self:
+        """System texts by name, of which `prompt.template` chooses one."""
+        return self._with(prompt_templates=templates)
+
+    def exec_sessions(self, sessions: "ExecSessions") -> Self:
+        """Where terminal sessions live that outlast a run."""
+        return self._with(exec_sessions=sessions)
+
+    def collab_manager(self, children: Children) -> Self:
+        """Who begins sub-agents, instead of the agent itself."""
+        return self._with(collab_manager=children)
+
+    def wal_backend(self, backend: object) -> Self:
+        """Refused when the agent is built: the log of a run is always in its run directory."""
+        return self._with(wal_backend=backend)
+
+    def profile_id(self, name: str) -> Self:
+        """The profile that runs say they belong to."""
+        return self._with(profile_id=name)
+
+    def search(self, provider: "SearchProvider") -> Self:
+        """Who answers web_search."""
+        return self._with(search=provider)
 
     def event_hooks(self, hooks: Iterable[Callable[[Event], None]]) -> Self:
         """Who is told of every event."""

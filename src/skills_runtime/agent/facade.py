@@ -19,7 +19,6 @@ from skills_runtime.agent.assemble import (
     backend_for,
     config_summary,
     config_text_of,
-    library_of,
     log_ports,
     prices_of,
     prompt_parts,
@@ -34,20 +33,22 @@ from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.rules import rules_for
+from skills_runtime.agent.skills import has_skills, left_out, library_for
 from skills_runtime.agent.watching import cancelled_by
-from skills_runtime.errors import StorageFailed
+from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.llm.output import check_schema
-from skills_runtime.ports import Approver, Backend, Effect, HumanIO, Inbox, Question, Recovery, Tool
+from skills_runtime.ports import Approver, Backend, Children, Effect, HumanIO, Inbox, Question, Recovery, Tool
 from skills_runtime.runs import Run, check_id, create_run, finish_run, fork_point, open_run, runs_root
 from skills_runtime.safety import Rules
 from skills_runtime.tools import Registry, builtin_tools, tool_from
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import MissingVariable
+    from skills_runtime.skills import Library, MissingVariable
     from skills_runtime.tools.builtin import SearchProvider
+    from skills_runtime.tools.exec_sessions import ExecSessions
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,21 +76,25 @@ class Agent:
         cancel_checker: Callable[[], bool] | None = None,
         event_hooks: Iterable[Callable[[Event], None]] = (),
         child_profile_map: Mapping[str, ChildProfile] | None = None,
+        skills_manager: "Library | None" = None,
+        skills_disabled_paths: Iterable[Path | str] = (),
+        prompt_templates: Mapping[str, str] | None = None,
+        exec_sessions: "ExecSessions | None" = None,
+        collab_manager: Children | None = None,
+        wal_backend: object = None,
     ) -> None:
         from skills_runtime.config import resolve
         from skills_runtime.config.environment import process_environ
 
+        _refuse_another_log(wal_backend)
         names = {"planner": planner_model or model, "executor": executor_model or model}
-        given = {name: value for name, value in names.items() if value is not None}
-        chosen: dict[str, Any] = {"models": given} if given else {}
-        if profile_id is not None:
-            chosen["profile_id"] = profile_id
         resolved = resolve(
             Path(workspace_root) if workspace_root is not None else Path.cwd(),
             config_paths=[Path(path) for path in config_paths],
-            session_settings=_over(session_settings or {}, chosen),
+            session_settings=_over(session_settings or {}, models=names, profile_id=profile_id),
             environ={**process_environ(), **env_vars} if env_vars else None,
         )
+        disabled = left_out(skills_disabled_paths, resolved.workspace_root)
         equipment = Equipment(
             tools=builtin_tools(search),
             backend=backend,
@@ -99,6 +104,11 @@ class Agent:
             hooks=tuple(event_hooks),
             cancel_checker=cancel_checker,
             profiles=child_profile_map,
+            library=skills_manager.without(disabled) if skills_manager and disabled else skills_manager,
+            disabled_skills=disabled,
+            templates=prompt_templates or {},
+            sessions=exec_sessions,
+            children=collab_manager,
         )
         self._equip(resolved, equipment)
 
@@ -246,7 +256,7 @@ class Agent:
         if self._config_text is None:
             self._config_text = config_text_of(self._resolved)
         names = [tool.spec.name for tool in self._tools]
-        material = gather(self._resolved, request, names, library_of(self._resolved, self._variables))
+        material = gather(self._resolved, request, names, self._library(), self._equipment.templates)
         spec = spec_for(
             self._resolved,
             request,
@@ -292,9 +302,9 @@ class Agent:
     async def _ask_for_variables(self, task: str) -> "Sequence[MissingVariable]":
         """Ask for what skills need and nobody has set; the values are kept in memory only."""
         human = self._equipment.human
-        if human is None or not self._resolved.settings.skills.spaces:
+        if human is None or not has_skills(self._resolved, self._equipment):
             return ()
-        missing = prompt_parts(self._resolved, task, (), library_of(self._resolved, self._variables)).missing_env
+        missing = prompt_parts(self._resolved, task, (), self._library(), self._equipment.templates).missing_env
         for one in missing:
             question = Question(id=one.name, question=f"The skill `{one.skill_name}` needs `{one.name}`. What is it?")
             self._variables[one.name] = await human.ask(question, call_id=f"variable_{one.name}")
@@ -305,7 +315,11 @@ class Agent:
         """What runs are given; rule files are read once, as the settings are."""
         if self._rules is None:
             self._rules = rules_for(self._resolved)
-        return msgspec.structs.replace(self._equipment, rules=self._rules, secrets=self._secrets)
+        library = self._library() if has_skills(self._resolved, self._equipment) else None
+        return msgspec.structs.replace(self._equipment, rules=self._rules, secrets=self._secrets, library=library)
+
+    def _library(self) -> "Library":
+        return library_for(self._resolved, self._equipment, self._variables)
 
     def _model(self) -> Backend:
         if self._backend is None:
@@ -329,11 +343,24 @@ class Agent:
         return open_run(root, self._log_ports) if root.exists() else None
 
 
-def _over(settings: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _over(settings: Mapping[str, Any], *, models: Mapping[str, str | None], profile_id: str | None) -> dict[str, Any]:
     """Settings of the session with what was given by name on top."""
     from skills_runtime.config.merge import deep_merge
 
+    named = {name: model for name, model in models.items() if model is not None}
+    chosen: dict[str, Any] = {"models": named} if named else {}
+    if profile_id is not None:
+        chosen["profile_id"] = profile_id
     return deep_merge(settings, chosen)
+
+
+def _refuse_another_log(wal_backend: object) -> None:
+    """The log that can be resumed, verified and trusted is the one in the run directory: there is no second truth."""
+    if wal_backend is not None:
+        raise ConfigError(
+            "`wal_backend` is not supported: the log of a run is always in its run directory",
+            hint="put `workspace_root` where runs shall be kept, and copy events elsewhere with `event_hooks`",
+        )
 
 
 async def _next(events: AsyncGenerator[Event]) -> Event | None:

@@ -1,9 +1,11 @@
 """What the `sandbox` commands share: which fence somebody asks for on the command line.
 
-No settings are read here, least of all those of the workspace: a command line says all there is to know.
+No settings are read here, least of all those of the workspace: a command line says all there is to know. Nothing of
+this process's environment is passed on either.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,8 +46,6 @@ def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
     """The fence for these options, and the policy it keeps."""
     import msgspec
 
-    from skills_runtime.cli.machine import checked_path
-    from skills_runtime.config.environment import process_environ
     from skills_runtime.errors import ValidationFailed
     from skills_runtime.sandbox import Fence, adapters_named, policy_for, profile_named
     from skills_runtime.sandbox.promises import promise_named
@@ -53,7 +53,7 @@ def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
     profile = profile_named(options.profile)
     if profile == "danger":
         raise ValidationFailed("the profile `danger` is no sandbox", hint="run the command without `sandbox exec`")
-    workspace = checked_path(options.workspace, option="--workspace").resolve()
+    workspace = _path(options.workspace)
     policy = policy_for(profile, workspace, None if profile == "build" else _careful())
     policy = msgspec.structs.replace(
         policy,
@@ -61,7 +61,15 @@ def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
         accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
     )
     adapters = adapters_named(options.adapter, bubblewrap=options.bwrap)
-    return Fence(policy, adapters, process_environ()), policy
+    return Fence(policy, adapters, {}), policy
+
+
+def _path(text: str) -> Path:
+    from skills_runtime.errors import ValidationFailed
+
+    if not text.strip() or "\0" in text:
+        raise ValidationFailed("`--workspace` does not name a usable path", hint="give the path of a directory")
+    return Path(text).resolve()
 
 
 def variables_of(assignments: list[str]) -> dict[str, str]:

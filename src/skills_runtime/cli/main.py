@@ -12,6 +12,10 @@ from typer.main import get_command
 from skills_runtime import __version__
 from skills_runtime.cli.commands import (
     answer,
+    approvals_approve,
+    approvals_deny,
+    approvals_list,
+    approvals_show,
     cancel,
     config_show,
     demo,
@@ -73,6 +77,16 @@ _GROUPS = {
             "fork": fork.COMMAND,
             "replay": replay.COMMAND,
             "diff": diff.COMMAND,
+        },
+    ),
+    "approvals": Group(
+        "Decide on calls that wait for an approval, from any terminal.",
+        ("approvals list", "approvals approve 3f2a"),
+        {
+            "list": approvals_list.COMMAND,
+            "show": approvals_show.COMMAND,
+            "approve": approvals_approve.COMMAND,
+            "deny": approvals_deny.COMMAND,
         },
     ),
     "config": Group(

@@ -66,7 +66,12 @@ class ApprovalOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecisionOptions(ConfigOptions, ViewOptions):
+class WorkOptions(ConfigOptions, ViewOptions):
+    """What every command takes that works on a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionOptions(WorkOptions):
     """Which request is decided, and what follows."""
 
     approval: ApprovalReference

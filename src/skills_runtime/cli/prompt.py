@@ -17,7 +17,7 @@ def read_prompt(argument: str | None, option: str | None, file: str | None) -> s
         what = f"the task is given by {' and by '.join(f'`{way}`' for way in given)}" if given else "no task was given"
         raise Misuse(f"{what}; give it once, as `PROMPT`, `--prompt TEXT` or `--prompt-file FILE`")
     ((way, value),) = given.items()
-    text = _read(value) if way == "--prompt-file" else checked_text(value, way)
+    text = read_text(value) if way == "--prompt-file" else checked_text(value, way)
     if not text.strip():
         raise ValidationFailed("the task is empty", hint="say what should be done")
     return text
@@ -25,11 +25,12 @@ def read_prompt(argument: str | None, option: str | None, file: str | None) -> s
 
 def read_words(text: str, option: str) -> str:
     """What somebody says to a run: the argument itself, or stdin when it is `-`."""
-    return _read(text).rstrip("\r\n") if text == "-" else checked_text(text, option)
+    return read_text(text).rstrip("\r\n") if text == "-" else checked_text(text, option)
 
 
-def _read(name: str) -> str:
-    data = sys.stdin.buffer.read(MAX_BYTES + 1) if name == "-" else _read_file(name)
+def read_text(name: str, *, option: str = "--prompt-file") -> str:
+    """The text in a file, or on stdin when its name is `-`."""
+    data = sys.stdin.buffer.read(MAX_BYTES + 1) if name == "-" else _read_file(name, option)
     if len(data) > MAX_BYTES:
         raise ValidationFailed(f"`{name}` is larger than {MAX_BYTES} bytes", hint="put the data into a file of its own")
     try:
@@ -38,8 +39,8 @@ def _read(name: str) -> str:
         raise ValidationFailed(f"`{name}` is not UTF-8 text (byte {error.start})", hint="save it as UTF-8") from None
 
 
-def _read_file(name: str) -> bytes:
-    path = checked_path(name, option="--prompt-file")
+def _read_file(name: str, option: str) -> bytes:
+    path = checked_path(name, option=option)
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)

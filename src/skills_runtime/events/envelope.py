@@ -15,7 +15,7 @@ MAC_HEX_CHARS = 32
 MAC_TAIL_BYTES = len(MAC_FIELD) + MAC_HEX_CHARS + len(b'"}')
 
 
-class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What one kind of event says; a subclass names its type with `event_type`."""
 
     event_type: ClassVar[str] = ""
@@ -27,7 +27,7 @@ class Unknown(Payload, frozen=True):
     data: dict[str, Any]
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One thing that happened in a run."""
 
     seq: int

@@ -56,6 +56,7 @@ class Transcriber:
         self._taken = taken
         self._text, self._reasoning, self._writing = _Words("text", secrets), _Words("reasoning", secrets), _Writing()
         self._open: _Words | _Writing = self._text
+        self._holds = False
         self._held_chars = 0
         self._written = clock.monotonic()
         self._calls: list[ToolCall] = []
@@ -87,8 +88,10 @@ class Transcriber:
 
     def flush(self) -> None:
         """Record what is held back, as before an error is told."""
-        for held in (self._reasoning, self._text, self._writing):
-            self._record_held(held, whole=True)
+        if self._holds:
+            self._holds = False
+            for held in (self._reasoning, self._text, self._writing):
+                self._record_held(held, whole=True)
 
     def finish(self) -> Answer:
         """What came of it; raises `ModelError` when that is not a whole answer."""
@@ -111,6 +114,7 @@ class Transcriber:
             self._open = held
 
     def _hold(self, chars: int) -> None:
+        self._holds = True
         self._held_chars += chars
         late = self._clock.monotonic() - self._written >= DELTA_SECONDS
         if late or self._held_chars >= DELTA_CHARS:

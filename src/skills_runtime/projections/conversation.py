@@ -27,18 +27,20 @@ from skills_runtime.events.payloads import (
 
 Phase = Literal["requested", "started"]
 
+_encode = msgspec.json.Encoder().encode
+
 CLOSING = (ToolCallStarted, RunCompleted)
 """In logs of version 0 nothing says that an answer is complete, but these only happen when it is."""
 
 
-class Content(msgspec.Struct, frozen=True, omit_defaults=True):
+class Content(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Data as the log holds it, or the digest of the blob that holds it exactly."""
 
     data: Any = None
     blob: str | None = None
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A call the model made, and how far it came."""
 
     id: str
@@ -50,15 +52,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     effect: str = ""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One entry of the conversation, in the order providers require."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
     blob: str = ""
     """Where the text is when the log does not hold it."""
-    images: list[dict[str, str]] = []
-    calls: list[Call] = []
+    images: tuple[dict[str, str], ...] = ()
+    calls: tuple[Call, ...] = ()
     call_id: str = ""
     result: Content | None = None
     pinned: bool = False
@@ -183,7 +185,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     def finish_answer(self) -> None:
         """Count what has come in as an answer."""
         calls = self.coming_calls
-        message = Message(role="assistant", text="".join(self.coming_text), calls=calls)
+        message = Message(role="assistant", text="".join(self.coming_text), calls=tuple(calls))
         self.messages.append(message)
         self.chars += _size(message)
         self.open_calls = {call.id: call for call in calls}
@@ -211,9 +213,10 @@ def _summary(text: str, plan: list[dict[str, Any]]) -> str:
 
 
 def _size(message: Message) -> int:
-    arguments = sum(len(msgspec.json.encode(call.arguments.data)) for call in message.calls)
-    result = len(msgspec.json.encode(message.result.data)) if message.result is not None else 0
-    return len(message.text) + arguments + result
+    size = len(message.text)
+    for call in message.calls:
+        size += len(_encode(call.arguments.data))
+    return size if message.result is None else size + len(_encode(message.result.data))
 
 
 def _asked(talk: Conversation, event: Event, payload: LlmRequestStarted) -> None:
@@ -281,7 +284,7 @@ def _taught(talk: Conversation, event: Event, payload: SkillInjected) -> None:
 
 
 def _shown(talk: Conversation, event: Event, payload: ImagesAttached) -> None:
-    talk.lead(Message(role="user", text="Pictures that belong to the task:", images=payload.images, pinned=True))
+    talk.lead(Message(role="user", text="Pictures that belong to the task:", images=tuple(payload.images), pinned=True))
 
 
 def _steered(talk: Conversation, event: Event, payload: InboxReceived) -> None:

@@ -136,17 +136,17 @@ class RunState(msgspec.Struct, kw_only=True):
     @property
     def child_tokens(self) -> int:
         """Tokens that sub-agents have used."""
-        return sum(child.tokens for child in self.children.values())
+        return sum(child.tokens for child in self.children.values()) if self.children else 0
 
     @property
     def child_cost_usd(self) -> float:
         """What sub-agents have cost."""
-        return sum(child.cost_usd for child in self.children.values())
+        return sum(child.cost_usd for child in self.children.values()) if self.children else 0.0
 
     @property
     def child_tool_calls(self) -> int:
         """Calls that sub-agents have made."""
-        return sum(child.tool_calls for child in self.children.values())
+        return sum(child.tool_calls for child in self.children.values()) if self.children else 0
 
     @property
     def open(self) -> bool:

@@ -7,6 +7,7 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ApprovalDecided,
+    ApprovalRefused,
     ApprovalRequested,
     HumanRequest,
     HumanResponse,
@@ -53,16 +54,27 @@ class Timeline(msgspec.Struct):
                 self._begin(f"tool:{call_id}", "tool", tool, event)
             case ToolCallFinished(call_id=call_id, result=result):
                 self._end(f"tool:{call_id}", event, ok=bool(result.get("ok")))
-            case ApprovalRequested(approval_key=key, tool=tool):
-                self._begin(f"approval:{key}", "waiting", tool, event)
-            case ApprovalDecided(approval_key=key, decision=decision):
-                self._end(f"approval:{key}", event, ok=decision.startswith("approved"))
+            case ApprovalRequested() | ApprovalDecided() | ApprovalRefused():
+                self._approve(event, event.payload)
             case HumanRequest(call_id=call_id):
                 self._begin(f"human:{call_id}", "waiting", "question", event)
             case HumanResponse(call_id=call_id):
                 self._end(f"human:{call_id}", event)
             case RunCompleted() | RunFailed() | RunCancelled():
                 self._end_all(event)
+            case _:
+                pass
+
+    def _approve(self, event: Event, payload: ApprovalRequested | ApprovalDecided | ApprovalRefused) -> None:
+        """Waiting lasts from a request to what became of it; a decision that only came astray ends nothing."""
+        key = f"approval:{payload.approval_id or payload.approval_key}"  # older logs have no ids
+        match payload:
+            case ApprovalRequested(tool=tool):
+                self._begin(key, "waiting", tool, event)
+            case ApprovalDecided(decision=decision):
+                self._end(key, event, ok=decision.startswith("approved"))
+            case ApprovalRefused(call_id=call_id) if call_id:
+                self._end(key, event, ok=False)
             case _:
                 pass
 

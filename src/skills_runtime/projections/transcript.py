@@ -5,7 +5,7 @@ Shows what events show: digests and sizes where contents are hidden, never the c
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ApprovalDecided,
+    ApprovalRefused,
     ApprovalRequested,
     HumanRequest,
     HumanResponse,
@@ -35,9 +36,9 @@ from skills_runtime.projections.conversation import CLOSING
 
 SHOWN = frozenset(
     {
-        ApprovalDecided, ApprovalRequested, HumanRequest, HumanResponse, LlmRequestStarted, LlmResponseDelta,
-        LlmResponseFinished, LogRepaired, RunAdopted, RunCancelled, RunCompleted, RunCreated, RunFailed, RunStarted,
-        RunStateChanged, RunWaitingHuman, ToolCallFinished, ToolCallRequested, *CLOSING,
+        ApprovalDecided, ApprovalRefused, ApprovalRequested, HumanRequest, HumanResponse, LlmRequestStarted,
+        LlmResponseDelta, LlmResponseFinished, LogRepaired, RunAdopted, RunCancelled, RunCompleted, RunCreated, RunFailed,
+        RunStarted, RunStateChanged, RunWaitingHuman, ToolCallFinished, ToolCallRequested, *CLOSING,
     }
 )  # fmt: skip
 """The payloads that leave a trace in a transcript."""
@@ -93,10 +94,12 @@ def _rest(event: Event) -> str:
     match event.payload:
         case ToolCallFinished(tool=tool, result=result, call_id=call_id):
             return _entry(event, f"tool {tool}", _json(result), note=f"result of {call_id}")
-        case ApprovalRequested(summary=summary, tool=tool):
-            return _entry(event, "approval", summary or tool, note="requested")
-        case ApprovalDecided(decision=decision, reason=reason):
-            return _entry(event, "approval", f"{decision} ({reason})" if reason else decision, note="decided")
+        case ApprovalRequested() as asked:
+            return _entry(event, "approval", _asked(asked), note="requested")
+        case ApprovalDecided() as decided:
+            return _entry(event, "approval", _decided(decided), note="decided")
+        case ApprovalRefused(reason=reason, message=message):
+            return _entry(event, "approval", f"{reason}: {message}" if message else reason, note="refused")
         case HumanRequest(question=question):
             return _entry(event, "assistant", question, note="question")
         case HumanResponse(answer=answer):
@@ -104,6 +107,29 @@ def _rest(event: Event) -> str:
         case _:
             text = _system(event)
             return _entry(event, "system", text) if text else ""
+
+
+def _asked(asked: ApprovalRequested) -> str:
+    risk = [asked.risk[name] for name in ("level", "reason", "part") if asked.risk.get(name)]
+    facts = {"asked by": asked.rule, "risk": ": ".join(risk), "id": asked.approval_id}
+    return _with_facts(asked.summary or asked.tool, facts)
+
+
+def _decided(decided: ApprovalDecided) -> str:
+    what = f"{decided.decision} ({decided.reason})" if decided.reason else decided.decision
+    rule = decided.rule
+    facts = {
+        "by": decided.decided_by,
+        "note": decided.note,
+        "arguments": "changed by the approver" if decided.arguments_blob else "",
+        "rule": f"added ({rule.get('scope', '')})\n{rule.get('text', '')}".rstrip() if rule else "",
+        "id": decided.approval_id,
+    }
+    return _with_facts(what, facts)
+
+
+def _with_facts(text: str, facts: Mapping[str, str]) -> str:
+    return "\n".join([text, *(f"{label}: {fact}" for label, fact in facts.items() if fact)])
 
 
 def _system(event: Event) -> str:

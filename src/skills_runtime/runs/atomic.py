@@ -1,6 +1,7 @@
 """Small files that are seen whole or not at all, and those that only grow."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from skills_runtime.errors import StorageFailed
@@ -18,18 +19,20 @@ def write_new(path: Path | str, data: bytes, *, mode: int = FILE_MODE, dir_fd: i
         os.close(fd)
 
 
-def replace(path: Path, data: bytes) -> None:
+def replace(path: Path | str, data: bytes) -> None:
     """Replace a file; a reader sees the old bytes or the new ones, never a part."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(3).hex()}")
+    directory, name = os.path.split(path)
+    draft = os.path.join(directory, f".{name}.{os.getpid()}.{os.urandom(3).hex()}")
     try:
         write_new(draft, data)
-        draft.replace(path)
+        os.replace(draft, path)
     except BaseException:
-        draft.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(draft)
         raise
 
 
-def rewrite(path: Path, data: bytes) -> None:
+def rewrite(path: Path | str, data: bytes) -> None:
     """Replace a file of the run; raises `StorageFailed` when the disk does not let us."""
     try:
         replace(path, data)
@@ -37,7 +40,7 @@ def rewrite(path: Path, data: bytes) -> None:
         raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
 
 
-def extend(path: Path, data: bytes) -> None:
+def extend(path: Path | str, data: bytes) -> None:
     """Add to the end of a file of the run; whoever looks meanwhile sees a part of it."""
     if not data:
         return

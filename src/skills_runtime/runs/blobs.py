@@ -6,6 +6,7 @@
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from skills_runtime.errors import LogCorrupt, NotFound, StorageFailed, ValidationFailed
@@ -18,15 +19,15 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 class Blobs:
     """The blobs of one run."""
 
-    def __init__(self, directory: Path, *inherited: Path) -> None:
-        self._directory = directory / "sha256"
+    def __init__(self, directory: Path | str, *inherited: Path) -> None:
+        self._directory = f"{directory}/sha256"
         self._inherited = [Blobs(one) for one in inherited]
 
     def path(self, digest: str) -> Path:
         """Where the bytes with this digest are."""
         if not _DIGEST.fullmatch(digest):
             raise ValidationFailed(f"`{digest[:80]}` is not the name of a blob")
-        return self._directory / digest[:2] / digest
+        return Path(f"{self._directory}/{digest[:2]}/{digest}")
 
     def has(self, digest: str) -> bool:
         """Whether there are bytes with this digest, or at least a file in their place."""
@@ -39,7 +40,8 @@ class Blobs:
     def trail(self, digest: str) -> tuple[Path, ...]:
         """What must be synced for the bytes to be durable: the file, then each directory that leads to it."""
         path = self.path(digest)
-        return path, path.parent, self._directory, self._directory.parent
+        bucket, directory, above, *_ = path.parents
+        return path, bucket, directory, above
 
     def put(self, data: bytes) -> str:
         """Keep bytes, which become durable when their trail does; returns their digest."""
@@ -49,8 +51,9 @@ class Blobs:
             return digest
         draft = path.with_name(f".{os.urandom(8).hex()}")
         try:
-            for directory in (self._directory, path.parent):  # `parents=True` would make the upper one for everybody
-                directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
+            for directory in (self._directory, path.parent):  # `makedirs` would make the upper one for everybody
+                with suppress(FileExistsError):
+                    os.mkdir(directory, DIRECTORY_MODE)
             write_new(draft, data)
             draft.replace(path)
         except OSError as error:

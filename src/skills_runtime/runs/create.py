@@ -121,7 +121,7 @@ def _check_deliverable(path: str) -> None:
 
 def _refuse_existing(root: Path) -> None:
     try:
-        if stat.S_ISLNK(root.lstat().st_mode):
+        if stat.S_ISLNK(os.lstat(root).st_mode):
             raise ValidationFailed(f"`{root}` is a link", hint="name the directory itself")
         names = {entry.name for entry in root.iterdir()}
     except FileNotFoundError:

@@ -15,12 +15,12 @@ from skills_runtime.runs.snapshot_files import pretty
 
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
     """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
-    text = "".join(render(events)).encode(errors="surrogatepass")
-    there = _content(paths.transcript)
+    text, path = "".join(render(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
+    there = _content(path)
     if there is not None and text.startswith(there):
-        extend(paths.transcript, text[len(there) :])  # costs a file system much less than a new file in its place
+        extend(path, text[len(there) :])  # costs a file system much less than a new file in its place
     else:
-        rewrite(paths.transcript, text)
+        rewrite(path, text)
 
 
 def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
@@ -36,5 +36,9 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
         lock.release()
 
 
-def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+def _content(path: Path | str) -> bytes | None:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+    except (FileNotFoundError, IsADirectoryError):
+        return None

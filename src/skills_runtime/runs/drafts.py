@@ -31,12 +31,13 @@ class Draft(NamedTuple):
 @contextmanager
 def made_aside(root: Path) -> Generator[Draft]:
     """A draft of the run that will be at `root`; gone without a trace when the block fails."""
-    path = root.parent / f".{root.name[:100]}.{os.urandom(6).hex()}.new"
+    above = root.parent
+    path = above / f".{root.name[:100]}.{os.urandom(6).hex()}.new"
     made: list[Path] = []
     try:
-        made += make_directories(root.parent, mode=DIRECTORY_MODE)
-        path.mkdir(mode=DIRECTORY_MODE)
-        sweep(root.parent)
+        made += make_directories(above, mode=DIRECTORY_MODE)
+        os.mkdir(path, DIRECTORY_MODE)
+        sweep(above)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield Draft(path, fd)
@@ -53,7 +54,7 @@ def made_aside(root: Path) -> Generator[Draft]:
 def put_in_place(draft: Draft, root: Path) -> None:
     """Let everybody see the run, all at once."""
     try:
-        draft.path.rename(root)
+        os.rename(draft.path, root)
     except OSError as error:
         if root.exists():
             raise RunExists(f"`{root}` already holds a run") from error

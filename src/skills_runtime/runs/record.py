@@ -44,7 +44,7 @@ def record_of(state: RunState) -> RunRecord:
     return RunRecord(status=state.status.value, **fields)
 
 
-def write_record(path: Path, record: RunRecord) -> None:
+def write_record(path: Path | str, record: RunRecord) -> None:
     """Replace run.json; readers see the old one or the new one."""
     rewrite(path, pretty(record))
 

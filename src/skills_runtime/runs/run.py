@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +38,9 @@ class Run:
         self.log = log
         self.view = view
         self.ports = ports
-        self.blobs = Blobs(paths.blobs, *(one.blobs for one in ancestors(view.state.fork)))
+        self.blobs = Blobs(f"{paths.root}/blobs", *(one.blobs for one in ancestors(view.state.fork)))
         self._lock = lock
-        self._events: list[Event] | None = None
+        self._events: deque[Event] | None = None
         self._kept: set[Path] = set()
         self._snapshot: SnapshotHeader | None = None
         self._snapshotting = threading.Lock()
@@ -56,19 +57,13 @@ class Run:
 
     def remember(self, *events: Event) -> None:
         """Keep the events of a new run in memory as long as they are few, so that nobody has to read them back."""
-        self._events = list(events)
-        self.log.listen(self._note)
-
-    def _note(self, event: Event) -> None:
-        if self._events is not None:
-            self._events.append(event)
-            if len(self._events) > REMEMBERED:
-                self._events = None
-                self.log.forget(self._note)
+        self._events = deque(events, REMEMBERED)
+        self.log.listen(self._events.append)
 
     def events(self) -> Iterable[Event]:
         """Everything the log holds, from memory where that is possible."""
-        return self._events if self._events is not None else read_events(self.paths)
+        whole = self._events is not None and len(self._events) == self.log.next_seq
+        return self._events if whole and self._events is not None else read_events(self.paths)
 
     def keep(self, data: bytes) -> str:
         """Keep private bytes, durable with the next commit; returns their digest."""
@@ -119,7 +114,7 @@ class Run:
 
     def save(self) -> None:
         """Rewrite run.json from the state, which must be durable by now."""
-        write_record(self.paths.run_json, record_of(self.state))
+        write_record(f"{self.paths.root}/run.json", record_of(self.state))
         for watcher in self._watchers:
             watcher(self.state)
 
@@ -153,9 +148,10 @@ class Run:
 
 def make_birth_durable(paths: RunPaths, log: EventLog) -> None:
     """Let the next commit hold what a run needs to exist at all: its files, then the directories that lead to them."""
-    log.with_next_commit(paths.root, *SNAPSHOTS, paths.sandbox_manifest.name, paths.events.name)
-    if os.access(paths.root.parent, os.R_OK):
-        log.with_next_commit(paths.root.parent)
+    log.with_next_commit(paths.root, *SNAPSHOTS, "sandbox-manifest.json", "events.jsonl")
+    above = paths.root.parent
+    if os.access(above, os.R_OK):
+        log.with_next_commit(above)
 
 
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:

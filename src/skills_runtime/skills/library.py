@@ -1,7 +1,9 @@
 """The skills of a run: found once, when first asked for, and looked up by name after that."""
 
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -39,6 +41,13 @@ class Library:
         self.rules = rules or Rules()
         self._sources = tuple(sources)
         self._environment = dict(environment or {})
+        self._left_out: tuple[Path, ...] = ()
+
+    def without(self, paths: Iterable[Path]) -> "Library":
+        """The same skills less those at or below these paths, whose names are free then; the search is made anew."""
+        less = Library(self._sources, rules=self.rules, environment=self._environment)
+        less._left_out = (*self._left_out, *(Path(os.path.realpath(path)) for path in paths))
+        return less
 
     def list(self) -> tuple[Skill, ...]:
         """Every skill that can be mentioned, by namespace and name."""
@@ -86,7 +95,18 @@ class Library:
 
     @cached_property
     def _reports(self) -> tuple[Report, ...]:
-        return tuple(source.skills() for source in self._sources)
+        return tuple(self._less(source.skills()) for source in self._sources)
+
+    def _less(self, report: Report) -> Report:
+        if not self._left_out:
+            return report
+        return Report(
+            tuple(skill for skill in report.skills if skill.path is None or not self._leaves_out(skill.path)),
+            tuple(one for one in report.problems if not self._leaves_out(Path(one.locator))),
+        )
+
+    def _leaves_out(self, path: Path) -> bool:
+        return any(path.is_relative_to(one) for one in self._left_out)
 
     @cached_property
     def _by_name(self) -> dict[Mention, tuple[Skill, ...]]:

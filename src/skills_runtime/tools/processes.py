@@ -1,5 +1,6 @@
 """What the process tools share: where a command starts, behind which fence, and how its end becomes a result."""
 
+import asyncio
 import errno
 import os
 from collections.abc import Mapping
@@ -100,9 +101,9 @@ class CommandTool(Generic[Wanted]):
         return intent_of(parse(arguments, self.arguments).work())
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The command, and the fence it would run behind."""
+        """The command, the scripts it names, and the fence it would run behind."""
         work = parse(arguments, self.arguments).work()
-        return fenced(intent_of(work), work, context)
+        return await previewed(work, context)
 
 
 Program = TypeVar("Program", bound=ProgramArguments)
@@ -129,11 +130,15 @@ def intent_of(work: Work) -> Intent:
     )
 
 
-def fenced(intent: Intent, work: Work, context: ToolContext) -> Intent:
-    """The intent with the fence the command would run behind; a command that cannot be fenced in asks nobody."""
-    plan = plan_for(work, context)
+async def previewed(work: Work, context: ToolContext) -> Intent:
+    """The intent with the scripts it names and its fence; a command that cannot be fenced in asks nobody."""
+    from skills_runtime.tools.scripts import scripts_named
+
+    plan, intent = plan_for(work, context), intent_of(work)
     fence = {"argv": list(plan.argv), "cwd": str(plan.cwd), **plan.evidence}
-    return msgspec.structs.replace(intent, fence=fence)
+    start = directory_beneath(context.root, work.directory or ".")
+    digests = await asyncio.to_thread(scripts_named, intent, start)
+    return msgspec.structs.replace(intent, fence=fence, digests=digests)
 
 
 async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> ToolResult:

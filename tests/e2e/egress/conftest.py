@@ -163,7 +163,7 @@ async def proxied(
     policy: EgressPolicy,
     *,
     ask: Callable[[str, int], Awaitable[bool]] | None = None,
-    resolve: Callable[[str, int], Awaitable[Sequence[str]]] = all_on_this_machine,
+    resolve: Callable[[str, int], Awaitable[Sequence[str]]] | None = all_on_this_machine,
     limits: EgressLimits | None = None,
     record: Callable[[EgressRecord], None] | None = None,
 ) -> AsyncGenerator[Stand]:

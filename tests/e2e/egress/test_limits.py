@@ -8,8 +8,6 @@ from skills_runtime.errors import SandboxError, StorageFailed
 from skills_runtime.sandbox.egress import EgressLimits, EgressRecord
 from tests.e2e.egress.conftest import PATIENCE, Client, Stand, local, open_descriptors, origin, proxied
 
-RAW = {"raw": "allowed"}
-
 
 async def tunnelled(proxy: Stand, port: int) -> Client:
     client = await proxy.connect()
@@ -35,7 +33,7 @@ async def test_a_connection_too_many_waits_for_a_place() -> None:
 async def test_a_tunnel_in_which_nothing_moves_is_ended() -> None:
     async with origin(until=b"never") as server:
         policy = local("allowed.test", server.port, raw="allowed")
-        async with proxied(policy, limits=EgressLimits(idle_seconds=0.2)) as proxy:
+        async with proxied(policy, limits=EgressLimits(idle_seconds=1.0)) as proxy:
             client = await tunnelled(proxy, server.port)
             assert await client.rest() == b""
             await client.close()
@@ -50,12 +48,12 @@ async def test_a_client_that_says_too_little_is_ended(data: bytes) -> None:
 
 
 async def test_a_server_that_never_answers_is_given_up() -> None:
-    async with origin(until=b"never") as server:
-        async with proxied(local("allowed.test", server.port), limits=EgressLimits(idle_seconds=0.2)) as proxy:
-            place = b"allowed.test:%d" % server.port
-            await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (place, place))
-            await proxy.heard(2)
-            assert proxy.told[-1][0] == "ended"
+    limits = EgressLimits(idle_seconds=1.0)
+    async with origin(until=b"never") as server, proxied(local("allowed.test", server.port), limits=limits) as proxy:
+        place = b"allowed.test:%d" % server.port
+        await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (place, place))
+        await proxy.heard(2)
+        assert proxy.told[-1][0] == "ended"
 
 
 async def test_the_bytes_of_a_sandbox_are_limited() -> None:
@@ -105,10 +103,16 @@ async def test_what_cannot_be_recorded_does_not_happen(error: Exception) -> None
         raise error
 
     async with origin() as server:
-        with pytest.raises((StorageFailed, SandboxError), match="the disk is full"):
+        answers: list[bytes] = []
+
+        async def ask_for_it() -> None:
             async with proxied(local("allowed.test", server.port), record=fails) as proxy:
                 place = b"allowed.test:%d" % server.port
-                assert await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (place, place)) == b""
+                answers.append(await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (place, place)))
+
+        with pytest.raises((StorageFailed, SandboxError), match="the disk is full"):
+            await ask_for_it()
+        assert answers == [b""]
         assert server.connections == 0
 
 
@@ -130,11 +134,17 @@ async def test_the_end_of_the_proxy_is_the_end_of_every_connection() -> None:
 
 
 async def test_an_error_in_the_block_is_passed_on_and_ends_the_proxy() -> None:
-    with pytest.raises(KeyError):
+    proxies: list[Stand] = []
+
+    async def fail() -> None:
         async with proxied(local("allowed.test", 80)) as proxy:
+            proxies.append(proxy)
             raise KeyError("theirs")
+
+    with pytest.raises(KeyError):
+        await fail()
     with pytest.raises(ConnectionRefusedError):
-        await proxy.connect()
+        await proxies[0].connect()
 
 
 async def test_many_requests_leave_nothing_behind() -> None:

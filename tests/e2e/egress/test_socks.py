@@ -47,12 +47,14 @@ async def test_tls_gets_through_for_the_right_server_only() -> None:
 
 
 async def test_an_address_is_reached_when_a_rule_names_it() -> None:
-    async with origin(b"pong", until=b"ping") as server:
-        async with proxied(local("127.0.0.1", server.port, raw="allowed")) as proxy:
-            client = await greeted(proxy)
-            await client.send(b"\x05\x01\x00\x01\x7f\0\0\x01" + server.port.to_bytes(2, "big") + b"ping")
-            assert await client.rest() == SUCCEEDED + b"pong"
-            await client.close()
+    async with (
+        origin(b"pong", until=b"ping") as server,
+        proxied(local("127.0.0.1", server.port, raw="allowed")) as proxy,
+    ):
+        client = await greeted(proxy)
+        await client.send(b"\x05\x01\x00\x01\x7f\0\0\x01" + server.port.to_bytes(2, "big") + b"ping")
+        assert await client.rest() == SUCCEEDED + b"pong"
+        await client.close()
 
 
 REFUSED = {

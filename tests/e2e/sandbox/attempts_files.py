@@ -53,7 +53,7 @@ WRITES = [
     Attempt("change the times outside", "files", "os.utime(arena['outside'] + '/file.txt', (1, 1))", _mode_changed),
     Attempt("rename the workspace itself", "files", "os.rename(arena['workspace'], arena['workspace'] + '2')",
             exists("workspace2")),
-    *(_host_file(path) for path in ("/etc", "/usr", "/usr/local/bin", "/tmp", "/var/tmp", "/dev/shm", "/opt", "/root")),
+    *(_host_file(path) for path in ("/etc", "/usr", "/usr/local/bin", "/tmp", "/var/tmp", "/dev/shm", "/opt")),
 ]  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def _protected(name: str, code: str, *paths: str) -> Attempt:
 
 
 def _touched(path: Path) -> bool:
-    if path.is_symlink() or not path.parent.is_dir():
+    if path.is_symlink() or (path.name == "config" and not path.is_file()):
         return True
     return path.exists() and (path.is_dir() or "changed" in path.read_text())
 

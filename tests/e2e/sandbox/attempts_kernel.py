@@ -91,7 +91,7 @@ PRIVILEGES = [
     _kernel("exchange the root", "call(155, b'/tmp', b'/tmp')"),
     _kernel("enter a namespace", "call(308, os.open('/proc/1/ns/mnt', 0), 0)"),
     _kernel("rename the machine", "call(170, b'x', 1)"),
-    _kernel("become the administrator", "os.setuid(0)"),
+    Attempt("become the administrator", "privileges", "os.setuid(0); reached()"),
     _kernel("become another group", "os.setgroups([0])"),
     _kernel("write the name for dumps", "open('/proc/sys/kernel/core_pattern', 'r+')"),
     _kernel("write a setting of the kernel", "open('/proc/sys/vm/overcommit_memory', 'r+')"),

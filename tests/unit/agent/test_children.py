@@ -9,12 +9,14 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assemble import ChildProfile, log_ports
 from skills_runtime.agent.loop.ports import Control
+from skills_runtime.engine import Desk
 from skills_runtime.llm import FakeChatCall
-from skills_runtime.ports import ChatRequest, ChatStreamEvent
+from skills_runtime.ports import ChatRequest, ChatStreamEvent, Decision
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, read_view, runs_root
+from skills_runtime.safety import InboxApprovals
 from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import agent_in, calls, events_of, payloads_of, says
+from tests.support.agents import agent_in, calls, events_of, payloads_of, says, writes
 
 
 class Family:
@@ -175,6 +177,28 @@ def test_a_question_of_the_child_is_answered_through_the_parent(tmp_path: Path) 
     assert result.status == "completed"
     locator = str(runs_root(tmp_path) / child_of(result.wal_locator) / "events.jsonl")
     assert [one.answer for one in payloads_of(locator, "human_response")] == ["blue"]
+
+
+def test_an_approval_of_the_child_is_decided_through_the_parent(tmp_path: Path) -> None:
+    inbox = InMemoryInbox()
+    agent = Agent(
+        workspace_root=tmp_path,
+        backend=Waiting([calls(writes("a.txt", "one")), says("child done")]),
+        session_settings={"safety": {"mode": "ask", "tool_allowlist": ["spawn_agent", "wait"]}},
+        approval_provider=InboxApprovals(),
+        inbox=inbox,
+    )
+    parent = RunPaths(runs_root(tmp_path) / "parent")
+    assert agent.run("parent task", run_id="parent").status == "waiting_human"
+    (asked,) = read_view(parent, log_ports()).pending.approvals.open.values()
+    assert (asked.tool, asked.details_blob is not None) == ("file_write", True)
+    Desk(inbox, log_ports()).decide(parent, Decision(decision="approved", decided_by="ann"))
+    result = agent.run("", run_id="parent")
+    assert result.status == "completed"
+    assert (tmp_path / "a.txt").read_text() == "one"
+    locator = str(runs_root(tmp_path) / child_of(result.wal_locator) / "events.jsonl")
+    (decided,) = payloads_of(locator, "approval_decided")
+    assert (decided.decision, decided.decided_by, decided.approval_id) == ("approved", "ann", asked.approval_id)
 
 
 def test_a_child_can_be_told_something_and_closed(tmp_path: Path) -> None:

@@ -1,17 +1,16 @@
-"""The gate's pure part: what rules decide, what a request is called, and what may be shown of it."""
+"""The gate's pure part: what a request is called, and what may be shown of it."""
 
 import hashlib
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.events.text import well_formed
-from skills_runtime.ports import Effect, ToolSpec
-from skills_runtime.safety import Allow, Ask, Deny, SafetyMode, approval_key, decide, sanitize
+from skills_runtime.ports import ToolSpec
+from skills_runtime.safety import approval_key, sanitize
 
-EFFECTS = get_args(Effect)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
@@ -25,37 +24,6 @@ SPEC = ToolSpec(
     parameters={"type": "object", "properties": {"path": {}, "content": {}}},
     hidden_arguments=("content",),
 )
-
-
-@pytest.mark.parametrize("effect", EFFECTS)
-def test_deny_denies_everything(effect: Effect) -> None:
-    assert isinstance(decide(effect, "deny"), Deny)
-    assert isinstance(decide(effect, "deny", tool="t", allowed=["t"]), Deny)
-
-
-@pytest.mark.parametrize("effect", EFFECTS)
-def test_allow_allows_everything(effect: Effect) -> None:
-    assert isinstance(decide(effect, "allow"), Allow)
-
-
-@pytest.mark.parametrize(("effect", "kind"), [("read", Allow), ("idempotent", Ask), ("effectful", Ask)])
-def test_ask_asks_about_everything_but_reading(effect: Effect, kind: type) -> None:
-    assert isinstance(decide(effect, "ask"), kind)
-
-
-@pytest.mark.parametrize("effect", EFFECTS)
-@pytest.mark.parametrize("mode", get_args(SafetyMode))
-def test_a_denylist_beats_everything(effect: Effect, mode: SafetyMode) -> None:
-    assert decide(effect, mode, tool="t", allowed=["t"], denied=["t"]) == Deny("safety.tool_denylist")
-
-
-def test_an_allowlist_beats_asking_for_the_tool_it_names_only() -> None:
-    assert decide("effectful", "ask", tool="t", allowed=["t"]) == Allow("safety.tool_allowlist")
-    assert isinstance(decide("effectful", "ask", tool="tt", allowed=["t"]), Ask)
-
-
-def test_every_decision_names_its_rule() -> None:
-    assert all(decide(effect, mode).rule for effect in EFFECTS for mode in get_args(SafetyMode))
 
 
 @given(left=REQUESTS, right=REQUESTS)

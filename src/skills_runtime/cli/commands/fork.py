@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from skills_runtime.cli.options import ConfigOptions, RunOptions, ViewOptions
+from skills_runtime.cli.options import ApprovalOptions, RunOptions, WorkOptions
 from skills_runtime.cli.program import Command, Program
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForkOptions(RunOptions, ConfigOptions, ViewOptions):
+class ForkOptions(RunOptions, WorkOptions, ApprovalOptions):
     """What `runs fork` takes."""
 
     at: Annotated[
@@ -24,6 +24,7 @@ class ForkOptions(RunOptions, ConfigOptions, ViewOptions):
 def fork(options: ForkOptions, program: Program) -> int:
     """Start a new run that goes on from an event of another one."""
     from skills_runtime.agent import RunRequest
+    from skills_runtime.agent.rules import user_rule_file
     from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.machine import checked_path, log_ports
@@ -46,7 +47,7 @@ def fork(options: ForkOptions, program: Program) -> int:
         fork=point,
     )
     resolved = settings_of(paths, state, options)
-    people = people_here(options)
+    people = people_here(options, options.approvals, rule_file=user_rule_file(resolved))
     return work_on(lambda index: plan_run(resolved, request, index), options, program, people).exit_code
 
 

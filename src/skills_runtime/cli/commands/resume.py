@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from skills_runtime.cli.options import ConfigOptions, RunOptions, ViewOptions
+from skills_runtime.cli.options import ApprovalOptions, RunOptions, WorkOptions
 from skills_runtime.cli.program import Command, Program
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResumeOptions(RunOptions, ConfigOptions, ViewOptions):
+class ResumeOptions(RunOptions, WorkOptions, ApprovalOptions):
     """What `runs resume` takes."""
 
     adopt: Annotated[
@@ -20,21 +20,13 @@ class ResumeOptions(RunOptions, ConfigOptions, ViewOptions):
 
 def resume(options: ResumeOptions, program: Program) -> int:
     """Go on with a run that was stopped, killed, or is waiting."""
-    from skills_runtime.agent import RunRequest
-    from skills_runtime.agent.assemble import backend_for
-    from skills_runtime.cli.continuing import refuse_unreviewed, settings_of, state_of
-    from skills_runtime.cli.execution import Plan, Resumed
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.people import people_here
-    from skills_runtime.cli.working import work_on
+    from skills_runtime.cli.resuming import resume_run
 
     paths = find_run(options.run, options.workspace_root)
-    state = state_of(paths)
-    refuse_unreviewed(state, options.run, program.name)
-    resolved = settings_of(paths, state, options)
-    prompt = (paths.root / "prompt.md").read_text(encoding="utf-8")
-    plan = Plan(resolved, backend_for(resolved), RunRequest(prompt=prompt), Resumed(paths.root, options.adopt))
-    return work_on(lambda _: (plan, resolved.notices), options, program, people_here(options)).exit_code
+    return resume_run(
+        paths, options, program, approvals=options.approvals, adopt=options.adopt, reference=options.run
+    ).exit_code
 
 
 COMMAND = Command(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from skills_runtime.cli.options import ConfigOptions, ViewOptions
+from skills_runtime.cli.options import ApprovalOptions, WorkOptions
 from skills_runtime.cli.program import Command, Misuse, Program
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunCommandOptions(ConfigOptions, ViewOptions):
+class RunCommandOptions(WorkOptions, ApprovalOptions):
     """What `run` takes."""
 
     prompt: Annotated[str | None, typer.Argument(metavar="PROMPT", help="The task.")] = None
@@ -58,6 +58,7 @@ class RunCommandOptions(ConfigOptions, ViewOptions):
 
 def run(options: RunCommandOptions, program: Program) -> int:
     """Work on a task and keep everything in one run directory."""
+    from skills_runtime.agent.rules import user_rule_file
     from skills_runtime.cli.people import people_here
     from skills_runtime.cli.planning import plan_run
     from skills_runtime.cli.settings import resolve_settings
@@ -68,7 +69,7 @@ def run(options: RunCommandOptions, program: Program) -> int:
     request = None if talk else _request(options)
     _check_ids(options)
     resolved = resolve_settings(options, program="kgent" if options.sandbox else program.name, given=_given(options))
-    people = people_here(options)
+    people = people_here(options, options.approvals, rule_file=user_rule_file(resolved))
     if request is None:
         from skills_runtime.cli.chat import converse
 

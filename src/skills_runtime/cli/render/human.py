@@ -19,6 +19,7 @@ from skills_runtime.cli.render.told import note_of
 from skills_runtime.clock import SystemClock
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
+    ApprovalDecided,
     ApprovalRequested,
     HumanRequest,
     LlmRequestStarted,
@@ -119,8 +120,10 @@ class HumanView:
 
     def _take_rest(self, event: Event) -> None:
         match event.payload:
-            case ApprovalRequested(tool=tool):
+            case ApprovalRequested(tool=tool) if self._asked_here:
                 self._now(f"{one_line(tool)} waits for you")
+            case ApprovalDecided(reason="provider") if self._asked_here:
+                pass  # who has just typed it knows
             case RunFailed(details=details):
                 self._hint = one_line(str(details.get("hint") or ""))
             case HumanRequest() if self._asked_here:

@@ -15,6 +15,7 @@ from skills_runtime.cli.render.text import duration, one_line
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ApprovalDecided,
+    ApprovalRefused,
     ApprovalRequested,
     HumanRequest,
     HumanResponse,
@@ -56,7 +57,9 @@ class Steps(msgspec.Struct):
                 self._add(event, call_id, tool)  # asked for before a resumed run was looked at
             case ApprovalRequested(call_id=call_id) | HumanRequest(call_id=call_id) if call_id in self._by_call:
                 self._by_call[call_id].progress = "waiting"
-            case ApprovalDecided(call_id=call_id) | HumanResponse(call_id=call_id) if call_id in self._by_call:
+            case (
+                ApprovalDecided(call_id=call_id) | ApprovalRefused(call_id=call_id) | HumanResponse(call_id=call_id)
+            ) if call_id in self._by_call:
                 self._by_call[call_id].progress = "running"
             case ToolCallFinished(call_id=call_id, result=result) if call_id in self._by_call:
                 _settle(self._by_call[call_id], result)

@@ -73,7 +73,9 @@ def _mention_waiting(rows: Sequence[RunRow], *, program: str, no_color: bool) ->
     waiting = sum(row.status in _WAITING for row in rows)
     if waiting:
         verb = "waits" if waiting == 1 else "wait"
-        text = f"{plural(waiting, 'run')} {verb} for you; `{program} runs show RUN` says what for"
+        asked = any(row.pending_approvals for row in rows)
+        where = "approvals list` shows what to approve" if asked else "runs show RUN` says what for"
+        text = f"{plural(waiting, 'run')} {verb} for you; `{program} {where}"
         talk(no_color=no_color).print(Text(text, style="dim"))
 
 
@@ -124,9 +126,15 @@ def _cells(row: RunRow, waiting_kind: str | None, *, is_cut: bool) -> list[Text]
     name = short_id(row.run_id)
     return [
         Text(cut(name, _ID_CELLS) if is_cut else name, style="cyan"),
-        signed(row.status, waiting_kind),
+        _status(row, waiting_kind),
         Text(one_line(row.title)),
         Text(local_time(row.started_at), style="dim"),
         Text(duration(between(row.started_at, row.completed_at)), style="dim"),
         Text(count(row.input_tokens + row.output_tokens), style="dim"),
     ]
+
+
+def _status(row: RunRow, waiting_kind: str | None) -> Text:
+    status = signed(row.status, waiting_kind)
+    asked = plural(row.pending_approvals, "approval") if row.pending_approvals else ""
+    return status.append(f" · {asked}") if asked else status

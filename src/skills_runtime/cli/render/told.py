@@ -18,6 +18,7 @@ _TELLING = (
     "model", "finish_reason", "name", "tool", "path", "to", "workspace_mode", "profile_id", "skill_name", "reason",
 )  # fmt: skip
 """Fields of payloads in the order of how much they tell."""
+_BY_SOMEBODY = ("provider", "inbox")
 _TEXT_CHARS = 2000
 _CELLS = 200
 
@@ -32,9 +33,17 @@ def told(event: Event) -> str:
 def note_of(event: Event) -> str | None:
     """The line an event is worth while a run works, if any; steps and ends have lines of their own."""
     label = _NOTED.get(event.type)
-    if label is None or (event.type == "run_state_changed" and data_of(event.payload).get("to") not in _REVIEW):
+    if label is None or _is_told_elsewhere(event):
         return None
     return f"{label}  {told(event)}"
+
+
+def _is_told_elsewhere(event: Event) -> bool:
+    """Whether another line tells it: that of the end, or that of what became of a decision."""
+    data = data_of(event.payload)
+    if event.type == "run_state_changed":
+        return data.get("to") not in _REVIEW
+    return event.type == "inbox_received" and data.get("kind") == "approve"
 
 
 def _most_telling(data: Data) -> str:
@@ -88,7 +97,12 @@ def _answer(data: Data) -> str:
 
 def _message(data: Data) -> str:
     body: Data = data.get("body") or {}
-    said = {"steer": body.get("text"), "answer": _answer(body), "cancel": body.get("reason")}
+    said = {
+        "steer": body.get("text"),
+        "answer": _answer(body),
+        "cancel": body.get("reason"),
+        "approve": body.get("decision"),
+    }
     return f"{data.get('kind')}  {said.get(str(data.get('kind'))) or ''}"
 
 
@@ -97,9 +111,31 @@ def _moved(data: Data) -> str:
     return f"{data.get('from')} → {data.get('to')}" + (f"  {reason}" if reason else "")
 
 
+def _asked(data: Data) -> str:
+    risk: Data = data.get("risk") or {}
+    level = f"  {risk['level']} risk" if risk.get("level") in ("medium", "high") else ""
+    return f"{data.get('summary') or data.get('tool')}{level}"
+
+
 def _decided(data: Data) -> str:
-    reason = data.get("reason")
-    return f"{data.get('decision')}" + (f" ({reason})" if reason else "")
+    """What was decided, by whom, and what they added to it."""
+    who, reason, rule = data.get("decided_by"), data.get("reason"), cast("Data", data.get("rule") or {})
+    parts = [
+        str(data.get("decision")).replace("_", " "),
+        f" by {who}" if who else "",
+        f" ({reason})" if reason and not (who and reason in _BY_SOMEBODY) else "",
+        f": {data['note']}" if data.get("note") else "",
+        "; with other arguments" if data.get("arguments_blob") else "",
+        f"; a rule was added ({rule.get('scope')})" if rule else "",
+    ]
+    return "".join(parts)
+
+
+def _refused(data: Data) -> str:
+    """Why a decision does not count; what changed is asked about anew."""
+    if data.get("reason") == "changed" and data.get("call_id"):
+        return "what was asked about has changed, so it is asked about again"
+    return str(data.get("message") or data.get("reason"))
 
 
 def _compacting(data: Data) -> str:
@@ -150,7 +186,9 @@ _WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         "human_response": _answer,
         "inbox_received": _message,
         "run_state_changed": _moved,
+        "approval_requested": _asked,
         "approval_decided": _decided,
+        "approval_refused": _refused,
         "compaction_started": _compacting,
         "context_compacted": _compacted,
         "context_recovery_decided": _recovered,
@@ -166,6 +204,9 @@ _NOTED: Mapping[str, str] = MappingProxyType(
     {
         "human_request": "asks",
         "human_response": "answered",
+        "approval_requested": "asks",
+        "approval_decided": "decided",
+        "approval_refused": "void",
         "inbox_received": "received",
         "run_state_changed": "review",
         "compaction_started": "context",

@@ -53,7 +53,7 @@ def _seq_before(fd: int, offset: int) -> int | None:
 class Checkpoints:
     """The checkpoints of one log."""
 
-    def __init__(self, path: Path, run_id: str) -> None:
+    def __init__(self, path: Path | str, run_id: str) -> None:
         self._path = path
         self._run_id = run_id
 

@@ -89,16 +89,15 @@ class Committer:
         with self._mutex:
             future = self._queued.get(log)
             if future is None:
+                if not self._queued:  # else somebody comes for the others anyway
+                    self._pool.submit(self._work)
                 future = self._queued[log] = Future()
                 future.set_running_or_notify_cancel()  # it is shared, so nobody may cancel it
                 self._asked.append((time.monotonic(), log.number))
-                self._pool.submit(self._work)
             return future
 
     def _work(self) -> None:
         """Make everything durable that is waiting."""
-        if not self._queued:
-            return  # whoever was asked before has taken it along
         if self._is_crowded():
             time.sleep(GATHER_SECONDS)
         with self._mutex:  # whoever asks from here on may have appended something this sync does not see

@@ -34,8 +34,10 @@ def _key(secret: bytes) -> LogKey:
 def _read(path: Path) -> LogKey:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with open(fd, "rb", buffering=0) as file:
-            mode, secret = os.fstat(fd).st_mode, file.read(KEY_BYTES + 1)
+        try:
+            mode, secret = os.fstat(fd).st_mode, os.read(fd, KEY_BYTES + 1)
+        finally:
+            os.close(fd)
     except FileNotFoundError:
         raise
     except OSError as error:

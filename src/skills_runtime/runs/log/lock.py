@@ -12,7 +12,7 @@ from skills_runtime.runs.layout import FILE_MODE
 class RunLock:
     """Held from construction until `release`; the file names the holder for people."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         self._fd = self._acquire(path)
         with suppress(OSError):  # the name is for people; a full disk does not weaken the lock
             os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)  # as wide as any other, so that nothing of it is left
@@ -25,7 +25,7 @@ class RunLock:
             os.close(self._fd)
             self._fd = -1
 
-    def _acquire(self, path: Path) -> int:
+    def _acquire(self, path: Path | str) -> int:
         while True:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
             try:
@@ -39,8 +39,8 @@ class RunLock:
             os.close(fd)  # somebody replaced the file while we waited for it
 
 
-def _is_still(path: Path, fd: int) -> bool:
+def _is_still(path: Path | str, fd: int) -> bool:
     try:
-        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(fd))
+        return os.path.samestat(os.lstat(path), os.fstat(fd))
     except FileNotFoundError:
         return False

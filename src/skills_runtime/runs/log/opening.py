@@ -25,9 +25,11 @@ WHOSE_RUN = "act as the user who owns the run"
 def create_log(draft: RunPaths, final: RunPaths, run_id: str, ports: LogPorts) -> tuple[EventLog, RunLock]:
     """Start an empty log, already locked, in a directory nobody knows yet and that will become `final`."""
     key = ports.keys.current()
-    fd = os.open(draft.events, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+    fd = os.open(
+        f"{draft.root}/events.jsonl", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE
+    )
     try:
-        lock = RunLock(draft.lock)
+        lock = RunLock(f"{draft.root}/run.lock")
     except BaseException:
         os.close(fd)
         raise
@@ -146,5 +148,5 @@ def _writer(fd: int, paths: RunPaths, run_id: str, key: LogKey, start: Position,
         key=key,
         start=start,
         ports=ports,
-        checkpoints=Checkpoints(paths.logs / CHECKPOINTS, run_id),
+        checkpoints=Checkpoints(f"{paths.root}/logs/{CHECKPOINTS}", run_id),
     )

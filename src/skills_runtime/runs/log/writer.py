@@ -81,10 +81,6 @@ class EventLog:
         """Call `listener` with each event after it is written, in order."""
         self._listeners.append(listener)
 
-    def forget(self, listener: Listener) -> None:
-        """Call `listener` no more; it may say so while it is called."""
-        self._listeners = [one for one in self._listeners if one != listener]
-
     def with_next_commit(self, directory: Path, *names: str) -> None:
         """Make files of a directory, and then the names it has, durable together with the next commit."""
         with self._mutex:
@@ -171,11 +167,12 @@ class EventLog:
         return self._durable == self._changes
 
     def close(self) -> None:
-        """Let go of the file; never syncs by itself."""
+        """Let go of the file and of those who listen; never syncs by itself."""
         with self._syncing, self._mutex:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
+            self._listeners = []
 
     def _refuse(self, event_type: str) -> NoReturn:
         if self._failure is not None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Intent
-from skills_runtime.safety.guard import Reading
+from skills_runtime.safety.guard import Reading, read_argv, read_line
 from skills_runtime.safety.policy import Rule, rule_text
 
 Scope = Literal["run", "skill", "user"]
@@ -40,8 +40,6 @@ def _command(intent: Intent) -> tuple[tuple[str, ...], ...]:
         raise _no_rule("what is typed into a program cannot be told beforehand")
     if intent.line is None and not intent.argv:
         return ()
-    from skills_runtime.safety.guard import read_argv, read_line
-
     reading = read_line(intent.line) if intent.line is not None else read_argv(intent.argv)
     return (_words(reading),)
 
@@ -54,6 +52,8 @@ def _words(reading: Reading) -> tuple[str, ...]:
     words = [word for word in reading.commands[0].words if word is not None]
     if len(words) != len(reading.commands[0].words):
         raise _no_rule("some of its words are known only to the shell that runs it")
+    if "*" in words or "**" in words:
+        raise _no_rule("a star in a rule stands for any word")
     return tuple(words)
 
 

@@ -58,6 +58,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FileTouch, ...] = ()
     hosts: tuple[str, ...] = ()
     skill: str = ""
+    directory: str = "."
+    """Where its commands start, as the call names it."""
     escalated: bool = False
     unclear: str = ""
     risk: Risk = Risk()

@@ -60,7 +60,31 @@ _HINT = re.compile(
 )
 _EXAMPLES = tuple(
     path.split("/")
-    for path in ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.aws/credentials", "~/.netrc", ".env", ".env.local", "~/.git-credentials", "~/.gnupg/secring.gpg", "~/.kube/config", "/proc/1/environ", "/proc/self/environ", "~/.npmrc", "~/.pypirc", "~/.bash_history", "/home/user/.ssh/id_rsa", "/root/.ssh/id_rsa", "/home/user/.aws/credentials", "/run/secrets/key", ".skills_runtime_sdk/runs", ".skills_runtime_sdk/runs/run"]
+    for path in [
+        "/etc/shadow",
+        "/etc/gshadow",
+        "/etc/sudoers",
+        "~/.ssh/id_rsa",
+        "~/.ssh/id_ed25519",
+        "~/.aws/credentials",
+        "~/.netrc",
+        ".env",
+        ".env.local",
+        "~/.git-credentials",
+        "~/.gnupg/secring.gpg",
+        "~/.kube/config",
+        "/proc/1/environ",
+        "/proc/self/environ",
+        "~/.npmrc",
+        "~/.pypirc",
+        "~/.bash_history",
+        "/home/user/.ssh/id_rsa",
+        "/root/.ssh/id_rsa",
+        "/home/user/.aws/credentials",
+        "/run/secrets/key",
+        ".skills_runtime_sdk/runs",
+        ".skills_runtime_sdk/runs/run",
+    ]
 )
 
 

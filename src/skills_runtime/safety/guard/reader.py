@@ -3,17 +3,18 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from skills_runtime.safety.guard import options, programs
+from skills_runtime.safety.guard import programs
 from skills_runtime.safety.guard.calls import Call, Scene
 from skills_runtime.safety.guard.facts import Reading, SimpleCommand
 from skills_runtime.safety.guard.findings import Findings
 from skills_runtime.safety.guard.judges import judge_for
 from skills_runtime.safety.guard.judges.table import busy, unknown
 from skills_runtime.safety.guard.names import hosts_of, program_name
+from skills_runtime.safety.guard.options import OPTIONS
 from skills_runtime.safety.guard.paths import matching, may_matter, reading
 from skills_runtime.safety.guard.syntax import Script
 from skills_runtime.safety.guard.text import flaw_of, names
-from skills_runtime.safety.guard.walk import Walk
+from skills_runtime.safety.guard.walk import read_script
 from skills_runtime.safety.guard.words import HOLE, Word, plain_word, values
 
 MAX_LEVELS = 8
@@ -33,7 +34,7 @@ class Reader:
 
     def script(self, script: Script, scene: Scene) -> None:
         """Read a whole script."""
-        Walk(self, script, self._environment).read(scene)
+        read_script(self, script, scene, self._environment)
 
     def code(self, script: Script, text: str, place: tuple[int, int], scene: Scene) -> None:
         """Read code that was found inside of a script."""
@@ -68,7 +69,7 @@ class Reader:
     def _judge(self, call: Call) -> None:
         if judge := judge_for(call.name):
             judge(call)
-        elif call.name in options.RISKY or call.name in options.WRITES:
+        elif call.name in OPTIONS:
             busy(call)
         elif programs.is_known(call.name):
             call.worsen(*programs.by_name(call.name))

@@ -22,12 +22,12 @@ def _language() -> "Language":
 
 def _parser() -> "Parser":
     """A parser is not to be shared between threads."""
-    parser: Parser | None = getattr(_local, "parser", None)
-    if parser is None:
-        from tree_sitter import Parser
+    found: Parser | None = getattr(_local, "parser", None)
+    if found is None:
+        import tree_sitter
 
-        parser = _local.parser = Parser(_language())
-    return parser
+        found = _local.parser = tree_sitter.Parser(_language())
+    return found
 
 
 class Script:

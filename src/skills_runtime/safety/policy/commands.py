@@ -5,10 +5,14 @@ import shlex
 from collections.abc import Sequence
 from functools import lru_cache
 
+from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD
 
 SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
 """Where a program of a plain name is what the system installed under it."""
+
+_MOVING = frozenset({"cd", "chdir", "pushd", "popd", "ssh", "chroot", "unshare", "nsenter", "sudo", "doas", "su"})
+_MOVING_OPTIONS = ("-C", "-D", "--chdir", "--directory", "--working-directory")
 
 Words = Sequence[str | None]
 
@@ -25,6 +29,21 @@ def words_of(entry: str) -> tuple[str, ...]:
 def base_name(program: str) -> str:
     """The last part of a program's path."""
     return program.rpartition("/")[2]
+
+
+def moves(command: SimpleCommand) -> bool:
+    """Whether relative paths may mean something else behind this command."""
+    program = command.words[0] if command.words else None
+    return (
+        program is None
+        or base_name(program) in _MOVING
+        or any((word or "").startswith(_MOVING_OPTIONS) for word in command.words[1:])
+    )
+
+
+def is_elsewhere(facts: Facts) -> bool:
+    """Whether relative paths of a call may mean something else than from the top of the workspace."""
+    return facts.directory not in (".", "./", "") or any(map(moves, facts.commands))
 
 
 def entry_covers(entry: str, words: Words) -> bool:

@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
-from skills_runtime.safety.policy.commands import base_name
-from skills_runtime.safety.policy.paths import Base, absolute_parts, folded, has_glob, place_of, tokens_of
+from skills_runtime.safety.policy.commands import base_name, is_elsewhere
+from skills_runtime.safety.policy.paths import Anchor, absolute_parts, folded, has_glob, place_of, tokens_of
 from skills_runtime.safety.policy.rule import Rules
 
 STATE_DIRECTORY = ".skills_runtime_sdk"
@@ -24,12 +24,13 @@ DECIDING = frozenset({"approvals", "answer", "review"})
 
 _CONTROL = re.compile(
     r"\.skills_runtime_sdk"
-    r"|(?<![\w.-])skills_runtime/keys(?![\w.-])"
+    r"|(?<![\w.-])skills_runtime/(?:keys|rules\.yaml|config\.yaml|ledger\.\w+)(?![\w.-])"
     r"|\.config/skills_runtime(?![\w.-])"
     r"|\.local/state/skills_runtime(?![\w.-])"
     r"|skills_runtime_sdk_keys_dir"
     r"|xdg_(?:state|config)_home\W{0,3}/skills_runtime"
 )
+_CONFIGURATION_NAMES = frozenset(map(base_name, PROJECT_CONFIGURATION))
 _DETOUR = re.compile(r"/(?:\.?/)+")
 _MIN_LITERAL = 3
 """How many characters of its own a glob needs before it is taken for one of our names."""
@@ -40,7 +41,7 @@ def control_state(facts: Facts, rules: Rules) -> str:
     for text in _texts(facts):
         if _CONTROL.search(_DETOUR.sub("/", folded(text))):
             return text
-    base = Base(rules.root, rules.home)
+    base = Anchor(rules.root, rules.home)
     places = tuple(filter(None, (absolute_parts(place, base) for place in rules.control)))
     return next((token for token in _tokens(facts) if _is_control(token, places, base)), "")
 
@@ -55,11 +56,14 @@ def needs_consent(facts: Facts, rules: Rules) -> str:
     for command in facts.commands:
         if _is_own(command):
             return command.text
-    base = Base(rules.root, rules.home)
+    base = Anchor(rules.root, rules.home)
     files = {absolute_parts(path, base) or path for path in (*PROJECT_CONFIGURATION, *rules.consent)}
     changed = [touch.path for touch in facts.files if touch.touch not in ("read", "list")]
+    elsewhere = is_elsewhere(facts)
     for token in (*changed, *filter(None, facts.writes), *_word_tokens(facts)):
         if (absolute_parts(token, base) or _relative(token)) in files:
+            return token
+        if elsewhere and folded(base_name(token)) in _CONFIGURATION_NAMES:
             return token
     return ""
 
@@ -68,7 +72,7 @@ def _relative(path: str) -> str:
     return folded(posixpath.normpath(path))
 
 
-def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Base) -> bool:
+def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Anchor) -> bool:
     parts = absolute_parts(token, base)
     if parts is not None and any(parts[: len(place)] == place for place in places):
         return True
@@ -86,6 +90,7 @@ def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Base) -> 
 
 
 def _texts(facts: Facts) -> Iterator[str]:
+    yield facts.directory
     yield from (touch.path for touch in facts.files)
     yield from filter(None, facts.writes)
     for command in facts.commands:
@@ -94,6 +99,7 @@ def _texts(facts: Facts) -> Iterator[str]:
 
 
 def _tokens(facts: Facts) -> Iterator[str]:
+    yield facts.directory
     yield from (touch.path for touch in facts.files)
     yield from filter(None, facts.writes)
     yield from _word_tokens(facts)

@@ -20,7 +20,7 @@ from skills_runtime.safety.policy.matching import (
     speaks_of_everything,
     stops,
 )
-from skills_runtime.safety.policy.paths import Base
+from skills_runtime.safety.policy.paths import Anchor
 from skills_runtime.safety.policy.rule import Rule, Rules
 from skills_runtime.safety.policy.verdict import Allow, Ask, Deny, Verdict
 
@@ -29,6 +29,7 @@ PartKind = Literal["command", "write", "file", "host", "call"]
 NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
 """Redirections there change nothing."""
 BUILT_IN = "built in"
+MAX_SHOWN = 200
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,9 +67,11 @@ def explain(facts: Facts, rules: Rules) -> Explanation:
 
 def _denied(facts: Facts, rules: Rules) -> Deny | None:
     if part := control_state(facts, rules):
-        return Deny(f"{BUILT_IN}: the runtime's own state", f"`{part}` belongs to the runtime, and no tool touches it")
+        return Deny(
+            f"{BUILT_IN}: the runtime's own state", f"`{_cut(part)}` belongs to the runtime, and no tool touches it"
+        )
     if part := speaks_for_people(facts):
-        return Deny(f"{BUILT_IN}: decisions of people", f"`{part}` would decide in a person's place")
+        return Deny(f"{BUILT_IN}: decisions of people", f"`{_cut(part)}` would decide in a person's place")
     if facts.tool in rules.tool_denylist:
         return Deny("safety.tool_denylist")
     for entry in rules.denylist:
@@ -79,13 +82,17 @@ def _denied(facts: Facts, rules: Rules) -> Deny | None:
     return Deny("safety.mode: deny") if rules.mode == "deny" else None
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
 def _asked_whatever_allows_it(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.escalated:
         return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the fence allows")
     if facts.unclear:
         return Ask(f"{BUILT_IN}: not understood", facts.unclear)
     if part := needs_consent(facts, rules):
-        return Ask(f"{BUILT_IN}: configuration of the next run", f"`{part}` decides what the next run may do")
+        return Ask(f"{BUILT_IN}: configuration of the next run", f"`{_cut(part)}` decides what the next run may do")
     for rule in rules.rules:
         if rule.effect == "deny" and could_stop(rule, facts):
             return Ask(f"{rule.label} cannot be ruled out", rule.justification)
@@ -127,7 +134,7 @@ def _by_mode(facts: Facts, rules: Rules) -> Allow | Ask:
 
 
 def _first_that_stops(effect: Literal["deny", "ask"], facts: Facts, rules: Rules) -> Rule | None:
-    base = Base(rules.root, rules.home)
+    base = Anchor(rules.root, rules.home)
     for rule in rules.rules:
         if rule.effect == effect and (stops(rule, facts, base) or (effect == "ask" and could_stop(rule, facts))):
             return rule
@@ -136,7 +143,7 @@ def _first_that_stops(effect: Literal["deny", "ask"], facts: Facts, rules: Rules
 
 def _parts(facts: Facts, rules: Rules, allowlist: Iterable[str], given: Iterable[Rule]) -> Iterator[Part]:
     """Everything a call does; hosts that a command names are words of that command."""
-    base = Base(rules.root, rules.home)
+    base = Anchor(rules.root, rules.home)
     able = [rule for rule in given if may_allow(rule, facts)]
     entries = tuple(allowlist)
 

@@ -8,7 +8,7 @@ from skills_runtime.safety.policy.decide import decide
 from skills_runtime.safety.policy.document import Entries, Items, Node, Text, refusal
 from skills_runtime.safety.policy.matching import stops
 from skills_runtime.safety.policy.names import named
-from skills_runtime.safety.policy.paths import Base
+from skills_runtime.safety.policy.paths import Anchor
 from skills_runtime.safety.policy.rule import Example, Rule, Rules
 from skills_runtime.safety.policy.verdict import Allow
 
@@ -80,7 +80,7 @@ def check_examples(rule: Rule, values: Mapping[str, Node], origin: str) -> None:
 def _why_not(rule: Rule, example: Example) -> str:
     """Why the rule, all alone, does not decide on the example; empty when it does."""
     facts = facts_of(example, rule)
-    base = Base(_ROOT, _HOME)
+    base = Anchor(_ROOT, _HOME)
     if rule.effect != "allow":
         return "" if stops(rule, facts, base) else "no pattern fits"
     verdict = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME))

@@ -1,18 +1,16 @@
 """Whether a rule is about a call: what stops a call needs one part that may fit, what allows it every part."""
 
+import posixpath
 from collections.abc import Iterator
 
 from skills_runtime.safety.guard.facts import LEVELS, Facts, SimpleCommand
-from skills_runtime.safety.policy.commands import base_name, pattern_covers, pattern_may_match
+from skills_runtime.safety.policy.commands import is_elsewhere, pattern_covers, pattern_may_match
 from skills_runtime.safety.policy.names import is_host, named
-from skills_runtime.safety.policy.paths import Base, fits, may_fit, tokens_of
+from skills_runtime.safety.policy.paths import Anchor, fits, may_fit, tokens_of
 from skills_runtime.safety.policy.rule import Rule
 
-_MOVING = frozenset({"cd", "chdir", "pushd", "popd", "ssh", "chroot", "unshare", "nsenter", "sudo", "doas", "su"})
-_MOVING_OPTIONS = ("-C", "-D", "--chdir", "--directory", "--working-directory")
 
-
-def stops(rule: Rule, facts: Facts, base: Base) -> bool:
+def stops(rule: Rule, facts: Facts, base: Anchor) -> bool:
     """Whether a deny or ask rule is about the call, or about something the call could turn out to be."""
     return (
         _is_of_concern(rule, facts)
@@ -40,14 +38,22 @@ def _may_be(rule: Rule, command: SimpleCommand) -> bool:
     return any(pattern_may_match(pattern, command.words) for pattern in rule.command)
 
 
-def _touches(rule: Rule, facts: Facts, base: Base) -> bool:
+def _touches(rule: Rule, facts: Facts, base: Anchor) -> bool:
     if None in facts.writes:
         return True
     return any(may_fit(pattern, path, base) for path in _paths(facts) for pattern in rule.path)
 
 
 def _paths(facts: Facts) -> Iterator[str]:
-    """Every path a call names; arguments of commands are taken for paths too."""
+    """Every path a call names, from the top and from where it starts; arguments of commands are taken for paths too."""
+    for path in _named_paths(facts):
+        yield path
+        if is_elsewhere(facts) and not path.startswith(("/", "~")):
+            yield posixpath.join(facts.directory, path)
+
+
+def _named_paths(facts: Facts) -> Iterator[str]:
+    yield facts.directory
     yield from (touch.path for touch in facts.files)
     yield from filter(None, facts.writes)
     for command in facts.commands:
@@ -70,7 +76,7 @@ def may_allow(rule: Rule, facts: Facts) -> bool:
     )
 
 
-def covers_command(rule: Rule, command: SimpleCommand, facts: Facts, base: Base) -> bool:
+def covers_command(rule: Rule, command: SimpleCommand, facts: Facts, base: Anchor) -> bool:
     """Whether an allow rule allows one command of a call."""
     if not rule.command:
         return speaks_of_everything(rule)
@@ -81,7 +87,7 @@ def covers_command(rule: Rule, command: SimpleCommand, facts: Facts, base: Base)
     )
 
 
-def covers_path(rule: Rule, path: str | None, facts: Facts, base: Base) -> bool:
+def covers_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
     """Whether an allow rule allows a file of a call to be touched."""
     if not rule.path:
         return speaks_of_everything(rule)
@@ -92,7 +98,7 @@ def covers_path(rule: Rule, path: str | None, facts: Facts, base: Base) -> bool:
     )
 
 
-def covers_host(rule: Rule, host: str, facts: Facts, base: Base) -> bool:
+def covers_host(rule: Rule, host: str, facts: Facts, base: Anchor) -> bool:
     """Whether an allow rule allows a call to reach a host."""
     if not rule.host:
         return speaks_of_everything(rule)
@@ -107,27 +113,17 @@ def _is_command(rule: Rule, command: SimpleCommand) -> bool:
     return any(pattern_covers(pattern, command.words) for pattern in rule.command)
 
 
-def _is_path(rule: Rule, path: str | None, facts: Facts, base: Base) -> bool:
-    if path is None or (not path.startswith("/") and any(map(_moves, facts.commands))):
+def _is_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
+    if path is None or (not path.startswith("/") and is_elsewhere(facts)):
         return False
     return any(fits(pattern, path, base) for pattern in rule.path)
-
-
-def _moves(command: SimpleCommand) -> bool:
-    """Whether relative paths may mean something else behind this command."""
-    program = command.words[0] if command.words else None
-    return (
-        program is None
-        or base_name(program) in _MOVING
-        or any((word or "").startswith(_MOVING_OPTIONS) for word in command.words[1:])
-    )
 
 
 def _all_commands(rule: Rule, facts: Facts) -> bool:
     return bool(facts.commands) and all(_is_command(rule, command) for command in facts.commands)
 
 
-def _all_paths(rule: Rule, facts: Facts, base: Base) -> bool:
+def _all_paths(rule: Rule, facts: Facts, base: Anchor) -> bool:
     paths = (*(touch.path for touch in facts.files), *facts.writes)
     return bool(paths) and all(_is_path(rule, path, facts, base) for path in paths)
 

@@ -25,7 +25,7 @@ Parts = tuple[str, ...]
 Segment = Callable[[str, str], bool]
 
 
-class Base(msgspec.Struct, frozen=True):
+class Anchor(msgspec.Struct, frozen=True):
     """What relative paths and `~` begin at; empty when nobody knows."""
 
     root: str = ""
@@ -39,7 +39,7 @@ class Place(msgspec.Struct, frozen=True):
     inside: bool
 
 
-def fits(pattern: str, path: str, base: Base) -> bool:
+def fits(pattern: str, path: str, base: Anchor) -> bool:
     """Whether a path is surely one that the pattern means; `..` never is, for links may lead it anywhere."""
     if ".." in path.split("/") or "\0" in path:
         return False
@@ -55,7 +55,7 @@ def fits(pattern: str, path: str, base: Base) -> bool:
     return _is_below(wanted, place.parts, fnmatchcase)
 
 
-def may_fit(pattern: str, path: str, base: Base) -> bool:
+def may_fit(pattern: str, path: str, base: Anchor) -> bool:
     """Whether a path could be one that the pattern means, however it is spelled."""
     meant = _loosely_meant(pattern, base)
     return any(
@@ -65,7 +65,7 @@ def may_fit(pattern: str, path: str, base: Base) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _loosely_meant(pattern: str, base: Base) -> Place:
+def _loosely_meant(pattern: str, base: Anchor) -> Place:
     meant = _meant(pattern, base)
     if meant is None:
         meant = Place(("**", *_split(pattern.removeprefix("~"))), inside=True)
@@ -73,7 +73,7 @@ def _loosely_meant(pattern: str, base: Base) -> Place:
     return Place(tuple(map(folded, parts)), meant.inside)
 
 
-def place_of(path: str, base: Base) -> Place | None:
+def place_of(path: str, base: Anchor) -> Place | None:
     """Where a path leads if nothing on the way is a link; nothing when that cannot be told."""
     if path.startswith("~"):
         if not base.home or path[1:2] not in ("", "/"):
@@ -92,7 +92,7 @@ def place_of(path: str, base: Base) -> Place | None:
 
 
 @lru_cache(maxsize=1024)
-def absolute_parts(path: str, base: Base) -> Parts | None:
+def absolute_parts(path: str, base: Anchor) -> Parts | None:
     """The names from the top of the machine, folded; nothing when that cannot be told."""
     place = place_of(path, base)
     if place is None or (place.inside and not base.root):
@@ -140,7 +140,7 @@ def _without_detours(path: str, *, absolute: bool) -> Parts | None:
 
 
 @lru_cache(maxsize=4096)
-def _meant(pattern: str, base: Base) -> Place | None:
+def _meant(pattern: str, base: Anchor) -> Place | None:
     """The pattern as parts, anchored where it says; nothing when it needs a home that nobody knows."""
     below = ("**",) if pattern.endswith("/") else ()
     if pattern.startswith(("~", "/")):
@@ -151,12 +151,12 @@ def _meant(pattern: str, base: Base) -> Place | None:
 
 
 @lru_cache(maxsize=1024)
-def _spellings(path: str, base: Base) -> tuple[Place, ...]:
+def _spellings(path: str, base: Anchor) -> tuple[Place, ...]:
     """The place a path names and those it could name if a directory above has a second name, all folded."""
     return tuple(Place(tuple(map(folded, place.parts)), place.inside) for place in _places(path, base))
 
 
-def _places(path: str, base: Base) -> Iterator[Place]:
+def _places(path: str, base: Anchor) -> Iterator[Place]:
     place = place_of(path, base)
     if place is not None:
         yield place

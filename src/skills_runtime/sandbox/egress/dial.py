@@ -13,6 +13,8 @@ from skills_runtime.sandbox.egress.values import Refused
 MAX_ADDRESSES = 4
 """How many addresses of one name are tried."""
 
+DISCARD_PORT = 9
+
 
 async def system_resolver(name: str, port: int) -> Sequence[str]:
     """The addresses that this machine finds for a name."""
@@ -46,12 +48,16 @@ async def pin(policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: 
 
 def is_own(address: Address) -> bool:
     """Whether the address is one of this machine's, where services listen that trust their neighbours."""
+    place = (str(address), 0)
     try:
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
-            probe.bind((str(address), 0))
+            probe.bind(place)
+        # Some machines may bind to any address; but only to one of its own a machine speaks from the same one.
+        with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
+            probe.connect((place[0], DISCARD_PORT))  # sends nothing
+            return probe.getsockname()[0] == place[0]
     except OSError:
         return False
-    return True
 
 
 async def connect(address: Address, port: int) -> socket.socket:

@@ -23,7 +23,7 @@ _HINT = "look at the error output of the command; `skills-runtime sandbox doctor
 class Handover:
     """The channel between a sandbox that is being started and its proxy.
 
-    Pass `descriptor` to the sandbox under the same number, start `argv(...)` in it, call `started()`, take the
+    Let the sandbox inherit `descriptor`, start `argv(...)` in it, call `started()`, take the
     `listener()`, serve it, and let the command `go()`. Leaving the `with` block before that ends the sandbox's start.
     """
 
@@ -46,9 +46,15 @@ class Handover:
         """What the sandbox must inherit."""
         return self._theirs.fileno()
 
-    def argv(self, command: Sequence[str], interpreter: str = "/usr/bin/python3") -> tuple[str, ...]:
-        """The command line to run inside, with an interpreter that is visible there; it becomes the command."""
-        return (interpreter, "-I", "-S", "-c", _source(), str(self.descriptor), str(self._port), *command)
+    def argv(
+        self, command: Sequence[str], interpreter: str = "/usr/bin/python3", *, descriptor: int | None = None
+    ) -> tuple[str, ...]:
+        """The command line to run inside, with an interpreter that is visible there; it becomes the command.
+
+        `descriptor` is the number under which the sandbox inherits its end, if that is another one there.
+        """
+        number = self.descriptor if descriptor is None else descriptor
+        return (interpreter, "-I", "-S", "-c", _source(), str(number), str(self._port), *command)
 
     def started(self) -> None:
         """Let go of the sandbox's end, so that its death is noticed."""

@@ -70,12 +70,22 @@ PROFILES: Mapping[str, Choices] = MappingProxyType(
 )
 
 
+def with_template(settings: "PromptSettings", templates: Mapping[str, str]) -> "PromptSettings":
+    """The settings with the template they name written out, if it is one of these; a text of their own still wins."""
+    text = templates.get(settings.template)
+    if text is None:
+        return settings
+    written = settings.system_text is not None or settings.system_path is not None
+    changed = {"template": DEFAULT_TEMPLATE} if written else {"template": DEFAULT_TEMPLATE, "system_text": text}
+    return settings.model_copy(update=changed)
+
+
 def choices_of(settings: "PromptSettings") -> Choices:
     """What the settings choose, with the profile where they leave it open."""
     if settings.template != DEFAULT_TEMPLATE:
         raise ConfigError(
             f"there is no template `{one_line(settings.template)}`",
-            hint=f"use `{DEFAULT_TEMPLATE}`, or write the text itself as `prompt.system_text`",
+            hint=f"use `{DEFAULT_TEMPLATE}`, one that the agent was given, or write the text as `prompt.system_text`",
         )
     profile = PROFILES[settings.profile]
     listing = settings.include_skills_list

@@ -40,7 +40,7 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
     spec = ToolSpec(
         name="exec_command",
         description="Start a line of shell on a terminal. If it still runs after `yield_time_ms`, the result has a"
-        " `session_id` for write_stdin. Sessions end with the run.",
+        " `session_id` for write_stdin. Do not count on a session once the run has ended.",
         parameters=schema_of(ExecCommandArguments),
         effect="effectful",
     )

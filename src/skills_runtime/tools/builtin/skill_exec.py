@@ -49,10 +49,10 @@ class SkillExec:
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The command, the fence it would run behind, and every byte of the skill it comes from."""
         wanted, work, _ = await self._planned(arguments, context)
-        intent = processes.fenced(processes.intent_of(work), work, context)
+        intent = await processes.previewed(work, context)
         digest = await asyncio.to_thread(self._digest, wanted)
         return msgspec.structs.replace(
-            intent, skill=skill_named(wanted.skill_mention), digests={wanted.skill_mention: digest}
+            intent, skill=skill_named(wanted.skill_mention), digests={**intent.digests, wanted.skill_mention: digest}
         )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

@@ -29,6 +29,7 @@ EVERYTHING = Rule(name="all", effect="allow", tool=("*",), risk="high")
         "~/.local/state/skills_runtime//keys/log.key",
         "~/.config/skills_runtime/rules.yaml",
         "../.config/skills_runtime/config.yaml",
+        "skills_runtime/rules.yaml",
         "/srv/keys/log.key",
         "/srv/x/../keys/log.key",
         "mine/rules.yaml",
@@ -101,6 +102,11 @@ def test_what_could_loosen_the_next_run_is_asked_about_even_where_all_is_allowed
     decision = verdict(shell(line), EVERYTHING, mode="allow", **PLACE)
     assert decision.rule == "built in: configuration of the next run"
     assert kind(shell(line), mode="allow") == "Ask"
+
+
+def test_a_change_of_directory_does_not_hide_the_configuration() -> None:
+    assert kind(shell("cd config", "echo x", writes=("runtime.yaml",)), mode="allow", **PLACE) == "Ask"
+    assert kind(shell("echo x", writes=("sub/runtime.yaml",)), mode="allow", **PLACE) == "Allow"
 
 
 def test_configuration_may_be_read_and_not_changed_unasked() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from skills_runtime.sandbox.egress import is_public
 from skills_runtime.sandbox.egress.addresses import embedded, parse_address, reach_of
+from skills_runtime.sandbox.egress.dial import is_own
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "93.184.216.34", "100.63.255.255", "172.32.0.1", "2606:4700::1111", "2a00:1450::1"]
 
@@ -63,3 +64,9 @@ def test_most_addresses_hold_no_other() -> None:
 @pytest.mark.parametrize("text", ["fe80::1%eth0", "example.com", "", "127.1", "::1%lo"])
 def test_what_a_resolver_should_not_answer_is_no_address(text: str) -> None:
     assert parse_address(text) is None
+
+
+def test_the_addresses_of_this_machine_are_known() -> None:
+    assert is_own(ip_address("127.0.0.1"))
+    assert not is_own(ip_address("192.0.2.1"))
+    assert not is_own(ip_address("2001:db8::1"))

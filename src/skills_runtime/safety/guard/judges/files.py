@@ -21,7 +21,11 @@ def rm(call: Call) -> None:
     if call.scene.listed:
         call.worsen("high", "deletes whatever it is given")
     for word in call.operands():
-        if (recursive and (is_wide(word.shape) or (word.value is None and not word.glob))) or word.shape.strip("/*.") == "" or word.shape.startswith("~"):
+        if (
+            (recursive and (is_wide(word.shape) or (word.value is None and not word.glob)))
+            or word.shape.strip("/*.") == ""
+            or word.shape.startswith("~")
+        ):
             call.worsen("high", "deletes a whole tree", word)
         else:
             call.judged(deleting(word.shape), word)

@@ -1,16 +1,30 @@
 """`git`: mostly harmless, with many doors to other programs."""
 
 import re
+from collections.abc import Callable
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.paths import reading, writing
+from skills_runtime.safety.guard.text import names
 from skills_runtime.safety.guard.words import Word
 
-_READS = frozenset(
-    ["status", "diff", "log", "show", "blame", "annotate", "rev-parse", "ls-files", "ls-tree", "cat-file", "describe", "shortlog", "reflog", "grep", "merge-base", "name-rev", "rev-list", "for-each-ref", "show-ref", "whatchanged", "cherry", "count-objects", "var", "check-ignore", "check-attr", "check-ref-format", "help", "version", "range-diff", "diff-tree", "diff-index", "diff-files", "show-branch", "verify-commit", "verify-tag", "fsck", "ls-remote", "get-tar-commit-id", "patch-id", "stripspace", "column", "interpret-trailers"]
+_READS = names(
+    """
+    annotate blame cat-file check-attr check-ignore check-ref-format cherry column count-objects describe diff
+    diff-files diff-index diff-tree for-each-ref fsck get-tar-commit-id grep help interpret-trailers log
+    ls-files ls-remote ls-tree merge-base name-rev patch-id range-diff reflog rev-list rev-parse shortlog show
+    show-branch show-ref status stripspace var verify-commit verify-tag version whatchanged
+    """
 )
-_CHANGES = frozenset(
-    ["add", "commit", "checkout", "switch", "restore", "merge", "rebase", "pull", "fetch", "clone", "push", "stash", "cherry-pick", "revert", "reset", "tag", "branch", "mv", "rm", "init", "submodule", "worktree", "am", "apply", "bisect", "gc", "notes", "sparse-checkout", "remote", "config", "clean", "archive", "bundle", "format-patch", "symbolic-ref", "update-index", "update-ref", "read-tree", "write-tree", "commit-tree", "hash-object", "mktree", "prune", "repack", "pack-refs", "maintenance", "difftool", "mergetool", "lfs", "replace", "rerere", "request-pull", "send-email", "fast-export", "fast-import", "filter-branch", "credential", "subtree", "imap-send", "svn", "p4", "daemon", "instaweb", "merge-tree", "merge-file", "unpack-objects", "index-pack", "pack-objects", "multi-pack-index", "commit-graph", "hook"]
+_CHANGES = names(
+    """
+    add am apply archive bisect branch bundle checkout cherry-pick clean clone commit commit-graph commit-tree
+    config credential daemon difftool fast-export fast-import fetch filter-branch format-patch gc hash-object
+    hook imap-send index-pack init instaweb lfs maintenance merge merge-file merge-tree mergetool mktree
+    multi-pack-index mv notes p4 pack-objects pack-refs prune pull push read-tree rebase remote repack replace
+    request-pull rerere reset restore revert rm send-email sparse-checkout stash submodule subtree svn switch
+    symbolic-ref tag unpack-objects update-index update-ref worktree write-tree
+    """
 )
 _HARMLESS_KEYS = re.compile(
     r"user\.(?:name|email|signingkey)|color\.\w+|advice\.\w+|init\.defaultbranch|core\.(?:quotepath|autocrlf|eol|filemode|ignorecase"
@@ -19,18 +33,16 @@ _HARMLESS_KEYS = re.compile(
     r"|fetch\.prune|safe\.directory|gc\.auto|column\.\w+|format\.pretty|versionsort\.\w+|blame\.\w+",
     re.IGNORECASE,
 )
-_EXEC_OPTIONS = ("upload-pack", "receive-pack", "exec", "open-files-in-pager", "extcmd", "template", "ext-diff", "config", "tool-help",
-                 "to-cmd", "cc-cmd", "smtp-server", "sendmail-cmd", "upload-archive", "config-env")  # fmt: skip
-_VALUED = (
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--exec-path",
-    "--super-prefix",
-    "--config-env",
-    "--attr-source",
+_EXEC_OPTIONS = names(
+    """
+    cc-cmd config config-env exec ext-diff extcmd open-files-in-pager receive-pack sendmail-cmd smtp-server
+    template to-cmd tool-help upload-archive upload-pack
+    """
+)
+_VALUED = names(
+    """
+    --attr-source --config-env --exec-path --git-dir --namespace --super-prefix --work-tree -C -c
+    """
 )
 
 
@@ -80,7 +92,9 @@ def _only_lists(verb: str, rest: list[Word]) -> bool:
 def _global(call: Call, word: Word, value: Word) -> None:
     if re.match(r"--(?:exec-path=|config-env|git-dir|work-tree|attr-source)", word.shape) or word.built:
         call.puzzle(
-            "git uses another repository or other programs", word, "high" if re.match(r"--(?:exec|conf)", word.shape) else "medium"
+            "git uses another repository or other programs",
+            word,
+            "high" if re.match(r"--(?:exec|conf)", word.shape) else "medium",
         )
     elif word.shape.startswith("-c"):
         key = (value.shape if value is not word else word.shape[2:]).partition("=")[0]
@@ -190,15 +204,22 @@ def _difftool(call: Call, rest: list[Word]) -> None:
         call.puzzle("has git run another program", rest[0], "high")
 
 
-def _branch(call: Call, rest: list[Word]) -> None:
-    for word in rest:
-        if re.match(r"-[a-zA-Z]*D", word.shape):
-            call.worsen("medium", "deletes a branch", word)
-
-
-_VERBS = {
-    "push": _push, "reset": _reset, "clean": _clean, "checkout": _checkout, "restore": _checkout, "switch": _checkout,
-    "config": _config, "clone": _remote_command, "init": _remote_command, "rebase": _rebase, "bisect": _bisect,
-    "submodule": _submodule, "filter-branch": _high, "credential": _high, "daemon": _high, "instaweb": _high, "send-email": _high,
-    "imap-send": _high, "difftool": _difftool, "mergetool": _difftool, "branch": _branch, "update-ref": _high, "fast-import": _high,
-}  # fmt: skip
+_VERBS: dict[str, Callable[[Call, list[Word]], None]] = {
+    "push": _push,
+    "reset": _reset,
+    "clean": _clean,
+    "checkout": _checkout,
+    "restore": _checkout,
+    "switch": _checkout,
+    "config": _config,
+    "clone": _remote_command,
+    "init": _remote_command,
+    "rebase": _rebase,
+    "bisect": _bisect,
+    "submodule": _submodule,
+    "difftool": _difftool,
+    "mergetool": _difftool,
+    **dict.fromkeys(
+        names("filter-branch credential daemon instaweb send-email imap-send update-ref fast-import"), _high
+    ),
+}

@@ -31,22 +31,27 @@ class Language(msgspec.Struct, frozen=True):
     """Long options and words whose value is code."""
 
 
-_NODE = Language("ep", "rC", words=("--eval", "--print", "eval", "-pe"))
-_PYTHON = Language("c", "WXQ", "m")
-
-LANGUAGES: dict[str, Language] = {
-    "python": _PYTHON, "python2": _PYTHON, "python3": _PYTHON, "pypy": _PYTHON, "pypy3": _PYTHON, "ipython": _PYTHON,
-    "jython": _PYTHON, "perl": Language("eE", "IMmCDx"), "ruby": Language("e", "IrCEFKTWx"), "node": _NODE, "nodejs": _NODE,
-    "deno": _NODE, "bun": _NODE, "php": Language("rRBE", "cdfFStz", words=("--run",)), "lua": Language("e", "l"),
-    "luajit": Language("e", "lj"), "Rscript": Language("e"), "R": Language("e", "f"), "julia": Language("eE", "LpJ"),
-    "osascript": Language("e", "l"), "tclsh": Language(""), "expect": Language("c", "f"), "wish": Language(""),
-    "elixir": Language("e", "rS"), "erl": Language("", words=("-eval", "-run", "-s")), "ghc": Language("e"),
-    "runghc": Language("e"), "scala": Language("e"), "groovy": Language("e"), "jshell": Language(""), "swift": Language("e"),
-    "guile": Language("c", "Lls"), "racket": Language("e"), "sbcl": Language("", words=("--eval", "--load")),
-    "emacs": Language("", words=("--eval", "--execute", "-eval", "-l", "--load", "-f", "--funcall")),
-    "bc": Language(""), "dc": Language("e", "f"), "octave": Language("", words=("--eval",)), "m4": Language(""),
-    "powershell": Language("", words=("-Command", "-EncodedCommand", "-c", "-e", "-enc")),
-}  # fmt: skip
+_LANGUAGES: tuple[tuple[str, Language], ...] = (
+    ("python python2 python3 pypy pypy3 ipython jython", Language("c", "WXQ", "m")),
+    ("perl", Language("eE", "IMmCDx")),
+    ("ruby", Language("e", "IrCEFKTWx")),
+    ("node nodejs deno bun", Language("ep", "rC", words=("--eval", "--print", "eval", "-pe"))),
+    ("php", Language("rRBE", "cdfFStz", words=("--run",))),
+    ("lua luajit osascript", Language("e", "lj")),
+    ("R Rscript", Language("e", "f")),
+    ("julia", Language("eE", "LpJ")),
+    ("expect", Language("c", "f")),
+    ("tclsh wish jshell bc m4", Language("")),
+    ("elixir", Language("e", "rS")),
+    ("erl", Language("", words=("-eval", "-run", "-s"))),
+    ("ghc runghc scala groovy swift racket", Language("e")),
+    ("guile", Language("c", "Lls")),
+    ("sbcl octave", Language("", words=("--eval", "--load"))),
+    ("emacs", Language("", words=("--eval", "--execute", "-eval", "-l", "--load", "-f", "--funcall"))),
+    ("dc", Language("e", "f")),
+    ("powershell", Language("", words=("-Command", "-EncodedCommand", "-c", "-e", "-enc"))),
+)
+LANGUAGES: dict[str, Language] = {name: grammar for group, grammar in _LANGUAGES for name in group.split()}
 
 
 def language(call: Call) -> None:
@@ -152,30 +157,24 @@ def sed(call: Call) -> None:
     """`sed`: editing text, in place or not; its language can also run programs and write files."""
     scripts: list[Word] = []
     operands: list[Word] = []
-    expecting, in_place = False, call.has("in-place")
+    expecting = False
     for word in call.args:
         if expecting:
             scripts.append(word)
-            expecting = False
         elif word.shape.startswith("--expression="):
             scripts.append(word.after(len("--expression=")))
-        elif word.option and not word.shape.startswith("--"):
-            in_place = in_place or bool(re.match(r"-[nErsuz]*i", word.shape))
-            expecting = bool(re.fullmatch(r"-[nErsuz]*e", word.shape))
-            if re.match(r"-[nErsuz]*f", word.shape):
-                call.puzzle("runs a file of code", word)
-        elif word.option in ("--file", "--expression"):
+        elif re.match(r"-[nErsuz]*f|--(?:file|expression)", word.shape):
             call.puzzle("runs a file of code", word)
         elif not word.option:
             operands.append(word)
+        expecting = not expecting and bool(re.fullmatch(r"-[nErsuz]*e", word.shape))
     if not scripts:
         scripts, operands = operands[:1], operands[1:]
     for script in scripts:
         _sed_script(call, script)
-    for word in operands if in_place else ():
-        call.worsen(*writing(word.shape), word)
+    in_place = call.has("in-place") or any(re.match(r"-[nErsuz]*i", word.shape) for word in call.args)
     for word in operands:
-        call.judged(reading(word.shape), word)
+        call.judged(writing(word.shape) if in_place else reading(word.shape), word)
 
 
 def _sed_script(call: Call, word: Word) -> None:

@@ -7,8 +7,10 @@ from skills_runtime.safety.guard.judges.files import judge_written
 from skills_runtime.safety.guard.options import judge_options, values_of
 from skills_runtime.safety.guard.paths import reading
 from skills_runtime.safety.guard.programs import MEDIUM
+from skills_runtime.safety.guard.text import names
+from skills_runtime.safety.guard.unwrap import unwrap
 from skills_runtime.safety.guard.words import HOLE, Word
-from skills_runtime.safety.guard.wrappers import Wrapper, unwrap
+from skills_runtime.safety.guard.wrappers import Wrapper
 
 _SSH = Wrapper("46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw", operands=1)
 _UNPACKED = (
@@ -95,7 +97,13 @@ def netcat(call: Call) -> None:
 _MOUNTS = re.compile(
     r"^(?:type=bind,)?(?:source=|src=)?(/(?:etc|usr|bin|root|home|var|proc|sys|dev|boot)?/?|~/?|" + HOLE + r")(?::|,|$)"
 )
-_CONTAINER_VALUES = "veplwuhmcab"
+_CONTAINER_LONG = names(
+    """
+    name volume mount env user workdir network entrypoint publish env-file label platform memory cpus hostname
+    add-host restart pull log-driver
+    """
+)
+"""Long options with a value that follows."""
 
 
 def container(call: Call) -> None:
@@ -126,8 +134,8 @@ def container(call: Call) -> None:
         ):
             call.worsen("high", "takes down the walls of a container", word)
         elif (
-            (_MOUNTS.match(re.sub(r"^-v(?==?/)", "", shape)) and (":" in shape or "=" in shape)) or "docker.sock" in shape
-        ):
+            _MOUNTS.match(re.sub(r"^-v(?==?/)", "", shape)) and (":" in shape or "=" in shape)
+        ) or "docker.sock" in shape:
             call.worsen("high", "gives a container the machine's own files", word)
     if verb in ("rm", "rmi", "prune", "kill", "stop") or "prune" in shapes:
         call.worsen("high" if "prune" in shapes or "volume" in shapes else "medium", "removes containers or their data")
@@ -140,8 +148,7 @@ def inside(call: Call, index: int) -> None:
     args = call.args
     while index < len(args) and args[index].option:
         shape = args[index].shape
-        lone = re.fullmatch(r"-[a-zA-Z]*[" + _CONTAINER_VALUES + r"]|--(?:name|volume|mount|env|user|workdir|network|entrypoint|publish"
-                            r"|env-file|label|platform|memory|cpus|hostname|add-host|restart|pull|log-driver)", shape)  # fmt: skip
+        lone = shape[2:] in _CONTAINER_LONG or re.fullmatch(r"-[a-zA-Z]*[veplwuhmcab]", shape)
         if shape.startswith("--entrypoint"):
             call.puzzle("runs another program inside of a container", args[index])
         index += 2 if lone and not re.fullmatch(r"-[itd]+", shape) else 1

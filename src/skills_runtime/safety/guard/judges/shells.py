@@ -5,16 +5,16 @@ import re
 import msgspec
 
 from skills_runtime.safety.guard.calls import Call, Feed
+from skills_runtime.safety.guard.facts import Level
 from skills_runtime.safety.guard.paths import writing
 from skills_runtime.safety.guard.programs import DECODERS, NETWORK
+from skills_runtime.safety.guard.text import names
+from skills_runtime.safety.guard.unwrap import is_assignment
 from skills_runtime.safety.guard.variables import risk_of_variable
 from skills_runtime.safety.guard.words import Word, plain_word
-from skills_runtime.safety.guard.wrappers import is_assignment
 
-SHELLS = frozenset(
-    ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "pdksh", "lksh", "posh", "oksh", "bosh", "elvish", "nu", "xonsh", "pwsh"]
-)
-_FOREIGN = frozenset(["fish", "csh", "tcsh", "elvish", "nu", "xonsh", "pwsh"])
+SHELLS = names("sh bash dash zsh ksh mksh ash rbash fish csh tcsh yash pdksh lksh posh oksh bosh elvish nu xonsh pwsh")
+_FOREIGN = names("fish csh tcsh elvish nu xonsh pwsh")
 """Shells with a grammar of their own."""
 _VALUED = frozenset({"--rcfile", "--init-file", "--init-command", "--features", "--debug-output"})
 _STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -81,7 +81,9 @@ def script_file(call: Call, word: Word) -> None:
     if word.process:
         call.puzzle("runs what another command writes", word, "high")
     elif word.value is None:
-        call.puzzle("runs a file that is only known when it runs", word, "high" if word.built or call.scene.listed else "medium")
+        call.puzzle(
+            "runs a file that is only known when it runs", word, "high" if word.built or call.scene.listed else "medium"
+        )
     elif word.value.startswith("/dev/") or word.value.startswith("/proc/"):
         call.puzzle("runs what it is fed", word, "high")
     else:
@@ -101,7 +103,7 @@ def fed(call: Call, *, shell_code: bool = True) -> None:
     call.puzzle("runs what it is fed", None, _level_of(feed))
 
 
-def _level_of(feed: Feed) -> "str":
+def _level_of(feed: Feed) -> Level:
     careless = not feed.programs or any(name is None or name in NETWORK or name in DECODERS for name in feed.programs)
     return "high" if careless or feed.programs != ("cat",) else "medium"
 

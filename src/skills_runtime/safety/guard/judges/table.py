@@ -17,7 +17,9 @@ def editor(call: Call) -> None:
     call.worsen("medium", "opens a program from which others can be started")
     judge_options(call)
     for word in call.args:
-        if (word.shape.startswith("+") and len(word.shape) > 1 and not word.shape[1:].isdigit()) or (re.match(r"-[a-zA-Z]*[ceSsuw]$|--(?:cmd|eval|execute)", word.shape) and call.name != "nano"):
+        if (word.shape.startswith("+") and len(word.shape) > 1 and not word.shape[1:].isdigit()) or (
+            re.match(r"-[a-zA-Z]*[ceSsuw]$|--(?:cmd|eval|execute)", word.shape) and call.name != "nano"
+        ):
             call.puzzle("runs a command of an editor", word, "high")
 
 
@@ -102,33 +104,49 @@ _TELLING = (
     | {"rm", "dd", "env", "xargs", "eval", "find", "shred", "mkfs", "awk"}
 ) - {"time", "script", "watch", "bun", "command", "exec", "R", "builtin", "swift", "m4", "bc", "dc", "login"}
 
-_JUDGES: dict[str, Judge] = {
-    "rm": files.rm, "dd": files.dd, "chmod": files.chmod, "chown": files.chown, "chgrp": files.chown, "kill": files.kill, "tar": files.tar,
-    "bsdtar": files.tar, "gtar": files.tar, "uniq": files.second_operand, "xxd": files.second_operand,
-    **dict.fromkeys(("cp", "mv", "ln", "tee", "touch", "truncate", "mkdir", "install", "unlink", "rmdir", "split", "csplit", "gzip", "unzip",
-                     "patch", "mkfifo", "sponge", "rename"), files.writers),
-    **dict.fromkeys(shells.SHELLS, shells.shell),
-    "eval": shells.evaluate, "source": shells.source, ".": shells.source, "trap": shells.trap, "alias": shells.alias,
-    **dict.fromkeys(("declare", "typeset", "export", "readonly", "local"), shells.declare),
-    "unset": shells.unset, "shopt": shells.shopt, "umask": shells.umask, "ulimit": shells.umask, "cd": shells.cd, "pushd": shells.cd,
-    **dict.fromkeys(interpreters.LANGUAGES, interpreters.language),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), interpreters.awk),
-    "sed": interpreters.sed, "gsed": interpreters.sed,
-    **dict.fromkeys(WRAPPERS, wrapping.wrapper),
-    "env": wrapping.env, "genv": wrapping.env, "xargs": wrapping.xargs, "gxargs": wrapping.xargs, "find": wrapping.find,
-    "gfind": wrapping.find, "fd": wrapping.fd, "fdfind": wrapping.fd, "parallel": wrapping.parallel,
-    **dict.fromkeys(("npx", "bunx", "hatch", "pdm", "tox", "nox", "pipenv", "rye", "pixi"), wrapping.runner),
-    **dict.fromkeys(("uv", "poetry", "conda", "mamba", "npm", "pnpm", "yarn", "pipx", "pip", "pip3", "bundle", "gem", "cargo", "apt", "brew"),
-                    installer),
-    "ssh": remote.ssh, "autossh": remote.ssh, "mosh": remote.ssh, "curl": remote.curl, "wget": remote.curl, "scp": remote.copy, "rsync": remote.copy,
-    "sftp": remote.copy,
-    **dict.fromkeys(("nc", "ncat", "netcat", "socat"), remote.netcat),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), remote.container), "kubectl": remote.cluster, "oc": remote.cluster,
-    "git": git.git,
-    **dict.fromkeys(("vi", "vim", "nvim", "ex", "ed", "nano", "view", "less", "more", "man", "most"), editor),
-    **dict.fromkeys(("sqlite3", "psql", "mysql", "mongo", "mongosh", "redis-cli"), database),
-    **dict.fromkeys(("tmux", "screen", "zellij", "xterm", "gnome-terminal", "hyperfine", "entr", "expect", "start-stop-daemon"), multiplexer),
-}  # fmt: skip
+_ROWS: tuple[tuple[str, Judge], ...] = (
+    ("rm", files.rm),
+    ("dd", files.dd),
+    ("chmod", files.chmod),
+    ("chown chgrp", files.chown),
+    ("kill", files.kill),
+    ("tar bsdtar gtar", files.tar),
+    ("uniq xxd", files.second_operand),
+    ("cp mv ln tee touch truncate mkdir install unlink rmdir split csplit gzip unzip patch mkfifo", files.writers),
+    ("sponge rename", files.writers),
+    (" ".join(shells.SHELLS), shells.shell),
+    ("eval", shells.evaluate),
+    ("source .", shells.source),
+    ("trap", shells.trap),
+    ("alias", shells.alias),
+    ("declare typeset export readonly local", shells.declare),
+    ("unset", shells.unset),
+    ("shopt", shells.shopt),
+    ("umask ulimit", shells.umask),
+    ("cd pushd", shells.cd),
+    (" ".join(interpreters.LANGUAGES), interpreters.language),
+    ("awk gawk mawk nawk", interpreters.awk),
+    ("sed gsed", interpreters.sed),
+    (" ".join(WRAPPERS), wrapping.wrapper),
+    ("env genv", wrapping.env),
+    ("xargs gxargs", wrapping.xargs),
+    ("find gfind", wrapping.find),
+    ("fd fdfind", wrapping.fd),
+    ("parallel", wrapping.parallel),
+    ("npx bunx hatch pdm tox nox pipenv rye pixi", wrapping.runner),
+    ("uv poetry conda mamba npm pnpm yarn pipx pip pip3 bundle gem cargo apt brew", installer),
+    ("ssh autossh mosh", remote.ssh),
+    ("curl wget", remote.curl),
+    ("scp rsync sftp", remote.copy),
+    ("nc ncat netcat socat", remote.netcat),
+    ("docker podman nerdctl", remote.container),
+    ("kubectl oc", remote.cluster),
+    ("git", git.git),
+    ("vi vim nvim ex ed nano view less more man most", editor),
+    ("sqlite3 psql mysql mongo mongosh redis-cli", database),
+    ("tmux screen zellij xterm gnome-terminal hyperfine entr start-stop-daemon", multiplexer),
+)
+_JUDGES: dict[str, Judge] = {name: judge for group, judge in _ROWS for name in group.split()}
 
 _VERSIONED = re.compile(r"((?:python|pypy|perl|ruby|lua|php|node|tclsh|wish|guile)\d?)[\d.]+")
 

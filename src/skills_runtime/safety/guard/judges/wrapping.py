@@ -7,15 +7,28 @@ import msgspec
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.options import judge_options
 from skills_runtime.safety.guard.paths import writing
+from skills_runtime.safety.guard.text import names
+from skills_runtime.safety.guard.unwrap import unwrap
 from skills_runtime.safety.guard.variables import risk_of_variable
 from skills_runtime.safety.guard.words import HOLE, Word, unknown_word
-from skills_runtime.safety.guard.wrappers import WRAPPERS, Wrapper, is_assignment, unwrap
+from skills_runtime.safety.guard.wrappers import WRAPPERS, Wrapper
 
-_XARGS = Wrapper("0rtxpo", "IiLlnPsdEea", "null no-run-if-empty verbose exit interactive open-tty show-limits",
-                 "replace max-lines max-args max-procs max-chars delimiter eof arg-file process-slot-var")  # fmt: skip
-_ENV = Wrapper("i0v-", "uCPS", "ignore-environment null debug list-signal-handling", "unset chdir split-string argv0"
-               " block-signal default-signal ignore-signal", assigns=True)  # fmt: skip
-_LISTING = frozenset(["find", "fd", "fdfind", "ls", "git", "grep", "egrep", "fgrep", "rg", "ag", "sort", "uniq", "head", "tail", "wc"])
+_XARGS = Wrapper(
+    "0rtxpo",
+    "IiLlnPsdEea",
+    "null no-run-if-empty verbose exit interactive open-tty show-limits",
+    "replace max-lines max-args max-procs max-chars delimiter eof arg-file process-slot-var",
+)
+_ENV = Wrapper(
+    "i0v-",
+    "uCP",
+    "ignore-environment null debug list-signal-handling",
+    "unset chdir argv0 block-signal default-signal ignore-signal",
+    assigns=True,
+    code="S",
+    code_name="split-string",
+)
+_LISTING = names("find fd fdfind ls git grep egrep fgrep rg ag sort uniq head tail wc")
 """What they write is names that were found, not names that were made up."""
 
 
@@ -60,19 +73,14 @@ def guess(call: Call, words: list[Word]) -> None:
 
 def env(call: Call) -> None:
     """`env`: variables, then a command; alone it shows all variables."""
-    for index, word in enumerate(call.args):
-        split = re.match(r"-[i0v]*S|--split-string(?:=|$)|--sp[a-z-]*=", word.shape)
-        if split and all(before.option or is_assignment(before) for before in call.args[:index]):
-            assignments(call, [before for before in call.args[:index] if is_assignment(before)])
-            rest = [word.after(split.end())] if split.end() < len(word.shape) else []
-            call.puzzle("puts a command together from one text", word)
-            call.joined([*rest, *call.args[index + 1 :]])
-            return
     opened = unwrap(_ENV, call.args)
     assignments(call, opened.assignments)
     if not opened.understood:
         call.puzzle("the options of a wrapper are not understood", opened.rest[0])
         guess(call, opened.rest[1:])
+    elif opened.code is not None:
+        call.puzzle("puts a command together from one text", opened.code)
+        call.joined([opened.code, *opened.assignments, *opened.rest])
     elif opened.rest:
         call.run(opened.rest)
     elif call.scene.listed:

@@ -1,0 +1,41 @@
+"""The skills of an agent: those it was given or those its settings name, less those that are left out."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skills_runtime.agent.assemble import Equipment, library_of
+from skills_runtime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+    from skills_runtime.skills import Library
+
+
+def library_for(resolved: "Resolved", equipment: Equipment, variables: Mapping[str, str]) -> "Library":
+    """The skills as a run sees them, with the variables that somebody has told us."""
+    if equipment.library is None:
+        return library_of(resolved, variables).without(equipment.disabled_skills)
+    for name, value in variables.items():
+        equipment.library.give(name, value)
+    return equipment.library
+
+
+def has_skills(resolved: "Resolved", equipment: Equipment) -> bool:
+    """Whether there can be any skills at all."""
+    return equipment.library is not None or bool(resolved.settings.skills.spaces)
+
+
+def left_out(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:
+    """Where the skills lie that shall be left out; a path that leads nowhere would leave them in."""
+    found: list[Path] = []
+    for path in paths:
+        place = workspace_root / Path(path).expanduser()
+        if not os.path.lexists(place):
+            raise ConfigError(
+                f"`skills_disabled_paths` names `{path}`, which does not exist",
+                hint="name a `SKILL.md`, its directory, or a directory above it",
+            )
+        found.append(place)
+    return tuple(found)

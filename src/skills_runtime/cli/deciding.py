@@ -1,0 +1,101 @@
+"""Deciding on a request from anywhere: the decision is kept first, then the run goes on here, if nobody works on it."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.cli.locate import short_approval, short_id
+from skills_runtime.cli.machine import log_ports, login_name, this_ledger
+from skills_runtime.cli.options import DecisionOptions
+from skills_runtime.cli.program import Program
+from skills_runtime.cli.render.receipts import write_receipt
+from skills_runtime.cli.render.text import one_line
+from skills_runtime.cli.requests import Asked, find_request
+from skills_runtime.cli.resuming import resume_run
+from skills_runtime.cli.waits import command_for
+from skills_runtime.engine import Desk
+from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, NotFound
+from skills_runtime.ledger import Ledger
+from skills_runtime.ports import Decision, InboxMessage
+from skills_runtime.runs import RunPaths, read_view
+
+PATIENCE_SECONDS = 3.0
+"""How long somebody who works on the run has to take the decision in, before we say that it waits."""
+_PAUSE_SECONDS = 0.1
+WORDS: Mapping[str, str] = {
+    "approved": "approved",
+    "approved_for_session": "approved for the session",
+    "denied": "denied",
+    "abort": "denied, and the run ends",
+}
+
+
+def look_up(options: DecisionOptions, ledger: Ledger, program: Program) -> Asked:
+    """The request somebody wants to decide on; one that is decided already is refused."""
+    asked = find_request(options.approval, ledger, options.workspace_root)
+    if asked.decided is not None:
+        by = f" by {asked.decided['decided_by']}" if asked.decided.get("decided_by") else ""
+        said = WORDS.get(str(asked.decided.get("decision")), "decided")
+        resume = command_for(program.name, short_id(asked.run_id))("runs resume")
+        raise ApprovalStale(
+            f"`{short_approval(asked.id)}` was decided already: {said}{by}", hint=f"`{resume}` goes on with it"
+        )
+    return asked
+
+
+def decide(asked: Asked, decision: Decision, ledger: Ledger) -> InboxMessage:
+    """Keep a decision, which counts for exactly what was looked up."""
+    decision = msgspec.structs.replace(decision, decided_by=login_name())
+    desk = Desk(ledger.inbox, log_ports())
+    pending = asked.pending
+    return desk.decide(asked.paths, decision, approval_id=pending.approval_id, approval_key=pending.approval_key)
+
+
+def go_on(asked: Asked, message: InboxMessage, options: DecisionOptions, program: Program) -> int:
+    """Let the run go on here, unless it is to wait or somebody works on it already."""
+    run = _to_resume(asked)
+    told = f"{WORDS[message.body['decision']]}: {asked.pending.summary or asked.pending.tool}"
+    following = command_for(program.name, short_id(run.root.name))("runs resume")
+    if options.no_resume:
+        return write_receipt(message, f"{told}; kept until the run goes on", following, as_json=options.json)
+    if not (options.json or options.quiet):
+        sys.stderr.write(f"{one_line(told)}\n")
+        sys.stderr.flush()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return resume_run(run, options, program).exit_code
+        except (LogLocked, LogEnded):
+            if _is_taken_in(asked):
+                return _handed_over(asked, message, "taken in by the process that works on the run", options)
+        if time.monotonic() > deadline:
+            return _handed_over(asked, message, "handed over to the process that works on the run", options)
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _handed_over(asked: Asked, message: InboxMessage, how: str, options: DecisionOptions) -> int:
+    return write_receipt(message, f"the decision on `{short_approval(asked.id)}` was {how}", as_json=options.json)
+
+
+def _is_taken_in(asked: Asked) -> bool:
+    view = read_view(asked.paths, log_ports())
+    return not view.state.open or asked.id not in view.pending.approvals.open
+
+
+def _to_resume(asked: Asked) -> RunPaths:
+    """The run that goes on: what a sub-agent does is worked on by the run that began it."""
+    ports, paths, parent = log_ports(), asked.paths, asked.parent
+    with this_ledger() as ledger:
+        while parent is not None:
+            try:
+                above = RunPaths(Path(ledger.index.get(parent).path))
+            except NotFound:
+                break
+            state = read_view(above, ports).state
+            if not state.open:
+                break
+            paths, parent = above, state.parent_run_id if state.fork is None else None
+    return paths
