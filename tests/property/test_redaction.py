@@ -10,7 +10,7 @@ from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.safety.redaction import MARK, Redactor, worth_hiding
@@ -63,6 +63,7 @@ TEXT_ENCODINGS: dict[str, Callable[[str], str]] = {
     "url path": quote,
     "form": quote_plus,
     "url twice": lambda secret: quote(quote(secret, safe=""), safe=""),
+    "url three times": lambda secret: quote(quote(quote(secret, safe=""), safe=""), safe=""),
     "percent upper": lambda secret: _percent_encoded(secret, upper=True),
     "percent lower": lambda secret: _percent_encoded(secret, upper=False),
     "percent partly": _partly_percent_encoded,
@@ -87,6 +88,7 @@ def _core(secret: bytes, before: int, alphabet: bytes | None) -> str:
 
 
 @pytest.mark.parametrize("name", TEXT_ENCODINGS)
+@settings(max_examples=25)
 @given(st.data())
 def test_an_encoded_secret_is_taken_out_of_text(name: str, data: st.DataObject) -> None:
     secret = data.draw(secrets)
@@ -100,6 +102,7 @@ def test_an_encoded_secret_is_taken_out_of_text(name: str, data: st.DataObject) 
 
 
 @pytest.mark.parametrize("name", TEXT_ENCODINGS)
+@settings(max_examples=25)
 @given(st.data())
 def test_an_encoded_secret_is_taken_out_of_a_line(name: str, data: st.DataObject) -> None:
     secret = data.draw(secrets)
@@ -111,6 +114,22 @@ def test_an_encoded_secret_is_taken_out_of_a_line(name: str, data: st.DataObject
         assert hidden == redactor.value(document)
         assert hidden == {"n": [1, redactor.text(text), {redactor.text(text): None}], "tail": True}
         assert MARK in hidden["n"][1]
+
+
+NASTY = ['000"', "a\\\\b\\c", "%25%", "it's 'quoted'", "a+b c&amp;d<e>", "é\n🙂\t中/x", "\\u0041\\x41", '\\"\\"1']
+
+
+@pytest.mark.parametrize("name", TEXT_ENCODINGS)
+@pytest.mark.parametrize("secret", NASTY)
+def test_a_secret_full_of_what_is_escaped_is_taken_out(name: str, secret: str) -> None:
+    redactor = Redactor([secret])
+    text = f"<{TEXT_ENCODINGS[name](secret)}>"
+    line = json.dumps({"a": text}).encode()
+    assert redactor.text(text) == f"<{MARK}>"
+    assert json.loads(redactor.line(line)) == {"a": f"<{MARK}>"}
+    for cut in range(1, len(text)):
+        stream = redactor.stream()
+        assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.finish() == f"<{MARK}>"
 
 
 @pytest.mark.parametrize("alphabet", [None, b"-_"], ids=["standard", "url"])
@@ -222,4 +241,4 @@ def _shape(value: Any) -> Any:
         return [_shape(one) for one in cast("dict[str, Any]", value).values()]
     if isinstance(value, list):
         return [_shape(one) for one in cast("list[Any]", value)]
-    return type(value)
+    return type(value).__name__

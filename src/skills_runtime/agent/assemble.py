@@ -209,13 +209,13 @@ def agent_ports(
     mode = _mode(run, settings.sandbox.workspace)
     return AgentPorts(
         backend=backend,
-        tools=_offered(resolved, equipment, text_in(run.paths.root / "prompt.md")),
+        tools=_offered(resolved, equipment, run.text("prompt.md")),
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
         gate=_gate(run, resolved, equipment, mode),
         sandbox=_sandbox(resolved),
         secrets=equipment.secrets or secrets_in(resolved),
         root=resolved.workspace_root if mode == "shared" else run.paths.root / "workspace",
-        system_prompt=text_in(run.paths.root / "effective-system-prompt.md"),
+        system_prompt=run.text("effective-system-prompt.md"),
         planner_model=settings.models.planner,
         executor_model=settings.models.executor,
         prices=prices_of(resolved),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assemble import RunRequest, prompt_parts, text_in
+from skills_runtime.agent.assemble import RunRequest, prompt_parts
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, HistoryLoaded, ImagesAttached, RunStarted
@@ -77,7 +77,7 @@ async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object]
         await run.change_async(RunStatus.RUNNING)
     run.append(
         RunStarted(
-            task=text_in(run.paths.root / "prompt.md"),
+            task=run.text("prompt.md"),
             workspace_root=str(workspace_root),
             config_summary=dict(summary),
             resume={"enabled": resumed, "strategy": strategy, "previous_events": run.log.next_seq},

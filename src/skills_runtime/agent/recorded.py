@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.agent.loop.prompt import arguments_of
+from skills_runtime.agent.prompt import arguments_of
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted
 from skills_runtime.llm import RecordedAnswer, ReplayBackend

@@ -22,7 +22,7 @@ from skills_runtime.ledger import Ledger
 from skills_runtime.ports import Decision, InboxMessage
 from skills_runtime.runs import RunPaths, read_view
 
-PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 2.0
 """How long somebody who works on the run has to take the decision in, before we say that it waits."""
 _PAUSE_SECONDS = 0.1
 WORDS: Mapping[str, str] = {
@@ -64,16 +64,13 @@ def go_on(asked: Asked, message: InboxMessage, options: DecisionOptions, program
     if not (options.json or options.quiet):
         sys.stderr.write(f"{one_line(told)}\n")
         sys.stderr.flush()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
+    for _ in range(2):  # who works on the run may be about to leave it
         try:
             return resume_run(run, options, program).exit_code
         except (LogLocked, LogEnded):
             if _is_taken_in(asked):
                 return _handed_over(asked, message, "taken in by the process that works on the run", options)
-        if time.monotonic() > deadline:
-            return _handed_over(asked, message, "handed over to the process that works on the run", options)
-        time.sleep(_PAUSE_SECONDS)
+    return _handed_over(asked, message, "handed over to the process that works on the run", options)
 
 
 def _handed_over(asked: Asked, message: InboxMessage, how: str, options: DecisionOptions) -> int:
@@ -81,8 +78,15 @@ def _handed_over(asked: Asked, message: InboxMessage, how: str, options: Decisio
 
 
 def _is_taken_in(asked: Asked) -> bool:
-    view = read_view(asked.paths, log_ports())
-    return not view.state.open or asked.id not in view.pending.approvals.open
+    """Whether somebody acts on the decision before long."""
+    ports, deadline = log_ports(), time.monotonic() + PATIENCE_SECONDS
+    while True:
+        view = read_view(asked.paths, ports)
+        if not view.state.open or asked.id not in view.pending.approvals.open:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _to_resume(asked: Asked) -> RunPaths:

@@ -58,6 +58,11 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
     takes_terminal: bool = False
     """The command makes the terminal its own; nobody on the way to it may."""
 
+    @property
+    def next_descriptor(self) -> int:
+        """The number of the first descriptor that is handed over besides."""
+        return 3 + len(self.inputs)
+
     def __repr__(self) -> str:
         # The inputs hold environment variables, and representations end up in logs.
         return f"Enclosure({len(self.inputs)} inputs, {len(self.placeholders)} placeholders)"

@@ -20,6 +20,7 @@ EndedBy = Literal["exit", "timeout", "cancelled", "output_limit", "resource_limi
 Stream = Literal["stdout", "stderr"]
 
 MEBIBYTE = 1 << 20
+MAX_DESCRIPTORS = 8
 MAX_REQUEST = 6 * MEBIBYTE
 """The most bytes of arguments and environment that any Linux accepts."""
 
@@ -36,6 +37,8 @@ class Command(msgspec.Struct, frozen=True):
     stdin: bytes = b""
     enclosure: Enclosure = Enclosure()
     """What its fence needs from whoever starts it."""
+    descriptors: tuple[int, ...] = ()
+    """Open here and handed over besides the streams, numbered on after the inputs of the fence."""
 
     def __repr__(self) -> str:
         # Environment and input may hold secrets, and representations end up in logs.
@@ -82,6 +85,8 @@ def check(command: Command) -> None:
     """Refuse what no operating system could start."""
     if not command.argv or not command.argv[0]:
         raise ValidationFailed("a command needs a program to run", hint="name it as the first element of `argv`")
+    if len(command.descriptors) > MAX_DESCRIPTORS:
+        raise ValidationFailed(f"a command gets {MAX_DESCRIPTORS} descriptors at most", hint="hand over fewer")
     for name in command.environment:
         if not name or "=" in name:
             raise ValidationFailed(f"`{name!a}` is not the name of an environment variable", hint="leave out the `=`")

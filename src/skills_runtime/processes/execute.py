@@ -22,10 +22,12 @@ async def execute(
     on_output: OnOutput | None = None,
     stop: asyncio.Event | None = None,
     source: int | None = None,
+    on_start: Callable[[], None] | None = None,
 ) -> Finished:
     """Run a command until it and everything it started are gone; `on_output` receives every byte as it comes.
 
     It reads from the descriptor `source` if there is one, which the caller closes; otherwise it reads its `stdin`.
+    `on_start` is called when its descriptors have been handed over, so that those of the caller can be closed.
     A cancelled call raises `CancelledError` when all is gone. Setting `stop` ends the command as well, but returns
     what it has written. Processes still there when the program itself exits are part of the call and are ended.
     """
@@ -33,6 +35,8 @@ async def execute(
     with ExitStack() as resources:
         execution = _Execution(limits, on_output, resources)
         await execution.begin(start, source)
+        if on_start is not None:
+            on_start()
         await execution.follow(stop)
         return execution.finished()
 

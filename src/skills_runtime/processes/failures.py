@@ -30,7 +30,7 @@ def not_started(program: str, directory: Path, *, step: str, number: int) -> Ski
         case "placeholder", _:
             return SandboxError(
                 f"the protected names of the workspace cannot be kept free: {os.strerror(number)}",
-                hint="see that the workspace is a real directory with room on its disk, and that none of them is a link",
+                hint="see that the workspace is a real directory, with room on its disk and no links of those names",
             )
         case "group", _:
             return SandboxError(

@@ -194,5 +194,5 @@ def _others(processes: list[tree.Process], known: set[int]) -> list[tree.Process
 
 async def supervise(start: Start, streams: Sequence[int], changed: asyncio.Event) -> Supervised:
     """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
-    launcher, control = await engage(streams)
+    launcher, control = await engage((*streams, *start.command.descriptors))
     return Supervised(launcher, control, start=start, changed=changed)

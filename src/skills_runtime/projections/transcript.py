@@ -37,8 +37,8 @@ from skills_runtime.projections.conversation import CLOSING
 SHOWN = frozenset(
     {
         ApprovalDecided, ApprovalRefused, ApprovalRequested, HumanRequest, HumanResponse, LlmRequestStarted,
-        LlmResponseDelta, LlmResponseFinished, LogRepaired, RunAdopted, RunCancelled, RunCompleted, RunCreated, RunFailed,
-        RunStarted, RunStateChanged, RunWaitingHuman, ToolCallFinished, ToolCallRequested, *CLOSING,
+        LlmResponseDelta, LlmResponseFinished, LogRepaired, RunAdopted, RunCancelled, RunCompleted, RunCreated,
+        RunFailed, RunStarted, RunStateChanged, RunWaitingHuman, ToolCallFinished, ToolCallRequested, *CLOSING,
     }
 )  # fmt: skip
 """The payloads that leave a trace in a transcript."""

@@ -119,7 +119,7 @@ def _log_prefix(run: Run) -> dict[str, object]:
         "name": "events.jsonl",
         "size": position.offset,
         "lines": position.seq,
-        "digest": {"sha256": log_prefix_digest(run.paths, position.offset)},
+        "digest": {"sha256": run.log.digest(position.offset)},
     }
 
 

@@ -1,7 +1,6 @@
 """Small files that are seen whole or not at all, and those that only grow."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from skills_runtime.errors import StorageFailed
@@ -25,10 +24,9 @@ def replace(path: Path | str, data: bytes) -> None:
     draft = os.path.join(directory, f".{name}.{os.getpid()}.{os.urandom(3).hex()}")
     try:
         write_new(draft, data)
-        os.replace(draft, path)
+        os.replace(draft, path)  # noqa: PTH105 - done for every run: a `Path` costs more than the call
     except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(draft)
+        Path(draft).unlink(missing_ok=True)
         raise
 
 

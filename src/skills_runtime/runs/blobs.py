@@ -6,7 +6,6 @@
 import hashlib
 import os
 import re
-from contextlib import suppress
 from pathlib import Path
 
 from skills_runtime.errors import LogCorrupt, NotFound, StorageFailed, ValidationFailed
@@ -51,9 +50,8 @@ class Blobs:
             return digest
         draft = path.with_name(f".{os.urandom(8).hex()}")
         try:
-            for directory in (self._directory, path.parent):  # `makedirs` would make the upper one for everybody
-                with suppress(FileExistsError):
-                    os.mkdir(directory, DIRECTORY_MODE)
+            for directory in (self._directory, path.parent):  # `parents=True` would make the upper one for everybody
+                Path(directory).mkdir(mode=DIRECTORY_MODE, exist_ok=True)
             write_new(draft, data)
             draft.replace(path)
         except OSError as error:

@@ -55,7 +55,7 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
         log.with_next_commit(spec.link.parent)
     log.listen(view.apply)
     run = Run(paths, log, lock, view, ports)
-    run.remember(*events)
+    run.remember(events, {"prompt.md": spec.prompt, "effective-system-prompt.md": spec.system_prompt})
     for data in spec.blobs:
         run.keep(data)  # there already, and durable with the first commit
     return run

@@ -36,7 +36,7 @@ def made_aside(root: Path) -> Generator[Draft]:
     made: list[Path] = []
     try:
         made += make_directories(above, mode=DIRECTORY_MODE)
-        os.mkdir(path, DIRECTORY_MODE)
+        path.mkdir(mode=DIRECTORY_MODE)
         sweep(above)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -54,7 +54,7 @@ def made_aside(root: Path) -> Generator[Draft]:
 def put_in_place(draft: Draft, root: Path) -> None:
     """Let everybody see the run, all at once."""
     try:
-        os.rename(draft.path, root)
+        draft.path.rename(root)
     except OSError as error:
         if root.exists():
             raise RunExists(f"`{root}` already holds a run") from error

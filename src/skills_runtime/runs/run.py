@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -41,6 +41,7 @@ class Run:
         self.blobs = Blobs(f"{paths.root}/blobs", *(one.blobs for one in ancestors(view.state.fork)))
         self._lock = lock
         self._events: deque[Event] | None = None
+        self._texts: dict[str, str] = {}
         self._kept: set[Path] = set()
         self._snapshot: SnapshotHeader | None = None
         self._snapshotting = threading.Lock()
@@ -55,15 +56,21 @@ class Run:
         """Write one event; the view has it when this returns."""
         return self.log.append(payload, turn_id=turn_id, step_id=step_id)
 
-    def remember(self, *events: Event) -> None:
-        """Keep the events of a new run in memory as long as they are few, so that nobody has to read them back."""
-        self._events = deque(events, REMEMBERED)
+    def remember(self, events: Iterable[Event], texts: Mapping[str, str]) -> None:
+        """Keep what a new run was given, and its events as long as they are few: nobody has to read them back."""
+        self._events, self._texts = deque(events, REMEMBERED), dict(texts)
         self.log.listen(self._events.append)
 
     def events(self) -> Iterable[Event]:
         """Everything the log holds, from memory where that is possible."""
         whole = self._events is not None and len(self._events) == self.log.next_seq
         return self._events if whole and self._events is not None else read_events(self.paths)
+
+    def text(self, snapshot: str) -> str:
+        """The text of a snapshot to the letter; it never changes."""
+        if snapshot not in self._texts:
+            self._texts[snapshot] = (self.paths.root / snapshot).read_bytes().decode()
+        return self._texts[snapshot]
 
     def keep(self, data: bytes) -> str:
         """Keep private bytes, durable with the next commit; returns their digest."""

@@ -12,10 +12,12 @@ from skills_runtime.ports import Sandbox
 from skills_runtime.sandbox.adapter import Adapter
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.fence import Fence
+from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.no_fence import NoFence
 from skills_runtime.sandbox.policy import Profile, SandboxPolicy
 from skills_runtime.sandbox.profiles import DEFAULT_PROFILE, policy_for
 from skills_runtime.sandbox.promises import BOUNDED
+from skills_runtime.sandbox.seatbelt import Seatbelt
 from skills_runtime.sandbox.unfenced import Unfenced
 
 if TYPE_CHECKING:
@@ -52,9 +54,14 @@ def adapters_for(settings: "SandboxSettings") -> tuple[Adapter, ...]:
 
 def adapters_named(mode: str, *, bubblewrap: str = "bwrap") -> tuple[Adapter, ...]:
     """The adapters that a word means: a name, `none`, or `auto` for those of this system."""
-    known: dict[str, tuple[Adapter, ...]] = {"none": (), "bubblewrap": (Bubblewrap(bubblewrap),)}
+    known: dict[str, tuple[Adapter, ...]] = {
+        "none": (),
+        "bubblewrap": (Bubblewrap(bubblewrap),),
+        "landlock": (Landlock(),),
+        "seatbelt": (Seatbelt(),),
+    }
     if mode == "auto":
-        return known["bubblewrap"] if sys.platform == "linux" else ()
+        return known["seatbelt"] if sys.platform == "darwin" else (*known["bubblewrap"], *known["landlock"])
     if mode not in known:
         raise ValidationFailed(f"there is no adapter `{mode!a}`", hint=f"adapters: auto, {', '.join(known)}")
     return known[mode]

@@ -33,9 +33,7 @@ class ControlGroups(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         counters = ("memory.events", "memory.peak", "pids.events")
         return (
-            ControlGroup(
-                parent=str(self.memory), home=str(self.home), settings=tuple(settings), counters=counters
-            ),
+            ControlGroup(parent=str(self.memory), home=str(self.home), settings=tuple(settings), counters=counters),
         )
 
     def _first_version(self, memory_bytes: int | None, processes: int | None) -> tuple[ControlGroup, ...]:

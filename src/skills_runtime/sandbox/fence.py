@@ -17,7 +17,21 @@ from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.promises import Gap, refusal, unmet
 from skills_runtime.sandbox.survey import Findings, survey
 
-FORBIDDEN_WORKSPACES = ("/", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run", "/tmp", "/var")  # noqa: E501, S108
+FORBIDDEN_WORKSPACES = (
+    "/",
+    "/usr",
+    "/etc",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib64",
+    "/dev",
+    "/proc",
+    "/sys",
+    "/run",
+    "/tmp",
+    "/var",
+)
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +46,11 @@ class Fence:
     """Puts commands behind the first adapter that keeps what the policy requires."""
 
     def __init__(
-        self, policy: SandboxPolicy, adapters: Sequence[Adapter], variables: Mapping[str, str], machine: Machine | None = None
+        self,
+        policy: SandboxPolicy,
+        adapters: Sequence[Adapter],
+        variables: Mapping[str, str],
+        machine: Machine | None = None,
     ) -> None:
         self._policy = policy
         self._adapters = adapters
@@ -138,7 +156,9 @@ def _evidence(request: ProcessRequest, policy: SandboxPolicy, chosen: Chosen) ->
 
 def _check_workspace(workspace: Path) -> None:
     if str(workspace) in FORBIDDEN_WORKSPACES:
-        raise SandboxError(f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it")
+        raise SandboxError(
+            f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it"
+        )
     if not workspace.is_dir():
         raise NotFound(f"the workspace `{workspace}` does not exist", hint="create it, or name another")
 
@@ -178,7 +198,7 @@ def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
 
 def _is_inside(path: Path, visible: tuple[Path, ...]) -> bool:
     place = Path(os.path.normpath(path))
-    return any(place.is_relative_to(root) for root in visible) or place.is_relative_to("/tmp")  # noqa: S108
+    return any(place.is_relative_to(root) for root in visible) or place.is_relative_to("/tmp")
 
 
 def _is_program(path: Path) -> bool:

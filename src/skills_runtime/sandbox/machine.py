@@ -63,12 +63,12 @@ def this_machine() -> Machine:
 @cache
 def _machine(user: int) -> Machine:
     roots = [root for root in SYSTEM_ROOTS if Path(root).is_dir()]
-    system = platform.machine()
+    here = platform.machine()
     return Machine(
-        architecture=system if system in ARCHITECTURES else None,
+        architecture=next((known for known in ARCHITECTURES if known == here), None),
         user=user,
         roots=tuple(root for root in roots if not Path(root).is_symlink()),
-        links=tuple((root, os.readlink(root)) for root in roots if Path(root).is_symlink()),
+        links=tuple((root, str(Path(root).readlink())) for root in roots if Path(root).is_symlink()),
         files=_existing(SYSTEM_FILES),
         kernel_secrets=_existing(KERNEL_SECRETS),
         kernel_directories=_existing(KERNEL_DIRECTORIES),

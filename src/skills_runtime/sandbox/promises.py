@@ -40,7 +40,7 @@ PROMISES: Mapping[Promise, str] = {
     "disk": "the kernel limits what is written to the workspace altogether",
 }  # fmt: skip
 
-ISOLATION: frozenset[Promise] = frozenset(
+ISOLATION: frozenset[Promise] = frozenset[Promise](
     {
         "fs_write", "fs_read", "protected_paths", "secrets", "network", "processes", "ipc", "terminal",
         "no_new_privileges", "capabilities", "system_calls", "devices", "environment", "descriptors",
@@ -49,7 +49,9 @@ ISOLATION: frozenset[Promise] = frozenset(
 )  # fmt: skip
 """What every fence must promise; limits of resources may be gaps, which every result tells."""
 
-BOUNDED: frozenset[Promise] = ISOLATION | {"memory", "process_count", "file_size", "open_files", "temporary_space"}
+BOUNDED: frozenset[Promise] = ISOLATION | frozenset[Promise](
+    ("memory", "process_count", "file_size", "open_files", "temporary_space")
+)
 """What a fence must promise where somebody else's work runs on the same machine."""
 
 

@@ -4,6 +4,7 @@ A directory that has not changed since the last look is not read again, so a sur
 """
 
 import os
+import stat
 import time
 from pathlib import Path
 
@@ -24,6 +25,8 @@ MAX_DEPTH = 8
 MAX_DIRECTORIES = 5000
 MAX_NESTED = 16
 """Nested repositories in which names that do not exist yet are kept free."""
+PLACEHOLDER_MODE = 0o1755
+"""The mode of a directory that only keeps a name free, which nobody gives to one of their own."""
 UNSETTLED_NS = 20_000_000
 """A directory that changed so shortly before it was read may have changed again within the same tick of its clock."""
 
@@ -133,12 +136,15 @@ class _Survey:
         if name in directory.links:
             self._note_link(path, secret=hidden or name.startswith(SECRETS), top=top)
         elif hidden:
+            if is_directory and _is_placeholder(path):
+                self._placeholders.append(path)
             (self._hidden_directories if is_directory else self._hidden_files).append(path)
         elif name.startswith(SECRETS):
             if not is_directory:  # a directory of that name is where some people keep their Python
                 self._hidden_files.append(path)
         elif name in READ_ONLY:
-            self._read_only.append(path)
+            shared = is_directory and _is_placeholder(path)
+            (self._placeholders if shared else self._read_only).append(path)
 
     def _note_link(self, path: Path, *, secret: bool, top: bool) -> None:
         if not secret:
@@ -150,10 +156,18 @@ class _Survey:
             self._hidden_files.append(target)
 
 
+def _is_placeholder(path: Path) -> bool:
+    """Whether another command, or one that was killed, has put it there to keep the name free."""
+    try:
+        return stat.S_IMODE(path.lstat().st_mode) == PLACEHOLDER_MODE
+    except OSError:
+        return False
+
+
 def _read(path: str) -> _Directory | None:
     """What is notable in a directory; nothing when it is gone or closed to this user, as it is to the command."""
     try:
-        changed = os.stat(path, follow_symlinks=False).st_mtime_ns
+        changed = Path(path).lstat().st_mtime_ns
         known = _seen.get(path)
         if known is not None and known.changed == changed:
             return known
@@ -178,7 +192,7 @@ def _summary(changed: int, entries: "list[os.DirEntry[str]]") -> _Directory:
         subdirectories=tuple(sorted(subdirectories)),
         links=frozenset(name for name, entry in notable.items() if entry.is_symlink()),
         directories=frozenset(name for name, entry in notable.items() if _is_directory(entry)),
-        bare=_BARE <= {entry.name for entry in entries},
+        bare=_BARE.issubset(entry.name for entry in entries),
     )
 
 

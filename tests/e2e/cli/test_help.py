@@ -30,6 +30,7 @@ def test_every_command_of_the_reference_is_there() -> None:
         "", "demo", "run", "ls", "verify", "transcript", "runs", "runs list", "runs show", "runs tail", "runs verify",
         "runs export", "runs metrics", "runs send", "runs answer", "runs cancel", "runs review", "runs review approve",
         "runs review revise", "runs resume", "runs fork", "runs replay", "runs diff",
+        "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny",
         "config", "config show", "policy", "policy check", "policy explain", "ledger", "ledger rebuild",
     }  # fmt: skip
 

@@ -46,7 +46,7 @@ def test_a_question_left_for_later_parks_the_run(workspace: Path) -> None:
         screen.type("green\n")
         assert screen.end() == 0
     assert events(workspace / "r", "human_response")[0]["answer"] == "green"
-    assert len(events(workspace / "r", "human_request")) == 1
+    assert len(events(workspace / "r", "human_response")) == 1
 
 
 def test_a_call_is_shown_whole_and_runs_only_after_a_yes(workspace: Path) -> None:
@@ -54,8 +54,8 @@ def test_a_call_is_shown_whole_and_runs_only_after_a_yes(workspace: Path) -> Non
     write_config(workspace, say("", write("deliverables/a.md", content)), say("Written."), **ASK)
     with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
         screen.expect("file_write needs your approval")
-        screen.expect(r"content   hello\x1b]0;owned\x07")
-        screen.expect("path      deliverables/a.md")
+        screen.expect("create deliverables/a.md  +1")
+        screen.expect(r"+hello\x1b]0;owned\x07")
         screen.expect("allow? ")
         assert not (workspace / "r/deliverables/a.md").exists()
         screen.type("y\n")

@@ -1,11 +1,13 @@
 """What a sandbox may use up, what is told about it, and that nothing is left at the end."""
 
 import asyncio
+import socket
+from contextlib import suppress
 
 import pytest
 
 from skills_runtime.errors import SandboxError, StorageFailed
-from skills_runtime.sandbox.egress import EgressLimits, EgressRecord
+from skills_runtime.sandbox.egress import EgressLimits, EgressPolicy, EgressPorts, EgressRecord, serve_egress
 from tests.e2e.egress.conftest import PATIENCE, Client, Stand, local, open_descriptors, origin, proxied
 
 
@@ -68,6 +70,21 @@ async def test_the_bytes_of_a_sandbox_are_limited() -> None:
             assert proxy.told[-1] == ("ended", "deny", "limit")
             refused = await proxy.say(b"CONNECT allowed.test:%d HTTP/1.0\r\n\r\n" % server.port)
             assert refused.startswith(b"HTTP/1.1 429 ")
+
+
+async def test_the_bytes_that_leave_a_sandbox_are_limited_too() -> None:
+    async with origin(until=b"never") as server:
+        policy = local("allowed.test", server.port, raw="allowed")
+        async with proxied(policy, limits=EgressLimits(total_bytes=50_000)) as proxy:
+            client = await tunnelled(proxy, server.port)
+            with suppress(ConnectionError):
+                await client.send(b"x" * 100_000)
+            assert await client.rest() == b""
+            await client.close()
+            await proxy.heard(2)
+            await server.ended.wait()
+            assert proxy.told[-1] == ("ended", "deny", "limit")
+            assert len(server.received[0]) <= 50_000
 
 
 async def test_every_decision_is_told_with_its_reason_and_its_bytes() -> None:
@@ -159,3 +176,19 @@ async def test_many_requests_leave_nothing_behind() -> None:
         await proxy.heard(2 * 101)
         assert open_descriptors() <= before + 2  # what is just being closed
         assert server.connections == 101
+
+
+async def test_a_connection_is_closed_whenever_the_proxy_ends() -> None:
+    for steps in range(12):
+        listener = socket.create_server(("127.0.0.1", 0))
+        with socket.create_connection(listener.getsockname()) as client:
+            ports = EgressPorts(policy=EgressPolicy(), record=lambda _record: None)
+            serving = asyncio.create_task(serve_egress(listener, ports))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            serving.cancel()
+            await asyncio.wait([serving])
+            listener.close()
+            client.settimeout(PATIENCE)
+            with suppress(ConnectionResetError):
+                assert client.recv(1) == b""

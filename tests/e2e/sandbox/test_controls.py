@@ -22,9 +22,7 @@ CONTROLS = {
     "os.symlink('src/new', 'l'); os.link('src/new', 'h'); os.unlink('src/new')\nprint('WORKED')",
     "pipes": shell("seq 1000 | sort -rn | head -n 1 | grep -q 1000"),
     "a private directory for temporary files": shell("echo x > /tmp/x; test -s /tmp/x; test -w $HOME; mktemp"),
-    "build a program": shell(
-        'printf "#include <stdio.h>\\\\nint main(void){puts(\\"built\\");return 0;}\\\\n" > a.c; cc -o a a.c; ./a | grep -q built'
-    ),
+    "build a program": shell('echo "int main(void){return 42;}" > a.c; cc -o a a.c; ./a || test $? = 42'),
     "install a package without a registry": shell(
         "mkdir p; printf x=1 > p/m.py; python3 -m zipapp p -m m:print -o p.pyz; python3 -m venv --without-pip v;"
         " v/bin/python -c pass"
@@ -46,7 +44,8 @@ CONTROLS = {
     "block = shared_memory.SharedMemory(create=True, size=4096); block.close(); block.unlink()\nprint('WORKED')",
     "a terminal of its own": "import pty\npty.spawn(['true'])\nprint('WORKED')",
     "sockets in pairs": "a, b = socket.socketpair(); a.sendall(b'x'); assert b.recv(1) == b'x'\nprint('WORKED')",
-    "know who it is": "import getpass, pwd\nassert getpass.getuser() == pwd.getpwuid(os.getuid()).pw_name\nprint('WORKED')",
+    "know who it is": "import getpass, pwd\n"
+    "assert getpass.getuser() == pwd.getpwuid(os.getuid()).pw_name\nprint('WORKED')",
     "signals": shell("sleep 60 & kill -TERM $!; wait $! || true"),
     "devices every program uses": shell("head -c 16 /dev/urandom > /dev/null; : < /dev/zero; echo > /dev/null"),
 }
@@ -59,14 +58,10 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
     made.close()
 
 
-def _needs(name: str) -> None:
-    if name == "build a program" and shutil.which("cc") is None:
-        pytest.skip("there is no compiler here")
-
-
 @pytest.mark.parametrize("name", CONTROLS)
 def test_everyday_work_goes_on(name: str, arena: Arena) -> None:
-    _needs(name)
+    if name == "build a program" and shutil.which("cc") is None:
+        pytest.skip("there is no compiler here")
     outcome = arena.run(CONTROLS[name])
     assert "WORKED" in outcome.stdout, outcome.stdout + outcome.stderr
 
@@ -76,7 +71,7 @@ def test_everyday_work_goes_on_for_an_ordinary_user(unprivileged: Unprivileged) 
         outcomes = {name: new_arena(unprivileged.path).run(code) for name, code in CONTROLS.items()}
         return {name: one.stdout + one.stderr for name, one in outcomes.items() if "WORKED" not in one.stdout}
 
-    assert run.__name__ and unprivileged(run) == {}
+    assert unprivileged(run) == {}
 
 
 def test_what_is_written_in_the_workspace_stays(arena: Arena) -> None:

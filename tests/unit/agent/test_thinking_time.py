@@ -11,10 +11,10 @@ from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.assemble import RunRequest, log_ports, spec_for
 from skills_runtime.agent.loop import Control
 from skills_runtime.config import resolve
-from skills_runtime.ports import HumanIO, Question
+from skills_runtime.ports import ApprovalRequest, DecisionKind, HumanIO, Question
 from skills_runtime.runs import LogPorts, create_run, open_run, runs_root
 from skills_runtime.testing import FrozenClock
-from tests.support.agents import Watched, calls, says
+from tests.support.agents import Watched, agent_in, calls, says, writes
 
 RUN_ID = "run_1"
 LIMIT = 60
@@ -37,6 +37,20 @@ class Thinking:
             self._control.stopping = True
             raise asyncio.CancelledError
         return "yes"
+
+
+class Deciding:
+    """An approver who looks at the clock of the run before they decide."""
+
+    def __init__(self, control: Control) -> None:
+        self.seen: list[float | None] = []
+        self._control = control
+
+    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
+        """Look, and approve."""
+        assert self._control.time is not None
+        self.seen.append(self._control.time.when())
+        return "approved"
 
 
 class Segments:
@@ -86,6 +100,14 @@ def test_what_somebody_thought_in_one_segment_is_not_counted_in_the_next(tmp_pat
     assert segments.worked() < LIMIT
     segments.control = Control()
     assert segments.work(Thinking(segments.clock, segments.control)).status == "completed"
+
+
+async def test_the_clock_stands_still_while_an_approver_thinks(tmp_path: Path) -> None:
+    control, model = Control(), Watched([calls(writes("a.txt", "x")), says("done")])
+    approver = Deciding(control)
+    agent = agent_in(tmp_path, model, mode="ask", approver=approver)
+    result = await agent.execute(agent.create(RunRequest(prompt="Go.")), control=control)
+    assert (result.status, approver.seen) == ("completed", [None])
 
 
 async def test_the_clock_goes_on_with_what_was_left_when_the_last_answer_is_there() -> None:

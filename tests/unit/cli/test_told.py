@@ -9,6 +9,8 @@ from skills_runtime.cli.render.told import note_of, told
 from skills_runtime.events import PAYLOAD_TYPES, Event, Payload, Unknown
 from skills_runtime.events.payloads import (
     ApprovalDecided,
+    ApprovalRefused,
+    ApprovalRequested,
     ChildRunFinished,
     ChildRunStarted,
     CompactionStarted,
@@ -69,7 +71,28 @@ WORDS: list[tuple[Payload, str]] = [
         LlmRetryScheduled(error_kind="rate_limited", attempt=1, max_retries=3, delay_ms=500),
         "rate_limited: again in 500 ms (1 of 3)",
     ),
+    (ApprovalRequested(approval_key="k", tool="shell", summary="shell ls"), "shell ls"),
+    (ApprovalRequested(approval_key="k", tool="shell", risk={"level": "high"}), "high risk: shell"),
     (ApprovalDecided(approval_key="k", decision="denied", reason="timeout"), "denied (timeout)"),
+    (
+        ApprovalDecided(approval_key="k", decision="denied", reason="inbox", decided_by="ada", note="not now"),
+        "denied by ada: not now",
+    ),
+    (
+        ApprovalDecided(approval_key="k", decision="approved_for_session", reason="session", decided_by="ada"),
+        "approved for session by ada (session)",
+    ),
+    (
+        ApprovalDecided(
+            approval_key="k", decision="approved", decided_by="ada", rule={"scope": "run"}, arguments_blob="b"
+        ),
+        "approved by ada; with other arguments; a rule was added (run)",
+    ),
+    (ApprovalRefused(reason="expired", message="it came too late"), "it came too late"),
+    (
+        ApprovalRefused(reason="changed", call_id="c", message="changed"),
+        "what was asked about has changed, so it is asked about again",
+    ),
     (HistoryLoaded(messages=[{"role": "user"}, {"role": "assistant"}], runs=["a"]), "2 messages of 1 earlier run"),
     (ImagesAttached(images=[{"name": "a.png"}, {"name": "b.png"}]), "a.png, b.png"),
 ]
@@ -96,6 +119,10 @@ NOTES: list[tuple[Payload, str | None]] = [
     (HumanRequest(call_id="c", question="Which?"), "asks  Which?"),
     (HumanResponse(call_id="c", answer="a"), "answered  a"),
     (received("steer", text="shorter"), "received  steer shorter"),
+    (received("approve", decision="approved"), None),
+    (ApprovalRequested(approval_key="k", tool="do"), "asks  do"),
+    (ApprovalDecided(approval_key="k", decision="approved", decided_by="ada"), "decided  approved by ada"),
+    (ApprovalRefused(reason="unknown", message="nobody asked"), "void  nobody asked"),
     (RunStateChanged(before="running", after="review_required"), "review  running → review_required"),
     (RunStateChanged(before="pending", after="running"), None),
     (ContextCompacted(summary="s", kept_messages=6), "context  compacted, 6 messages kept"),

@@ -14,6 +14,9 @@ from skills_runtime.cli.render.steps import Steps
 from skills_runtime.cli.render.words import signed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
+    ApprovalDecided,
+    ApprovalRefused,
+    ApprovalRequested,
     ChildRunFinished,
     ChildRunStarted,
     HumanRequest,
@@ -146,3 +149,37 @@ def test_a_quiet_run_that_waits_says_what_for_and_how_to_answer(capsys: pytest.C
 )
 def test_a_run_that_waits_says_what_for_in_a_word(status: str, kind: str | None, word: str) -> None:
     assert signed(status, kind).plain == word
+
+
+APPROVAL = ApprovalRequested(
+    approval_id="approval_0123abcd4567", approval_key="k", tool="shell", call_id="c", summary="shell x"
+)
+
+
+def test_a_run_that_nobody_here_approves_says_what_it_asks_and_how_to_decide() -> None:
+    lines = lines_of(shown(asked(command="x"), APPROVAL, end=waiting("human_required", "waits", APPROVAL)))
+    assert "asks shell x" in lines
+    assert any(line.startswith("asks you an approval of shell x") for line in lines)
+    assert "approve kgent approvals approve 0123abcd" in lines
+
+
+def test_who_decided_what_is_told_as_it_happens() -> None:
+    decided = ApprovalDecided(approval_key="k", decision="denied", reason="inbox", decided_by="ada", note="not now")
+    assert "     decided  denied by ada: not now\n" in shown(APPROVAL, decided, end=ending(RunStatus.COMPLETED))
+
+
+def test_a_decision_that_no_longer_counts_is_told_in_one_line_that_fits() -> None:
+    refused = ApprovalRefused(reason="changed", approval_id="approval_0123abcd4567", call_id="c")
+    text = shown(APPROVAL, refused, end=ending(RunStatus.COMPLETED), width=80)
+    assert "     void  what was asked about has changed, so it is asked about again\n" in text
+
+
+def test_a_step_waits_for_somebody_until_its_approval_is_decided_or_void() -> None:
+    for end in (
+        ApprovalDecided(approval_key="k", decision="approved", call_id="c"),
+        ApprovalRefused(reason="changed", call_id="c"),
+    ):
+        steps = fold(events(asked(), APPROVAL), Steps())
+        assert steps.all[0].progress == "waiting"
+        steps.apply(events(end)[0])
+        assert steps.all[0].progress == "running"

@@ -7,12 +7,21 @@ import pytest
 from skills_runtime.cli.answers import chosen
 from skills_runtime.cli.waits import Wait, command_for, waits_of
 from skills_runtime.events import Payload
-from skills_runtime.events.payloads import ApprovalRequested, HumanRequest, RunStateChanged, RunWaitingHuman
+from skills_runtime.events.payloads import (
+    ApprovalRequested,
+    HumanRequest,
+    InboxReceived,
+    RunStateChanged,
+    RunWaitingHuman,
+)
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunState, RunView, fold
 from tests.support.events import numbered
 
 COMMAND = command_for("kgent", "r")
+APPROVAL = ApprovalRequested(
+    approval_id="approval_0123abcd4567", approval_key="k", tool="shell", call_id="c", summary="shell rm x"
+)
 
 
 def waits(*payloads: Payload, asked: dict[str, HumanRequest] | None = None) -> list[Wait]:
@@ -83,11 +92,26 @@ def test_a_revision_waits_to_be_resumed() -> None:
     assert wait.commands == {"go on": "kgent runs resume r"}
 
 
-def test_an_approval_nobody_gave_is_asked_for_again() -> None:
-    asked = ApprovalRequested(approval_key="k", tool="shell", summary="shell rm x")
-    (wait,) = waits(asked, parked("stopped", "stopped"))[:1]
+def test_an_approval_is_looked_at_and_given_or_refused() -> None:
+    (wait,) = waits(APPROVAL, parked())
     assert wait.what == "an approval of shell rm x"
-    assert wait.commands == {"be asked": "kgent runs resume r"}
+    assert wait.commands == {
+        "look": "kgent approvals show 0123abcd",
+        "approve": "kgent approvals approve 0123abcd",
+        "deny": "kgent approvals deny 0123abcd --reason TEXT",
+    }
+
+
+def test_an_approval_that_is_decided_waits_to_be_acted_on() -> None:
+    body = {"approval_id": "approval_0123abcd4567", "decision": "approved"}
+    (wait,) = waits(APPROVAL, InboxReceived(message_id="m", position=1, kind="approve", body=body), parked())
+    assert wait.commands == {"go on": "kgent runs resume r"}
+
+
+def test_a_run_that_was_stopped_while_it_asked_can_be_decided_on_or_resumed() -> None:
+    first, second = waits(APPROVAL, parked("stopped", "stopped"))
+    assert "approve" in first.commands
+    assert second.commands == {"go on": "kgent runs resume r"}
 
 
 @pytest.mark.parametrize("status", [RunStatus.PENDING, RunStatus.RUNNING, RunStatus.COMPLETED, RunStatus.FAILED])

@@ -5,6 +5,7 @@ import pytest
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,
+    ApprovalRefused,
     ApprovalRequested,
     HumanRequest,
     HumanResponse,
@@ -47,6 +48,20 @@ def test_a_call_that_failed_and_a_request_that_was_denied_are_marked() -> None:
         ApprovalDecided(approval_key="k", decision="denied"),
     )
     assert [one.ok for one in failed.spans] == [False, False]
+
+
+def test_waiting_for_an_approval_lasts_until_this_very_request_is_decided_or_void() -> None:
+    def asked(name: str) -> ApprovalRequested:
+        return ApprovalRequested(approval_id=name, approval_key="same", tool="t", call_id="c")
+
+    spans = _timeline(
+        asked("a1"),
+        ApprovalRefused(reason="unknown", approval_id="a1", message_id="m"),
+        ApprovalRefused(reason="changed", approval_id="a1", call_id="c"),
+        asked("a2"),
+        ApprovalDecided(approval_id="a2", approval_key="same", decision="approved"),
+    ).spans
+    assert [(one.first_seq, one.last_seq, one.ok) for one in spans] == [(0, 2, False), (3, 4, True)]
 
 
 def test_an_answer_that_broke_off_ends_when_the_model_is_asked_again() -> None:

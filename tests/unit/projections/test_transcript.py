@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,
+    ApprovalRefused,
+    ApprovalRequested,
     LlmRequestStarted,
     LlmResponseDelta,
     LlmResponseFinished,
@@ -84,6 +86,35 @@ def test_an_answer_that_broke_off_is_left_out() -> None:
     text = _text(*half, *whole, LlmResponseFinished(finish_reason="stop"))
     assert "half a sent" not in text
     assert "whole" in text
+
+
+def test_a_request_tells_what_asked_and_how_bad_it_could_be() -> None:
+    risk = {"level": "high", "reason": "deletes a whole tree", "part": "rm -rf ."}
+    text = _text(
+        ApprovalRequested(approval_id="a1", approval_key="k", tool="t", summary="t rm", rule="mode", risk=risk)
+    )
+    assert "\nt rm\nasked by: mode\nrisk: high: deletes a whole tree: rm -rf .\nid: a1\n" in text
+
+
+def test_a_decision_tells_who_and_what_they_added() -> None:
+    rule = {"scope": "run", "text": "rules:\n- name: x\n"}
+    decided = ApprovalDecided(
+        approval_key="k",
+        decision="approved",
+        reason="inbox",
+        decided_by="ada",
+        note="fine",
+        rule=rule,
+        arguments_blob="b",
+    )
+    lines = "by: ada\nnote: fine\narguments: changed by the approver\nrule: added (run)\nrules:\n- name: x\n"
+    assert f"\napproved (inbox)\n{lines}" in _text(decided)
+
+
+def test_a_decision_that_does_not_count_is_an_entry() -> None:
+    text = _text(ApprovalRefused(reason="expired", message="it came too late"))
+    assert _entries(text) == ["## approval (refused)"]
+    assert "\nexpired: it came too late\n" in text
 
 
 def test_a_decision_tells_why() -> None:

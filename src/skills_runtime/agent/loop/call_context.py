@@ -9,7 +9,7 @@ import msgspec
 from skills_runtime.agent.loop.human import ask
 from skills_runtime.agent.loop.inbox import take_in
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.agent.loop.prompt import arguments_of
+from skills_runtime.agent.prompt import arguments_of
 from skills_runtime.events import Payload
 from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secrets
 from skills_runtime.projections import Call

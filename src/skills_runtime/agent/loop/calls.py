@@ -12,7 +12,7 @@ from skills_runtime.agent.loop.answer import read_arguments
 from skills_runtime.agent.loop.call_context import CallContext
 from skills_runtime.agent.loop.human import ask
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.agent.loop.prompt import arguments_of
+from skills_runtime.agent.prompt import arguments_of
 from skills_runtime.errors import (
     ApprovalDenied,
     ConfigError,
@@ -146,7 +146,8 @@ async def _settle(run: Run, call: Call, ports: AgentPorts) -> Settled:
 async def _passed(tool: Tool, context: CallContext) -> ToolResult | None:
     """The result of a call that may not run, or cannot; nothing where it may."""
     try:
-        admission = await context.ports.gate.admit(tool, read_arguments(context.arguments()), context)
+        with context.ports.control.waiting():  # whoever decides may think as long as they like
+            admission = await context.ports.gate.admit(tool, read_arguments(context.arguments()), context)
     except (LogError, ApprovalDenied):
         raise
     except SkillsRuntimeError as error:

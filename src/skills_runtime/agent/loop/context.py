@@ -7,7 +7,7 @@ How far a recovery has come is read off the log, so that one that waited for day
 from typing import TYPE_CHECKING
 
 from skills_runtime.agent.loop.human import ask
-from skills_runtime.agent.loop.prompt import excerpt
+from skills_runtime.agent.prompt import excerpt
 from skills_runtime.agent.window import WHAT_NOW, Reason, can_shrink, due, kept_messages
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload

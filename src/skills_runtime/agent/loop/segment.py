@@ -12,7 +12,7 @@ from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, togethe
 from skills_runtime.agent.loop.context import make_room, recover
 from skills_runtime.agent.loop.inbox import record_all, take_in
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.agent.loop.prompt import Prompt
+from skills_runtime.agent.prompt import Prompt
 from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus

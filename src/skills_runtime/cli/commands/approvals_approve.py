@@ -9,8 +9,9 @@ from skills_runtime.cli.options import DecisionOptions
 from skills_runtime.cli.program import Command, Misuse, Program
 
 if TYPE_CHECKING:
-    from skills_runtime.ports import ApprovalRequest
-    from skills_runtime.safety.policy import Rule
+    from collections.abc import Callable
+
+    from skills_runtime.cli.requests import Asked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,33 +34,20 @@ class ApproveOptions(DecisionOptions):
 
 def approve(options: ApproveOptions, program: Program) -> int:
     """Allow a call that waits for an approval, and go on with its run."""
-    from skills_runtime.agent.rules import user_rule_file
-    from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.deciding import decide, go_on, look_up
     from skills_runtime.cli.machine import checked_text, this_ledger
-    from skills_runtime.cli.render.approvals import show_rule
     from skills_runtime.ports import Decision
-    from skills_runtime.safety.approvals.proposal import as_recorded
-    from skills_runtime.safety.policy import add_rule
 
     if (options.session, options.rule is not None, options.edit is not None).count(True) > 1:
-        raise Misuse("`--session`, `--rule` and `--edit` say different things; give one of them")
+        raise Misuse("`--session`, `--rule` and `--edit` grant different things; give one of them")
     note, arguments = checked_text(options.note, "--note"), _arguments(options)
     with this_ledger() as ledger:
         asked = look_up(options, ledger, program)
-        rule = _rule(options, asked.request()) if options.rule else None
-        file = user_rule_file(settings_of(asked.paths, state_of(asked.paths), options))
-        if rule is not None and options.rule is not None:
-            show_rule(rule, options.rule, file, no_color=options.no_color)
-        decision = Decision(
-            decision="approved_for_session" if options.session else "approved",
-            note=note,
-            rule=as_recorded(rule, options.rule) if rule is not None and options.rule is not None else {},
-            arguments=arguments,
-        )
-        message = decide(asked, decision, ledger)
-    if rule is not None and options.rule != "run":
-        add_rule(file, rule)
+        rule, keep = _rule(options, asked) if options.rule else ({}, None)
+        kind = "approved_for_session" if options.session else "approved"
+        message = decide(asked, Decision(decision=kind, note=note, rule=rule, arguments=arguments), ledger)
+    if keep is not None:
+        keep()
     return go_on(asked, message, options, program)
 
 
@@ -70,10 +58,20 @@ def _arguments(options: ApproveOptions) -> dict[str, Any] | None:
     return read_arguments(read_text(options.edit, option="--edit")) if options.edit is not None else None
 
 
-def _rule(options: ApproveOptions, request: "ApprovalRequest") -> "Rule":
+def _rule(options: ApproveOptions, asked: "Asked") -> "tuple[dict[str, Any], Callable[[], None] | None]":
+    """The rule, shown in full, as a decision carries it, and what adds it to the user's own where it is for them."""
+    from skills_runtime.agent.rules import user_rule_file
+    from skills_runtime.cli.continuing import settings_of, state_of
+    from skills_runtime.cli.render.approvals import show_rule
     from skills_runtime.cli.ruling import rule_of
+    from skills_runtime.safety.approvals.proposal import as_recorded
+    from skills_runtime.safety.policy import add_rule
 
-    return rule_of(request, options.rule or "run")
+    scope = options.rule or "run"
+    rule = rule_of(asked.request(), scope)
+    file = user_rule_file(settings_of(asked.paths, state_of(asked.paths), options))
+    show_rule(rule, scope, file, no_color=options.no_color)
+    return as_recorded(rule, scope), None if scope == "run" else lambda: add_rule(file, rule)
 
 
 COMMAND = Command(

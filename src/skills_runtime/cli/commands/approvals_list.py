@@ -16,7 +16,7 @@ class ApprovalsListOptions(WorkspaceOptions):
 
 
 def list_approvals(options: ApprovalsListOptions, program: Program) -> int:
-    """List the calls that wait for an approval, of all runs on this machine, oldest first."""
+    """List the calls that wait for an approval, oldest first."""
     from skills_runtime.cli.machine import this_ledger
     from skills_runtime.cli.render.approvals import show_requests, write_requests
     from skills_runtime.cli.requests import open_requests

@@ -17,7 +17,7 @@ class ApprovalsShowOptions(WorkspaceOptions):
 
 
 def show_approval(options: ApprovalsShowOptions, program: Program) -> int:
-    """Show exactly what a call would do, what asked, how bad it could be, and how to decide."""
+    """Show everything about a call that waits for an approval."""
     from skills_runtime.cli.machine import this_ledger
     from skills_runtime.cli.render.approvals import show_request, write_request
     from skills_runtime.cli.requests import find_request

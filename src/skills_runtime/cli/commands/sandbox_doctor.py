@@ -20,7 +20,7 @@ def sandbox_doctor(options: SandboxDoctorOptions, program: Program) -> int:
     import msgspec
 
     from skills_runtime.cli.fencing import fence_from
-    from skills_runtime.cli.render.fence import write_state
+    from skills_runtime.cli.render.sandboxing import write_state
     from skills_runtime.errors import EXIT_CODES
 
     del program

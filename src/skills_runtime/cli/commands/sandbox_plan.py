@@ -23,7 +23,7 @@ def sandbox_plan(options: SandboxPlanOptions, program: Program) -> int:
     import msgspec
 
     from skills_runtime.cli.fencing import fence_from, variables_of
-    from skills_runtime.cli.render.fence import plan_values, write_plan
+    from skills_runtime.cli.render.sandboxing import plan_values, write_plan
     from skills_runtime.ports import ProcessRequest
 
     del program

@@ -122,7 +122,7 @@ class HumanView:
         match event.payload:
             case ApprovalRequested(tool=tool) if self._asked_here:
                 self._now(f"{one_line(tool)} waits for you")
-            case ApprovalDecided(reason="provider") if self._asked_here:
+            case ApprovalDecided(reason="provider", arguments_blob=None) if self._asked_here:
                 pass  # who has just typed it knows
             case RunFailed(details=details):
                 self._hint = one_line(str(details.get("hint") or ""))

@@ -22,8 +22,8 @@ LABEL_CELLS = 24
 SHOWN_LINES = 20
 SHOWN_CHARS = 2000
 _LABEL = 9
-_SHOWN_AS_CHANGES = frozenset({"content", "patch", "input"})
-"""Arguments whose text the changes of files tell better."""
+_SHOWN_AS_CHANGES = {"file_write": "content", "apply_patch": "input"}
+"""Arguments, by tool, whose text the changes of files tell better."""
 _RISK_STYLES = {"high": "bold red", "medium": "bold"}
 
 
@@ -95,7 +95,7 @@ def _arguments(request: ApprovalRequest, *, whole: bool) -> tuple[dict[str, str]
     facts: dict[str, str] = {}
     left_out = 0
     for name, value in request.details.items():
-        if not whole and _is_told(name, value, request.intent):
+        if _is_told(name, value, request):
             continue
         shown, rest = _cut(neutral(value if isinstance(value, str) else _json(value)), whole=whole)
         left_out += rest
@@ -107,9 +107,10 @@ def _arguments(request: ApprovalRequest, *, whole: bool) -> tuple[dict[str, str]
     return facts, left_out
 
 
-def _is_told(name: str, value: Any, intent: Intent) -> bool:
+def _is_told(name: str, value: Any, request: ApprovalRequest) -> bool:
     """Whether an argument is shown already, as the command, the changes or one of the facts."""
-    if name in _SHOWN_AS_CHANGES and any(file.diff for file in intent.files):
+    intent = request.intent
+    if _SHOWN_AS_CHANGES.get(request.tool) == name and any(file.diff for file in intent.files):
         return True
     told: list[Any] = [intent.line, list(intent.argv), intent.typed, dict(intent.environment), intent.justification]
     told += [file.path for file in intent.files]

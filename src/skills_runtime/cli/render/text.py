@@ -50,7 +50,7 @@ def age(milliseconds: float | None) -> str:
     seconds = max(milliseconds, 0) / 1000
     for unit, size in (("day", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
-            number = int(seconds // size)
+            number = int(seconds / size + 0.5)
             return plural(number, unit) if unit == "day" else f"{number} {unit}"
     return f"{int(seconds)} s"
 

@@ -113,8 +113,8 @@ def _moved(data: Data) -> str:
 
 def _asked(data: Data) -> str:
     risk: Data = data.get("risk") or {}
-    level = f"  {risk['level']} risk" if risk.get("level") in ("medium", "high") else ""
-    return f"{data.get('summary') or data.get('tool')}{level}"
+    level = f"{risk['level']} risk: " if risk.get("level") in ("medium", "high") else ""
+    return f"{level}{data.get('summary') or data.get('tool')}"
 
 
 def _decided(data: Data) -> str:

@@ -5,6 +5,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .tree import look
+
 PREFIX = "skills-runtime-"
 ATTEMPTS = 200
 PAUSE = 0.005
@@ -17,14 +19,14 @@ class Groups:
 
     def __init__(self, wanted: "Sequence[Mapping[str, Any]]") -> None:
         self._wanted = wanted
-        self._made: "list[tuple[str, Mapping[str, Any]]]" = []
+        self._made: list[tuple[str, Mapping[str, Any]]] = []
 
     def enter(self) -> None:
         """Make the groups, set their limits, and join them, so that the next process is born into them."""
         for group in self._wanted:
             _sweep(group["parent"])
             directory = f"{group['parent']}/{PREFIX}{os.getpid()}"
-            os.mkdir(directory)
+            os.mkdir(directory)  # noqa: PTH102 - nothing is imported here that is not needed
             self._made.append((directory, group))
             for name, value in group["settings"]:
                 _set(f"{directory}/{name}", value, optional=name in OPTIONAL)
@@ -38,7 +40,7 @@ class Groups:
 
     def close(self) -> "dict[str, str]":
         """Remove the groups, and say what they counted."""
-        counted: "dict[str, str]" = {}
+        counted: dict[str, str] = {}
         for directory, group in self._made:
             for name in group["counters"]:
                 counted[name] = _read(f"{directory}/{name}")
@@ -75,7 +77,7 @@ def _remove(directory: str) -> None:
     """The kernel needs a moment after the last process; what it does not give up is left for the next sweep."""
     for _ in range(ATTEMPTS):
         try:
-            os.rmdir(directory)
+            os.rmdir(directory)  # noqa: PTH106 - nothing is imported here that is not needed
         except FileNotFoundError:
             return
         except OSError:
@@ -92,9 +94,9 @@ def _sweep(parent: str) -> None:
     if parent in _swept:
         return
     _swept.add(parent)
-    for name in os.listdir(parent):
-        if name.startswith(PREFIX) and not os.path.exists(f"/proc/{name[len(PREFIX) :]}"):
+    for entry in os.scandir(parent):
+        if entry.name.startswith(PREFIX) and look(int(entry.name[len(PREFIX) :])) is None:
             try:
-                os.rmdir(f"{parent}/{name}")
+                os.rmdir(entry.path)  # noqa: PTH106 - nothing is imported here that is not needed
             except OSError:
                 continue

@@ -53,7 +53,7 @@ class Placeholders:
     def _parent(self, path: str) -> int:
         if path not in self._parents:
             descriptor = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            if os.readlink(f"/proc/self/fd/{descriptor}") != path:
+            if os.readlink(f"/proc/self/fd/{descriptor}") != path:  # noqa: PTH115 - nothing more is imported here
                 os.close(descriptor)
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             self._parents[path] = descriptor

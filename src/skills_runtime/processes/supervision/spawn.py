@@ -9,7 +9,7 @@ from typing import Any
 from .groups import Groups
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-FIRST_INPUT = 3
+STREAMS = FIRST_INPUT = 3
 ABOVE_INPUTS = 64
 """Where descriptors wait for their number, so that none is overwritten by another."""
 
@@ -26,15 +26,17 @@ class SpawnFailed(Exception):
 def spawn(request: Mapping[str, Any], streams: Sequence[int], groups: Groups) -> int:
     """Start the program and return its number once it really runs."""
     _enter(raw(request["cwd"]))
-    inputs: "list[int]" = []
+    standard, others = streams[:STREAMS], streams[STREAMS:]
+    inputs: list[int] = []
     try:
         _join(groups)
         inputs += [_input(raw(data)) for data in request["inputs"]]
+        inputs += [_moved(descriptor) for descriptor in others]
         return os.posix_spawn(
             raw(request["program"]),
             [raw(word) for word in request["argv"]],
             {raw(name): raw(value) for name, value in request["environment"].items()},
-            file_actions=[*_standard(request, streams), *_numbered(inputs)],
+            file_actions=[*_standard(request, standard), *_numbered(inputs)],
             setsid=True,
             setsigdef=IGNORED_BY_PYTHON,
         )
@@ -60,9 +62,13 @@ def _input(data: bytes) -> int:
     try:
         os.write(made, data)
         os.lseek(made, 0, os.SEEK_SET)
-        return fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, ABOVE_INPUTS)
+        return _moved(made)
     finally:
         os.close(made)
+
+
+def _moved(descriptor: int) -> int:
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, ABOVE_INPUTS)
 
 
 def _numbered(inputs: Sequence[int]) -> "list[tuple[Any, ...]]":

@@ -20,8 +20,8 @@ from .placeholders import Placeholders
 from .spawn import SpawnFailed, raw, spawn
 from .watching import INTERVAL, Watching
 
-STREAMS = 3
-"""Standard input, output and error."""
+MAX_DESCRIPTORS = 3 + 8
+"""Standard input, output and error, and what else a command may be handed over."""
 
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.5
 PATIENCE = 1.0
@@ -75,7 +75,7 @@ def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Pla
 def _streams(control: socket.socket) -> "list[int]":
     """Wait for the descriptors that go before each request; none when the runtime has gone."""
     try:
-        _, streams, _, _ = socket.recv_fds(control, 1, STREAMS)
+        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)
     except ConnectionResetError:
         return []
     for stream in streams:
@@ -136,9 +136,7 @@ class Hearing:
 class _Supervision:
     """One command under way."""
 
-    def __init__(
-        self, control: socket.socket, hearing: Hearing, *, main: int, request: "Mapping[str, Any]"
-    ) -> None:
+    def __init__(self, control: socket.socket, hearing: Hearing, *, main: int, request: "Mapping[str, Any]") -> None:
         self._control = control
         self._hearing = hearing
         self._main = main
@@ -224,7 +222,8 @@ class _Supervision:
     def _askable(self) -> "list[tree.Process]":
         """Everybody but the processes of the fence: without them nobody could end in peace."""
         processes = tree.table()
-        fence = set() if self._exited else tree.topmost(processes, os.getpid(), generations=self._layers)
+        layers = 0 if self._exited else self._layers
+        fence = tree.topmost(processes, os.getpid(), generations=layers)
         return [one for one in tree.below(processes, os.getpid()) if one.pid not in fence]
 
     def _wait_ms(self) -> "float | None":

@@ -60,7 +60,7 @@ def below(processes: Table, root: int, *, without: Container[int] = ()) -> list[
 
 def topmost(processes: Table, root: int, *, generations: int) -> "set[int]":
     """The numbers of the children of a process, of their children, and so on for so many generations."""
-    found: "set[int]" = set()
+    found: set[int] = set()
     above = {root}
     for _ in range(generations):
         above = {process.pid for process in processes.values() if process.parent in above}

@@ -18,7 +18,7 @@ class Watching:
     """The limits of one command under way."""
 
     def __init__(self, wanted: "Mapping[str, Any] | None") -> None:
-        self._memory: "int | None" = wanted["memory_bytes"] if wanted else None
+        self._memory: int | None = wanted["memory_bytes"] if wanted else None
         self._disk = _Disk(wanted) if wanted and wanted["disk_path"] else None
         self.active = bool(self._memory or self._disk)
 

@@ -17,8 +17,9 @@ _TELLS_ERRORS = (5, 8)
 class SystemDisk:
     """The real disk."""
 
-    write = staticmethod(os.write)
-    """Append bytes; may write fewer than given."""
+    def write(self, fd: int, data: bytes) -> int:
+        """Append bytes; may write fewer than given."""
+        return os.write(fd, data)
 
     def sync(self, fd: int) -> None:
         """Return only when the data is on stable storage."""

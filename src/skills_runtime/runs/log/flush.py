@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -33,7 +34,7 @@ class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             return False  # on a disk that a test has put in place of the real one every sync counts
         try:
             here = os.fstat(self.fd).st_dev
-            return all(os.stat(one).st_dev == here for one in self.companions) and can_sync_whole(self.fd)
+            return all(Path(one).stat().st_dev == here for one in self.companions) and can_sync_whole(self.fd)
         except OSError:
             return False  # its own sync tells what is wrong
 

@@ -21,6 +21,7 @@ from skills_runtime.runs.log.checkpoints import EVERY_BYTES, Checkpoints
 from skills_runtime.runs.log.commit import committer
 from skills_runtime.runs.log.flush import LogFlush
 from skills_runtime.runs.log.keys import LogKey
+from skills_runtime.runs.log.lines import prefix_digest
 from skills_runtime.runs.log.ports import LogPorts
 from skills_runtime.runs.log.position import Position
 
@@ -86,6 +87,10 @@ class EventLog:
         with self._mutex:
             self._companions.setdefault(str(directory), set()).update(names)
             self._changes += 1
+
+    def digest(self, size: int) -> str:
+        """The digest of the first `size` bytes."""
+        return prefix_digest(self._fd, size)
 
     @contextmanager
     def paused(self) -> Generator[Position]:

@@ -3,7 +3,7 @@
 from skills_runtime.safety.guard.assess import assess
 from skills_runtime.safety.guard.facts import LEVELS, Facts, Level, Reading, Risk, SimpleCommand
 from skills_runtime.safety.guard.names import program_name
-from skills_runtime.safety.guard.reader import read_argv, read_line
+from skills_runtime.safety.guard.reading import read_argv, read_line
 
 __all__ = [
     "LEVELS",

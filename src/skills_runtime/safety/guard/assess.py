@@ -7,9 +7,7 @@ import msgspec
 
 from skills_runtime.ports import Effect, FileTouch, Intent, ToolSpec
 from skills_runtime.safety.guard.facts import LEVELS, Facts, Level, Reading, Risk
-from skills_runtime.safety.guard.paths import CONTROL, Judgement, reading, writing
-from skills_runtime.safety.guard.reader import read_argv, read_line
-from skills_runtime.safety.guard.variables import risk_of_variable
+from skills_runtime.safety.guard.reading import read_argv, read_line
 
 MANY_FILES = 25
 LARGE_DIFF = 200_000
@@ -103,6 +101,10 @@ def _typed(text: str) -> Reading:
 
 
 def _of_variables(environment: Mapping[str, str]) -> list[Risk]:
+    if not environment:
+        return []
+    from skills_runtime.safety.guard.variables import risk_of_variable
+
     judged = ((name, risk_of_variable(name, value)) for name, value in environment.items())
     return [Risk(level=risk[0], reason=risk[1], part=name) for name, risk in judged if risk]
 
@@ -113,7 +115,9 @@ def _of_file(touch: FileTouch) -> Risk:
     return Risk(level=level, reason=reason, part=touch.path if reason else "")
 
 
-def _judged(touch: FileTouch) -> Judgement:
+def _judged(touch: FileTouch) -> tuple[Level, str]:
+    from skills_runtime.safety.guard.paths import CONTROL, reading, writing
+
     if "\0" in touch.path:
         return "high", "names a path that cannot be"
     if touch.touch in ("read", "list"):

@@ -46,7 +46,7 @@ class Evaluator:
             return split
         words = join(self._parts(node), start, end)
         for word in words:
-            if "[" in word.shape and re.search(r"\w\[[^\]]*(?:\$[({]|`)", word.shape):
+            if "[" in word.shape and re.search(r"\w\[[^\]]{0,400}(?:\$[({]|`)", word.shape):
                 self._puzzle("a word holds a subscript with code in it", node)
         return words
 

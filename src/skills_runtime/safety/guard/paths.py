@@ -5,6 +5,7 @@ import re
 from fnmatch import fnmatchcase
 
 from skills_runtime.safety.guard.facts import Level
+from skills_runtime.safety.guard.text import names
 from skills_runtime.safety.guard.words import HOLE
 
 Judgement = tuple[Level, str]
@@ -26,9 +27,9 @@ _SECRET = re.compile(
     r"|git-credentials|pypirc|npmrc|vault-token|terraform\.d|boto|s3cfg)(?:/|$)"
     r"|(?:^|/)\.env(?:rc)?(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?$"
     r"|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)[^/]*$|(?:^|/)(?:authorized_keys|known_hosts)$"
-    r"|^/etc/(?:g?shadow|sudoers|ssl/private|master\.passwd|security/)|^/proc/(?:[^/]+/)+(?:environ|mem|maps|fd|root)\b|^/dev/(?:mem|kmem)"
+    r"|^/etc/(?:g?shadow|sudoers|ssl/private|master\.passwd|security/)|^/proc/(?:[^/]+/)+(?:environ|mem|maps|fd|root)\b|^/dev/(?:k?mem|port|[shv]d[a-z]|xvd|nvme|mmcblk|disk|mapper|dm-)|^/proc/kcore|^/etc/ssh/ssh_host"
     r"|^(?:/var)?/run/secrets|Keychains?(?:/|$)|(?:^|/)(?:Login Data|Cookies|key[34]\.db|logins\.json|keychain-2\.db)$"
-    r"|(?:^|/)(?:credentials|secrets?)\.(?:json|ya?ml|toml|env)$|\.(?:keystore|jks|kdbx|ovpn|ppk|p12|pfx)$"
+    r"|(?:^|/)(?:credentials|secrets?)\.(?:json|ya?ml|toml|env)$|\.(?:pem|key|keystore|jks|kdbx|ovpn|ppk|p12|pfx)$"
     r"|(?:^|/)\.(?:bash|zsh|python|psql|mysql|node_repl|sqlite|irb|rediscli)_history$",
     re.IGNORECASE,
 )
@@ -54,38 +55,29 @@ _BUILDS = re.compile(
 )
 _HINT = re.compile(
     r"\.ssh|\.aws|\.gnupg|\.azure|\.password|\.kube|\.docker|\.config|\.local|\.cache|\.netrc|\.pgpass|\.my|\.git-c|\.pypi|\.npmrc|\.vault"
-    r"|\.terra|\.boto|\.s3cfg|\.env|id_|_keys|known_hosts|/etc|/proc|/dev/k?mem|/run|keychain|login|cookies|key[34]|logins|cred|secret"
-    r"|\.keystore|\.jks|\.kdbx|\.ovpn|\.ppk|\.p12|\.pfx|_history|skills_runtime|shadow|sudoers|environ|\.\./",
+    r"|\.terra|\.boto|\.s3cfg|\.env|id_|_keys|known_hosts|/etc|/proc|/dev/|/run|keychain|login|cookies|key[34]|logins|cred|secret"
+    r"|\.pem|\.key|\.jks|\.kdbx|\.ovpn|\.ppk|\.p12|\.pfx|_history|skills_runtime|shadow|sudoers|environ|\.\./",
     re.IGNORECASE,
 )
+_MAX_PATTERN = 512
 _EXAMPLES = tuple(
     path.split("/")
-    for path in [
-        "/etc/shadow",
-        "/etc/gshadow",
-        "/etc/sudoers",
-        "~/.ssh/id_rsa",
-        "~/.ssh/id_ed25519",
-        "~/.aws/credentials",
-        "~/.netrc",
-        ".env",
-        ".env.local",
-        "~/.git-credentials",
-        "~/.gnupg/secring.gpg",
-        "~/.kube/config",
-        "/proc/1/environ",
-        "/proc/self/environ",
-        "~/.npmrc",
-        "~/.pypirc",
-        "~/.bash_history",
-        "/home/user/.ssh/id_rsa",
-        "/root/.ssh/id_rsa",
-        "/home/user/.aws/credentials",
-        "/run/secrets/key",
-        ".skills_runtime_sdk/runs",
-        ".skills_runtime_sdk/runs/run",
-    ]
+    for path in (
+        *sorted(
+            names(
+                """
+                /etc/shadow /etc/gshadow /etc/sudoers /proc/1/environ /proc/self/environ /run/secrets/key
+                ~/.ssh/id_rsa ~/.ssh/id_ed25519 ~/.aws/credentials ~/.netrc ~/.git-credentials ~/.kube/config
+                ~/.gnupg/secring.gpg ~/.npmrc ~/.pypirc ~/.bash_history
+                /home/user/.ssh/id_rsa /home/user/.aws/credentials
+                .env .env.local .skills_runtime_sdk/runs .skills_runtime_sdk/runs/run
+                """
+            )
+        ),
+        "/".join(("", "root", ".ssh", "id_rsa")),
+    )
 )
+"""What a pattern must not match."""
 
 
 def normal(shape: str) -> str:
@@ -116,6 +108,8 @@ def matching(pattern: str) -> Judgement | None:
     """What it means to read whatever matches a pattern."""
     if pattern == HOLE:
         return None
+    if len(pattern) > _MAX_PATTERN:
+        return "high", "names files by a pattern that is too long"
     parts = [part.replace(HOLE, "*") for part in normal(pattern).split("/")]
     for example in _EXAMPLES:
         if len(example) == len(parts) and all(

@@ -1,5 +1,7 @@
 """What is known of programs by their names alone, as tables."""
 
+import re
+
 from skills_runtime.safety.guard.facts import Level
 from skills_runtime.safety.guard.text import names
 
@@ -110,6 +112,22 @@ MEDIUM: dict[str, str] = reasons(
         "opens something in another program": "xdg-open open start gio code subl",
     }
 )
+
+LOOKS: dict[str, re.Pattern[str]] = {
+    "systemctl": re.compile(r"(?:--\S+ )*(?:status|show|list-\S+|is-\S+|cat)\b.*|"),
+    "service": re.compile(r"\S+ status|--status-all"),
+    "crontab": re.compile(r"-l"),
+    "ip": re.compile(r"(?:-\S+ )*(?:a|addr|address|l|link|r|route|n|neigh)(?: (?:show|list)\b.*)?"),
+    "ifconfig": re.compile(r"-a|[\w.]+|"),
+    "route": re.compile(r"-n|"),
+    "mount": re.compile(r"-l|"),
+    "sysctl": re.compile(r"-a|[\w.]+"),
+    "launchctl": re.compile(r"list.*"),
+    "loginctl": re.compile(r"(?:list|show)\S*.*|"),
+    "timedatectl": re.compile(r"status|"),
+    "hostnamectl": re.compile(r"status|"),
+}
+"""Uses of dangerous programs that only look."""
 
 NETWORK = names(
     """

@@ -67,6 +67,8 @@ class Reader:
         self.arguments(call)
 
     def _judge(self, call: Call) -> None:
+        if (looks := programs.LOOKS.get(call.name)) and looks.fullmatch(" ".join(word.shape for word in call.args)):
+            return
         if judge := judge_for(call.name):
             judge(call)
         elif call.name in OPTIONS:
@@ -108,9 +110,9 @@ class Reader:
                     self.found.hosts[host] = None
 
 
-def read_line(line: str, environment: Mapping[str, str] | None = None) -> Reading:
-    """What a line or a script of shell would do; `environment` holds variables whose values are known."""
-    reader = Reader(environment or {})
+def read_text(line: str, environment: Mapping[str, str]) -> Reading:
+    """What a line or a script of shell would do."""
+    reader = Reader(environment)
     if flaw := flaw_of(line):
         reader.found.puzzle(flaw, line[:200], (0, len(line)))
     else:
@@ -118,9 +120,9 @@ def read_line(line: str, environment: Mapping[str, str] | None = None) -> Readin
     return reader.found.reading()
 
 
-def read_argv(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Reading:
+def read_words(argv: Sequence[str], environment: Mapping[str, str]) -> Reading:
     """What a program would do that is started without a shell."""
-    reader = Reader(environment or {})
+    reader = Reader(environment)
     text = " ".join(argv)
     flaw = flaw_of(text.replace("\n", " ")) if argv and argv[0] else "there is no program to run"
     if flaw:

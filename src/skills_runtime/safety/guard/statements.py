@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _REDIRECTS = ("file_redirect", "herestring_redirect")
+_MAX_STAGES = 16
 _EXPANDED = re.compile(rb"[$`](?!')")
 
 
@@ -98,6 +99,8 @@ def pipeline(ground: Ground, node: "Node") -> None:
 
 
 def _fed_by(ground: Ground, stages: "list[Node]") -> Callable[[], Feed]:
+    if len(stages) > _MAX_STAGES:
+        return lambda: Feed(None, (None,))
     return lambda: feed_of(ground.script, stages, ground.bindings)
 
 

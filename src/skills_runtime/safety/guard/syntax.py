@@ -10,6 +10,11 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 _local = threading.local()
+_STAND_INS = bytes(byte if byte < 0x80 else 1 for byte in range(256))
+"""The grammar's scanner looks characters up in tables that end with ASCII: beyond them it reads foreign memory.
+
+To the shell such characters are letters of a word and nothing else, and so is what stands in for them.
+"""
 
 
 @cache
@@ -50,7 +55,7 @@ class Script:
     def root(self) -> "Node":
         """The whole text as a tree, parsed when it is first asked for."""
         if self._root is None:
-            self._root = _parser().parse(self.source).root_node
+            self._root = _parser().parse(self.source if self._ascii else self.source.translate(_STAND_INS)).root_node
         return self._root
 
     def written(self, start: int, end: int) -> str:

@@ -5,8 +5,8 @@ import re
 from skills_runtime.safety.guard.facts import Level
 
 _HIGH = re.compile(
-    r"(?:LD_|DYLD_|GIT_|GLIBC_|MALLOC_|BASH_FUNC|PYTHON|PYTEST_|PERL|RUBY|NODE_|SKILLS_RUNTIME|LESS|npm_config_|NPM_CONFIG_)\w*"
-    r"|PATH|IFS|ENV|BASH_ENV|SHELLOPTS|BASHOPTS|CDPATH|GLOBIGNORE|PS[0-4]|PROMPT_COMMAND|SHELL|EDITOR|VISUAL|FCEDIT|PAGER|MANPAGER"
+    r"(?:LD_|DYLD_|GIT_|GLIBC_|MALLOC_|PYTHON|PYTEST_|PERL|RUBY|NODE_|SKILLS_RUNTIME|LESS|npm_config_|NPM_CONFIG_)\w*"
+    r"|PATH|IFS|ENV|BASH_CMDS|BASH_ALIASES|BASH_ENV|SHELLOPTS|BASHOPTS|CDPATH|GLOBIGNORE|PS[0-4]|PROMPT_COMMAND|SHELL|EDITOR|VISUAL|FCEDIT|PAGER|MANPAGER"
     r"|BROWSER|SSH_ASKPASS|SUDO_ASKPASS|HOME|XDG_\w+|ZDOTDIR|FPATH|INPUTRC|EXINIT|VIMINIT|TERMINFO|GCONV_PATH|LOCPATH|NLSPATH"
     r"|HOSTALIASES|CLASSPATH|_?JAVA_\w*OPTIONS|JDK_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS|RUSTC\w*|CARGO_\w+|GOFLAGS|MAKEFLAGS|MAKEFILES"
     r"|OPENSSL_CONF|CURL_HOME|WGETRC|TAR_OPTIONS|RSYNC_RSH|CVS_RSH|GREP_OPTIONS|DOCKER_HOST|KUBECONFIG|PIP_\w+|UV_\w+|CC|CXX|LUA_\w+"
@@ -26,10 +26,10 @@ _MEDIUM = re.compile(
 
 def risk_of_variable(name: str, value: str | None) -> tuple[Level, str] | None:
     """What setting a variable means, when it means something."""
-    name = name.removesuffix("+")
+    name = name.removesuffix("+").split("[", 1)[0]
     if _HARMLESS.fullmatch(name) or (_SHOWING.fullmatch(name) and value in _SHOWS):
         return None
-    if _HIGH.fullmatch(name):
+    if _HIGH.fullmatch(name) or name.startswith("BASH_FUNC") or (value or "").startswith("() {"):
         return "high", "sets a variable that changes what programs do"
     if _MEDIUM.fullmatch(name):
         return "medium", "sets a variable that changes where programs connect or write"

@@ -8,7 +8,7 @@ import msgspec
 HOLE = "\ufffc"
 """Stands in a word's shape for what only the running shell knows."""
 
-_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_BRACES = re.compile(r"\{[^{}]*\}")
 _GLOB = re.compile(r"[*?\[]")
 _MAX_BRACED = 64
 
@@ -70,7 +70,7 @@ def join(parts: list[Part], start: int, end: int) -> list[Word]:
     """The words that these parts become: one, or several by braces."""
     bare = "".join("Q" * len(part.text) if part.quoted or part.unknown else part.text for part in parts)
     shape = "".join(part.text for part in parts)
-    if "{" in bare and _BRACES.search(bare):
+    if "{" in bare and any("," in found or ".." in found for found in _BRACES.findall(bare)):
         return _braced(parts, shape, bare, start, end)
     unknown = any(part.unknown for part in parts)
     glob = bool(_GLOB.search(bare)) and not _is_bracket(bare)

@@ -60,7 +60,10 @@ def without_colours(data: bytes) -> Plain:
     return Plain(b"".join(pieces), starts, origins)
 
 
-def cut_off(data: bytes) -> int:
-    """Where a colour begins that the end of the text may have cut off."""
+def cuts(data: bytes) -> range:
+    """Where a colour may begin that the end of the text has cut off; which backslash is its first is still open."""
     match = _CUT_OFF.search(data, max(0, len(data) - _LONGEST))
-    return len(data) if match is None else match.start()
+    if match is None:
+        return range(0)
+    run = len(match[0]) - len(match[0].lstrip(b"\\"))
+    return range(match.start(), match.start() + max(1, run))

@@ -4,6 +4,7 @@ Each way is a row of symbols. What stands for one symbol is chosen anew at every
 or percent-encoded in part, needs no row of its own.
 """
 
+from base64 import b64encode
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -66,7 +67,7 @@ def _character(character: str) -> Symbol:
         others.append(literal(raw))
         leads.add(raw[0])
     if not (character.isascii() and character.isalnum()):
-        others += [_entity(character), *_punctuation(character)]
+        others += [*_entities(character), *_punctuation(character)]
         leads |= {*b"&", *_MORE_LEADS.get(character, b"")}
     return Symbol(frozenset(raw if len(raw) == 1 else b""), tuple(others), frozenset(leads))
 
@@ -89,14 +90,13 @@ def _percent(raw: bytes) -> list[Pattern]:
     return [chain(*(chain(one("%"), again, _digits(f"{byte:02x}")) for byte in raw))]
 
 
-def _entity(character: str) -> Pattern:
-    code = ord(character)
-    numbers = chain(
-        one("#"),
-        either(chain(many("0", 0, 4), literal(str(code))), chain(one("[xX]"), many("0", 0, 4), _digits(f"{code:x}"))),
-    )
+def _entities(character: str) -> list[Pattern]:
+    """As HTML, and as HTML within HTML."""
+    decimal = chain(many("0", 0, 4), literal(str(ord(character))))
+    numbers = chain(one("#"), either(decimal, chain(one("[xX]"), many("0", 0, 4), _digits(f"{ord(character):x}"))))
     name = _ENTITIES.get(character)
-    return chain(one("&"), optional(literal("amp;")), either(numbers, *([literal(name)] if name else [])), one(";"))
+    ends = chain(either(numbers, *([literal(name)] if name else [])), one(";"))
+    return [chain(literal(begin), ends) for begin in ("&", "&amp;")]
 
 
 def _punctuation(character: str) -> list[Pattern]:
@@ -124,21 +124,20 @@ def _base64(raw: bytes, shift: int) -> Row:
     A letter that has only two bits of the value is left out: it tells nothing, and would fit every fourth letter.
     """
     first, last = 8 * shift, 8 * (shift + len(raw))
-    size = -(-last // 6)
-    value = int.from_bytes(raw) << (6 * size - last)
+    letters = b64encode(bytes(shift) + raw)[: -(-last // 6)]
     row: list[Symbol] = []
-    for place in range(first // 6, size):
+    for place in range(first // 6, len(letters)):
         known = sum(1 << bit for bit in range(6) if first <= 6 * place + 5 - bit < last)
         if known.bit_count() > 2:
-            fixed = (value >> 6 * (size - 1 - place)) & known
-            letters = bytes(_BASE64[six] for six in range(64) if six & known == fixed)
-            row.append(_sextet(letters, inner=bool(row)))
+            row.append(_sextet(letters[place], known, inner=bool(row)))
     return tuple(row)
 
 
 @lru_cache(maxsize=1024)
-def _sextet(letters: bytes, *, inner: bool) -> Symbol:
-    """One of these letters of base64, in the spelling of URLs too; if not the first, maybe on a new line."""
+def _sextet(letter: int, known: int, *, inner: bool) -> Symbol:
+    """The letters of base64 that agree in the known bits, in either alphabet; if not the first, maybe on a new line."""
+    fixed = _BASE64.index(letter) & known
+    letters = bytes(_BASE64[six] for six in range(64) if six & known == fixed)
     special = [letter for letter in letters if letter in _URL_SAFE]
     single = frozenset(letters) | {_URL_SAFE[letter] for letter in special}
     others = [form for letter in special for form in _character(chr(letter)).others]
@@ -151,14 +150,15 @@ def _sextet(letters: bytes, *, inner: bool) -> Symbol:
 
 def _hex(raw: bytes) -> Row:
     r"""Hex digits in either case; bytes may be apart by a space, a colon, an end of line or a new `\x`."""
+    return tuple(_half(digit, apart=place > 0 and place % 2 == 0) for place, digit in enumerate(raw.hex()))
+
+
+@lru_cache(maxsize=32)
+def _half(digit: str, *, apart: bool) -> Symbol:
+    single = frozenset((digit + digit.upper()).encode())
     between = either(one(r"[\x20\x3a]"), _WRAP, chain(many(r"\x5c", 1, 4), one("x")))
-    row: list[Symbol] = []
-    for place, digit in enumerate(raw.hex()):
-        single = frozenset((digit + digit.upper()).encode())
-        apart = place > 0 and place % 2 == 0
-        others = (chain(between, one(any_of(single))),) if apart else ()
-        row.append(Symbol(single, others, frozenset(b" :\r\n\\" if apart else b"")))
-    return tuple(row)
+    others = (chain(between, one(any_of(single))),) if apart else ()
+    return Symbol(single, others, frozenset(b" :\r\n\\" if apart else b""))
 
 
 def _digits(digits: str) -> Pattern:

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.safety.redaction.colours import COLOUR, cut_off, without_colours
+from skills_runtime.safety.redaction.colours import COLOUR, cuts, without_colours
 from skills_runtime.safety.redaction.engine import expression, expressions
 from skills_runtime.safety.redaction.known import Known
 from skills_runtime.safety.redaction.shapes import SHAPES
@@ -36,49 +36,51 @@ class Found(NamedTuple):
 
 
 class Finder:
-    """Knows the values and the shapes, and their places in bytes of UTF-8."""
+    """Knows the values and the shapes, and finds their places in UTF-8.
+
+    `match` is the one pass: it gives nothing if there is nothing to look for.
+    """
 
     def __init__(self, values: Iterable[str]) -> None:
         kept = sorted(set(values))
         self._known = Known(kept) if kept else None
         every = [*(shape.whole for shape in SHAPES), COLOUR, _READ_FIRST]
-        self._match = expressions([*every, self._known.expression] if self._known else every).Match
-        if kept and self._match(encoded(kept[0])) is None:
+        self.match = expressions([*every, self._known.expression] if self._known else every).Match
+        if kept and self.match(encoded(kept[0])) is None:
             raise ConfigError("there are too many secrets to look for", hint="name fewer variables as secret")
 
     def touches(self, data: bytes) -> bool:
-        """Whether there may be anything secret; also true of JSON whose strings have something when they are read."""
-        hits = self._match(data)
+        """Whether there may be anything secret, in JSON also when its strings are read."""
+        hits = self.match(data)
         if hits == [_COLOURS]:
-            hits = self._match(without_colours(data).text)
+            hits = self.match(without_colours(data).text)
         return hits is not None
 
     def spans(self, data: bytes) -> list[Span]:
         """Where secrets stand, in order and apart from each other."""
-        hits = self._match(data)
+        hits = self.match(data)
         if hits is None:
             return []
         if _COLOURS in hits:
             plain = without_colours(data)
-            return [plain.span(*span) for span in self._spans(plain.text, self._match(plain.text) or ())]
+            return [plain.span(*span) for span in self._spans(plain.text, self.match(plain.text) or ())]
         return self._spans(data, hits)
 
     def found(self, data: bytes) -> Found:
         """What there is in a text that goes on."""
         found = self._found_within(data)
-        end = cut_off(data)
-        if end == len(data):
-            return found
-        before = self._found_within(data[:end])
-        waits = (min(one, other if other < end else one) for one, other in zip(found[1:], before[1:], strict=True))
-        return Found(found.spans, *waits)
+        for end in cuts(data):
+            before = self._found_within(data[:end])
+            waits = (min(one, other if other < end else one) for one, other in zip(found[1:], before[1:], strict=True))
+            found = Found(found.spans, *waits)
+        return found
 
     def _found_within(self, data: bytes) -> Found:
-        hits = self._match(data) or ()
+        hits = self.match(data) or ()
         if _COLOURS not in hits:
             return self._found(data, hits)
         plain = without_colours(data)
-        found = self._found(plain.text, self._match(plain.text) or ())
+        found = self._found(plain.text, self.match(plain.text) or ())
         return Found(
             [plain.span(*span) for span in found.spans], plain.place(found.known_wait), plain.place(found.shape_wait)
         )

@@ -65,7 +65,11 @@ class Known:
         """From where on the end of the text may be the beginning of a value's beginning."""
         match = _last_symbols(data, max(place, len(data) - _LONGEST_BEGINNING))
         start = len(data) if match is None else match.start()
-        return next((place for place in range(start, len(data)) if self._met(data, place).goes_on), len(data))
+        for place in range(start, len(data)):
+            for row in self._rows_from(data[place]):
+                if _follow(data, place, row).goes_on:
+                    return place
+        return len(data)
 
     def _look(self, data: bytes, *, stop_at_open: bool) -> tuple[list[tuple[int, int]], int | None]:
         if self._search is None:
@@ -83,17 +87,16 @@ class Known:
         return spans, None
 
     def _met(self, data: bytes, start: int) -> Met:
-        first = data[start]
-        rows = self._rows_by_first.get(first)
+        met = [_follow(data, start, row) for row in self._rows_from(data[start])]
+        return Met(max((one.end for one in met), default=-1), any(one.goes_on for one in met))
+
+    def _rows_from(self, byte: int) -> tuple[Row, ...]:
+        """The rows that may begin with this byte."""
+        rows = self._rows_by_first.get(byte)
         if rows is None:
-            rows = tuple(row for row in self._rows if first in row[0].single or first in row[0].leads)
-            self._rows_by_first[first] = rows
-        end, goes_on = -1, False
-        for row in rows:
-            met = _follow(data, start, row)
-            if met is not _NOTHING:
-                end, goes_on = max(end, met.end), goes_on or met.goes_on
-        return Met(end, goes_on)
+            rows = tuple(row for row in self._rows if byte in row[0].single or byte in row[0].leads)
+            self._rows_by_first[byte] = rows
+        return rows
 
 
 def _follow(data: bytes, place: int, row: Row) -> Met:

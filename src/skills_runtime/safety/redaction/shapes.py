@@ -72,7 +72,7 @@ _LABEL = chain(
     many(r"[\x20\t>|]", 0, 8),
     optional(chain(optional(one("L")), many("[0-9]", 1, 6), one(r"[:\t|]"), many(r"\x20", 0, 1))),
 )
-_NEW_LINE = chain(_BREAK, repeated(_BREAK), _LABEL)
+_NEW_LINE = chain(_BREAK, _LABEL, repeated(chain(_BREAK, _LABEL)))
 _HEADER = chain(
     either(*map(literal, ("Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "))), many(r"[A-Za-z0-9 ,./:-]", 0)
 )
@@ -98,8 +98,10 @@ def _is_model_key(data: bytes, start: int, end: int) -> bool:
 
 
 def is_secret_value(data: bytes, start: int, end: int) -> bool:
-    """Whether what is assigned to a secret's name is a value, and not a variable, a call, a type or a placeholder."""
+    """Whether what is assigned to a secret's name is a value, and not a variable, a call, a place or a placeholder."""
     value = data[start:end]
+    if b"://" in value or value.startswith((b"/", b"./", b"../", b"~/")):
+        return False
     if data[end : end + 1] in (b"(", b"[", b"{", b"<") or re.fullmatch(rb"[A-Za-z_]\w*(?:\.\w+)+", value):
         return False
     return re.search(rb"[0-9]", value) is not None and re.search(rb"[A-Za-z]", value) is not None

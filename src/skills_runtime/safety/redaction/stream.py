@@ -30,11 +30,12 @@ class StreamRedactor:
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         data = self._kept + encoded(text.removesuffix(self._half))
         found = self._finder.found(data)
-        out = self._out(data, found, min(found.known_wait, found.shape_wait))
+        wait = min(found.known_wait, found.shape_wait)
+        out = self._out(data, found, wait)
         if len(data) - found.shape_wait > LONGEST_WAIT and found.shape_wait < found.known_wait:
             out += self._give_up(data, found)
         else:
-            self._keep(data)
+            self._keep(data, wait)
         return decoded(out)
 
     def finish(self) -> str:
@@ -46,7 +47,6 @@ class StreamRedactor:
 
     def _out(self, data: bytes, found: Found, wait: int) -> bytes:
         """What may go out up to where the text waits; a span that was begun earlier has its mark already."""
-        wait = min([wait, *(start for start, end in found.spans if start < wait < end)])
         pieces: list[bytes] = []
         place = self._done
         for start, end in found.spans:
@@ -59,10 +59,9 @@ class StreamRedactor:
         self._done = max(place, wait)
         return b"".join(pieces)
 
-    def _keep(self, data: bytes) -> None:
-        """Remember what waits and a little of what went before it."""
-        start = max(0, self._done - CONTEXT)
-        self._kept = _behind(data, start)
+    def _keep(self, data: bytes, wait: int) -> None:
+        """Remember what waits, with what was given up of it, and a little of what went before."""
+        self._kept = _behind(data, max(0, min(self._done, wait) - CONTEXT))
         self._done += len(self._kept) - len(data)
 
     def _give_up(self, data: bytes, found: Found) -> bytes:

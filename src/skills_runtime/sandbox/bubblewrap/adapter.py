@@ -8,7 +8,7 @@ from pathlib import Path
 from skills_runtime.ports import Enclosure
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
 from skills_runtime.sandbox.bubblewrap.probe import probe_program
-from skills_runtime.sandbox.bubblewrap.wrapping import LAYERS, wrap
+from skills_runtime.sandbox.bubblewrap.wrapping import LAYERS, takes_terminal, wrap
 from skills_runtime.sandbox.limiting import groups_for, limit_gaps, watch_for
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import SandboxPolicy
@@ -65,7 +65,7 @@ class Bubblewrap:
                 control_groups=groups_for(policy.limits, machine),
                 watch=watch_for(policy, machine),
                 layers=LAYERS,
-                takes_terminal=inner.terminal,
+                takes_terminal=takes_terminal(machine, inner),
             ),
         )  # fmt: skip
 
@@ -80,7 +80,7 @@ def find_program(name: str) -> str | None:
 
 def _is_trustworthy(path: str) -> bool:
     try:
-        found = os.stat(path)
+        found = Path(path).stat()
     except OSError:
         return False
     if not stat.S_ISREG(found.st_mode) or not os.access(path, os.X_OK):
@@ -101,8 +101,10 @@ def _probed(program: str, user: int) -> Capabilities:
     del user  # what one may do another may not
     path = find_program(program)
     if path is None:
-        problem = f"there is no program `{program}` in {', '.join(DIRECTORIES)}" if "/" not in program else (
-            f"`{program}` is not a program that only its owner can change"
+        problem = (
+            f"there is no program `{program}` in {', '.join(DIRECTORIES)}"
+            if "/" not in program
+            else (f"`{program}` is not a program that only its owner can change")
         )
         return Capabilities(adapter=Bubblewrap.name, works=False, problem=problem, fix=INSTALL)
     return probe_program(path)

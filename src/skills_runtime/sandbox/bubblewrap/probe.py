@@ -1,6 +1,5 @@
 """Finds out what bubblewrap is worth here by running a small fence and looking around from the inside."""
 
-import os
 import subprocess  # noqa: TID251 - a probe runs a program
 import tempfile
 from contextlib import ExitStack
@@ -123,7 +122,8 @@ def _parse(text: str) -> _Seen:
 
 def _wrong(seen: _Seen) -> list[str]:
     """What is not as it has to be."""
-    same = [kind for kind in NAMESPACES if seen.namespaces.get(kind) == os.readlink(f"/proc/self/ns/{kind}")]
+    ours = {kind: str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in NAMESPACES}
+    same = [kind for kind in NAMESPACES if seen.namespaces.get(kind) == ours[kind]]
     filtered = this_machine().architecture is None or seen.status.get("Seccomp") == "2"
     return [
         *(f"the {kind} namespace is that of the machine" for kind in same),

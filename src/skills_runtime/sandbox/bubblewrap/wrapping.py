@@ -57,7 +57,7 @@ def wrap(
     data = [filter_program, *(text.encode() for text in FILES.values())]
     written = dict(zip(FILES, numbers[2:], strict=True))
     options = (
-        *_isolation(policy, inner),
+        *_isolation(policy, session=not takes_terminal(machine, inner)),
         *_variables(inner.environment),
         *_system(policy, machine, written),
         *_workspace(policy, findings),
@@ -69,11 +69,16 @@ def wrap(
     return Wrapped(options=options, command=_command(policy, machine, inner), inputs=(arguments, *data))
 
 
-def _isolation(policy: SandboxPolicy, inner: Inner) -> Iterator[str]:
+def takes_terminal(machine: Machine, inner: Inner) -> bool:
+    """Whether the command begins a session of its own, with the terminal it is given."""
+    return inner.terminal and machine.session_maker is not None
+
+
+def _isolation(policy: SandboxPolicy, *, session: bool) -> Iterator[str]:
     yield from ("--die-with-parent", *NAMESPACES, "--hostname", USER)
     if policy.network != "host":
         yield "--unshare-net"
-    if not inner.terminal:  # on a terminal the command begins a session of its own, with that terminal
+    if session:
         yield "--new-session"
     yield from ("--uid", str(IDENTITY), "--gid", str(IDENTITY), "--cap-drop", "ALL", "--clearenv")
 
@@ -95,8 +100,8 @@ def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int])
     if policy.network == "host":
         yield from ("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
     yield from _kernel(machine)
-    yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")  # noqa: S108
-    yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME)  # noqa: S108
+    yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
+    yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME)
     yield from ("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run")
     if machine.interpreter is not None:
         yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))

@@ -10,17 +10,9 @@ from skills_runtime.sandbox.egress.record import Protocol
 from skills_runtime.sandbox.egress.streams import Peer
 from skills_runtime.sandbox.egress.tunnel import tunnel
 from skills_runtime.sandbox.egress.values import Refused, Stopped
-from skills_runtime.sandbox.egress.wire import (
-    ESTABLISHED,
-    NO_METHOD,
-    USE_NO_LOGIN,
-    Request,
-    parse_greeting,
-    parse_request,
-    parse_socks_request,
-    refusal,
-    reply,
-)
+from skills_runtime.sandbox.egress.wire.request import Request, parse_request
+from skills_runtime.sandbox.egress.wire.socks import NO_METHOD, USE_NO_LOGIN, parse_greeting, parse_socks_request, reply
+from skills_runtime.sandbox.egress.wire.writing import ESTABLISHED, refusal
 
 SOCKS_5 = 0x05
 

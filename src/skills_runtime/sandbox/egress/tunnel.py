@@ -10,7 +10,9 @@ from skills_runtime.sandbox.egress.hosts import Authority, Host
 from skills_runtime.sandbox.egress.record import EgressLimits
 from skills_runtime.sandbox.egress.streams import IdleLimit, Peer, together
 from skills_runtime.sandbox.egress.values import Parsed, Refused, Stopped, Wanting
-from skills_runtime.sandbox.egress.wire import TLS_REFUSED, parse_request, parse_server_name, refusal
+from skills_runtime.sandbox.egress.wire.client_hello import parse_server_name
+from skills_runtime.sandbox.egress.wire.request import parse_request
+from skills_runtime.sandbox.egress.wire.writing import TLS_REFUSED, refusal
 
 TLS_HANDSHAKE = 0x16
 

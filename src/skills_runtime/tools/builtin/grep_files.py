@@ -1,9 +1,8 @@
 """grep_files: which files match a regular expression, and on which lines.
 
-This does not use ripgrep, even where it is installed: a program that opens the files by itself would follow what the
-paths mean at that moment instead of what was checked, would read what the policy of the run keeps from tools, and would
-leave no record of what it read. Given only the contents that were read under the policy, it would save nothing.
-RE2 makes the same promise as ripgrep's engine: no pattern takes more than linear time.
+Files are found, read and searched under the run's policy, with a record of each that was read. Where there are many and
+ripgrep is installed, it first tells which of them cannot match: those are neither read nor recorded, and nothing else
+depends on it. RE2 makes the same promise as ripgrep's engine: no pattern takes more than linear time.
 """
 
 import asyncio
@@ -18,6 +17,7 @@ from skills_runtime.ports import Files, Intent, ToolContext, ToolResult, ToolSpe
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.ignore import IgnoreRules, NamePattern
 from skills_runtime.tools.intents import touching
+from skills_runtime.tools.ripgrep import Sifted, sifted
 from skills_runtime.tools.search import Hit, Pattern
 from skills_runtime.tools.trees import Walk, plain, shown
 
@@ -28,6 +28,10 @@ MAX_LINES_PER_FILE = 20
 MAX_LINES = 500
 MAX_LINE_CHARS = 300
 MAX_SECONDS = 10.0
+MANY = 200
+"""Files from which on it is faster to start ripgrep first than to read all of them."""
+TOGETHER = 64
+"""Names that are looked up before others get their turn."""
 
 
 class GrepFilesArguments(Arguments, frozen=True):
@@ -61,8 +65,9 @@ class GrepFiles:
         hidden_results=("stdout",),
     )
 
-    def __init__(self, *, max_seconds: float = MAX_SECONDS) -> None:
+    def __init__(self, *, max_seconds: float = MAX_SECONDS, many: int = MANY) -> None:
         self._max_seconds = max_seconds
+        self._many = many
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """Where it looks."""
@@ -74,11 +79,19 @@ class GrepFiles:
         search = _Search(context.files, wanted)
         now = asyncio.get_running_loop().time
         deadline = now() + self._max_seconds
-        for _ in search.steps():
-            await asyncio.sleep(0)  # others get their turn after every piece, however long it took
-            if now() >= deadline:
-                search.stop(f"the search was ended after {self._max_seconds:g} seconds")
-                break
+
+        async def done(steps: Iterator[None]) -> bool:
+            for _ in steps:
+                await asyncio.sleep(0)  # others get their turn after every piece, however long it took
+                if now() >= deadline:
+                    search.stop(f"the search was ended after {self._max_seconds:g} seconds")
+                    return False
+            return True
+
+        if await done(search.find()):
+            if len(search.paths) >= self._many:
+                search.sift(await sifted(search.paths, wanted.pattern, context, seconds=self._max_seconds / 2))
+            await done(search.steps())
         return search.result()
 
 
@@ -91,9 +104,11 @@ class _Search:
         self._pattern = Pattern(wanted.pattern)
         self._include = _name_pattern(wanted.include)
         self._walk = Walk(files, ignore=IgnoreRules(files))
+        self.paths: list[str] = []
+        self._sieve: Sifted | None = None
         self._found: dict[str, list[Hit]] = {}
         self._stopped = ""
-        self._bytes = self._lines = self._searched = 0
+        self._bytes = self._lines = self._searched = self._read_files = 0
         self._partly = Counter[str]()
         self._skipped = Counter[str]()
 
@@ -101,12 +116,26 @@ class _Search:
         """Note why the search does not go on."""
         self._stopped = reason
 
+    def find(self) -> Iterator[None]:
+        """Find the files to search, pausing now and then."""
+        for number, path in enumerate(self._paths()):
+            self.paths.append(path)
+            if number % TOGETHER == 0:
+                yield
+
+    def sift(self, sieve: Sifted | None) -> None:
+        """Leave out the files that cannot match, where somebody knows them."""
+        if sieve is not None:
+            self._sieve = sieve
+            self._searched = len(self.paths) - len(sieve.paths)
+            self.paths = [path for path in self.paths if path in sieve.paths]
+
     def steps(self) -> Iterator[None]:
         """Search on, pausing often enough for others to do something and for the caller to stop."""
-        for path in self._paths():
+        for path in self.paths:
             if len(self._found) >= self._wanted.limit:
                 self.stop(f"{self._wanted.limit} files match, and more may: raise `limit` or search a directory below")
-            elif self._searched >= MAX_FILES or self._bytes >= MAX_TOTAL_BYTES or self._lines >= MAX_LINES:
+            elif self._read_files >= MAX_FILES or self._bytes >= MAX_TOTAL_BYTES or self._lines >= MAX_LINES:
                 self.stop(f"the search was ended after {self._searched} files: search a directory below")
             if self._stopped:
                 return
@@ -125,13 +154,15 @@ class _Search:
             notes.append(f"not searched: {', '.join(f'{count} {why}' for why, count in sorted(skipped.items()))}")
         hits = [(path, hit) for path, hits in self._found.items() for hit in hits]
         lines = [f"{shown(path)}:{hit.line}: {_text(hit)}" for path, hit in hits] or ["nothing matches"]
-        data = {
+        data: dict[str, Any] = {
             "files": list(self._found),
             "matches": [{"path": path, "line": hit.line} for path, hit in hits],
             "searched": self._searched,
             "skipped": dict(skipped),
             "complete": complete,
         }
+        if self._sieve is not None:
+            data |= {"sifted_by": "ripgrep", "sandbox": dict(self._sieve.evidence)}
         stdout = "\n".join([*lines, *(f"[{note}]" for note in notes)])
         return ToolResult(ok=True, stdout=stdout, truncated=not complete, data=data)
 
@@ -171,6 +202,7 @@ class _Search:
             self._skipped["binary"] += 1
             return b""
         self._searched += 1
+        self._read_files += 1
         if len(data) > MAX_FILE_BYTES:
             self._partly[f"files are larger than {MAX_FILE_BYTES} bytes and were searched only so far"] += 1
         return data[:MAX_FILE_BYTES]

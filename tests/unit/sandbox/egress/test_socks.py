@@ -3,7 +3,7 @@
 import pytest
 
 from skills_runtime.sandbox.egress.values import Parsed, Refused, Wanting
-from skills_runtime.sandbox.egress.wire import parse_greeting, parse_socks_request, reply
+from skills_runtime.sandbox.egress.wire.socks import parse_greeting, parse_socks_request, reply
 
 
 def named(name: bytes, port: int = 443) -> bytes:

@@ -21,20 +21,17 @@ def rm(call: Call) -> None:
     if call.scene.listed:
         call.worsen("high", "deletes whatever it is given")
     for word in call.operands():
-        if (
-            (recursive and (is_wide(word.shape) or (word.value is None and not word.glob)))
-            or word.shape.strip("/*.") == ""
-            or word.shape.startswith("~")
-        ):
+        unknown = word.value is None and not word.glob
+        if not word.shape.strip("/*.~") or (recursive and (unknown or is_wide(word.shape))):
             call.worsen("high", "deletes a whole tree", word)
         else:
             call.judged(deleting(word.shape), word)
 
 
 def deleting(shape: str) -> Judgement | None:
-    """What deleting one file means; only what is high is of interest."""
+    """What changing or deleting one file means; only what is high is of interest."""
     level, _ = writing(shape)
-    return ("high", "deletes a file that matters") if level == "high" else None
+    return ("high", "changes a file that matters") if level == "high" else None
 
 
 def writers(call: Call) -> None:

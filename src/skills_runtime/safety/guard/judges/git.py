@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from skills_runtime.safety.guard.calls import Call
+from skills_runtime.safety.guard.judges.files import deleting
 from skills_runtime.safety.guard.paths import reading, writing
 from skills_runtime.safety.guard.text import names
 from skills_runtime.safety.guard.words import Word
@@ -30,9 +31,11 @@ _HARMLESS_KEYS = re.compile(
     r"user\.(?:name|email|signingkey)|color\.\w+|advice\.\w+|init\.defaultbranch|core\.(?:quotepath|autocrlf|eol|filemode|ignorecase"
     r"|abbrev|longpaths)|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote)|commit\.gpgsign|tag\.gpgsign|merge\.(?:ff|conflictstyle)"
     r"|rebase\.autostash|log\.\w+|diff\.(?:renames|algorithm|context|noprefix|mnemonicprefix)|status\.\w+|branch\.\w+\.(?:remote|merge)"
-    r"|fetch\.prune|safe\.directory|gc\.auto|column\.\w+|format\.pretty|versionsort\.\w+|blame\.\w+",
+    r"|fetch\.prune|gc\.auto|column\.\w+|format\.pretty|versionsort\.\w+|blame\.\w+",
     re.IGNORECASE,
 )
+_PLACES = names("clone init worktree archive bundle format-patch mv checkout-index submodule bugreport diagnose rm")
+"""Their operands are places that are written."""
 _EXEC_OPTIONS = names(
     """
     cc-cmd config config-env exec ext-diff extcmd open-files-in-pager receive-pack sendmail-cmd smtp-server
@@ -110,12 +113,14 @@ def _options(call: Call, verb: str, rest: list[Word]) -> None:
         if name and any(option.startswith(name) and len(name) > 2 for option in _EXEC_OPTIONS):
             if not (verb in ("diff", "log", "show", "blame") and name in ("exec", "template")):
                 call.worsen("high", "has git run another program", word)
-        elif name and len(name) > 2 and "output".startswith(name) and "=" in word.shape:
-            call.worsen(*writing(word.shape.partition("=")[2]), word)
-        elif name == "output-directory" or (name and word.shape.startswith("--output-dir")):
-            call.worsen("medium", "writes a file", word)
         elif verb == "grep" and re.match(r"-[a-zA-Z]*O", word.shape):
             call.worsen("high", "has git run another program", word)
+
+    if verb in _PLACES:
+        for word in rest:
+            call.judged(deleting(word.shape.rpartition("=")[2]), word)
+    for value in (*call.long("output"), *call.long("output-directory", 7)):
+        call.worsen(*writing(value.shape), value)
 
 
 def _operand(call: Call, word: Word) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.judges.shells import fed, script_file
 from skills_runtime.safety.guard.paths import reading, writing
-from skills_runtime.safety.guard.words import Word
+from skills_runtime.safety.guard.words import Word, plain_word
 
 _DANGEROUS = re.compile(
     r"system|popen|subprocess|exec|spawn|eval|compile|import\s*\(|__|importlib|ctypes|socket|urllib|requests|https?|ftp|smtp"
@@ -74,6 +74,8 @@ def language(call: Call) -> None:
     rest = args[index:]
     if rest and rest[0].shape != "-":
         script_file(call, rest[0])
+    elif call.scene.feed is not None and (feed := call.scene.feed()).text is not None:
+        code(call, plain_word(feed.text, *feed.place))
     else:
         fed(call, shell_code=False)
 
@@ -140,17 +142,20 @@ def awk(call: Call) -> None:
         call.puzzle("runs code that is only known when it runs", program, "high")
     elif _AWK_RUNS.search(program.value.replace("||", "")):
         call.puzzle("runs other programs from its code", program, "high")
-    elif ">" in program.value and re.search(r"print.*>", program.value, re.DOTALL):
+    elif 0 <= program.value.find("print") < program.value.rfind(">"):
         call.puzzle("writes files from its code", program)
 
 
+_SED_ADDRESS = r"(?:\d++|\$|/(?:[^/\\\n]|\\.)*+/I?)"
 _SED_STEP = re.compile(
-    r"\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:,\s*[+~]?(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?))?)?\s*!?\s*"
-    r"(?:[pdqQ=nNDPhHgGxlzF{}]\d*|[btT]\s*\w*|:\s*\w+|[aic](?:\\\n|\s)[^\n]*"
-    r"|s([^\w\s\\])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gIipmM\d]*|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*\2(?:(?!\2)[^\\]|\\.)*\2)?"
-    r"\s*(?:[;\n}]|$)",
+    rf"\s*+(?:{_SED_ADDRESS}(?:,\s*+[+~]?{_SED_ADDRESS})?)?+\s*+!?\s*+"
+    r"(?:[pdqQ=nNDPhHgGxlzF{}]\d*+|[btT][ \t]*+\w*+|:[ \t]*+\w++|[aic](?:\\\n|\s)[^\n]*+"
+    r"|s([^\w\s\\])(?:(?!\1)[^\\]|\\.)*+\1(?:(?!\1)[^\\]|\\.)*+\1[gIipmM\d]*+"
+    r"|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*+\2(?:(?!\2)[^\\]|\\.)*+\2)?+"
+    r"[ \t]*+(?:[;\n}]|$)",
     re.DOTALL,
 )
+"""One step of a script that neither runs nor writes anything."""
 
 
 def sed(call: Call) -> None:

@@ -12,7 +12,7 @@ from skills_runtime.safety.guard.unwrap import unwrap
 from skills_runtime.safety.guard.words import HOLE, Word
 from skills_runtime.safety.guard.wrappers import Wrapper
 
-_SSH = Wrapper("46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw", operands=1)
+_SSH = Wrapper("46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw")
 _UNPACKED = (
     "--data",
     "--data-binary",
@@ -30,7 +30,9 @@ def ssh(call: Call) -> None:
     """`ssh`: what it runs, it runs on another machine."""
     call.worsen("medium", "runs something on another machine")
     judge_options(call)
-    opened = unwrap(_SSH, call.args)
+    before = unwrap(_SSH, call.args)
+    note_host(call, before.rest[0] if before.rest and before.understood else None)
+    opened = unwrap(_SSH, before.rest[1:]) if before.understood else before
     if not opened.understood:
         call.puzzle("the options of a wrapper are not understood", opened.rest[0])
     elif opened.rest:
@@ -38,7 +40,6 @@ def ssh(call: Call) -> None:
         call.joined(opened.rest)
     elif call.scene.feed is not None:
         call.puzzle("runs what it is fed on another machine", None, "high")
-    note_host(call, next((word for word in call.args if not word.option and "=" not in word.shape), None))
 
 
 def note_host(call: Call, word: Word | None) -> None:

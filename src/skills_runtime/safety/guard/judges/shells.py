@@ -17,6 +17,7 @@ SHELLS = names("sh bash dash zsh ksh mksh ash rbash fish csh tcsh yash pdksh lks
 _FOREIGN = names("fish csh tcsh elvish nu xonsh pwsh")
 """Shells with a grammar of their own."""
 _VALUED = frozenset({"--rcfile", "--init-file", "--init-command", "--features", "--debug-output"})
+_RUNS_ARGUMENTS = re.compile(r'(?:^|[;&|(]|exec|then|do|else)\s*"?\$[@*1{]')
 _STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
@@ -74,6 +75,8 @@ def _code(call: Call, rest: list[Word]) -> None:
         call.puzzle("runs whatever it is given as code", rest[0], "high")
         return
     call.code(rest[0])
+    if len(rest) > 2 and _RUNS_ARGUMENTS.search(rest[0].value or ""):
+        call.run(rest[2:])
 
 
 def script_file(call: Call, word: Word) -> None:

@@ -29,7 +29,7 @@ def database(call: Call) -> None:
     judge_options(call)
     for word in call.args:
         if re.search(
-            r"\\!|\.(?:shell|system|load|import|output|once|read)\b|system\s|load_extension|COPY .*PROGRAM",
+            r"\\!|\.(?:shell|system|load|import|output|once|read)\b|system\s|load_extension|COPY .{0,200}PROGRAM",
             word.shape,
             re.IGNORECASE,
         ):

@@ -1,0 +1,96 @@
+"""A command in the full sandbox next to a plain one, and what many of them leave behind."""
+
+import asyncio
+import os
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+from benchmarks.fixture import directory
+from benchmarks.measure import Number, report
+from skills_runtime.ports import ProcessRequest, SandboxPlan
+from skills_runtime.processes import Command, Limits, execute
+from skills_runtime.sandbox import Fence, adapters_named, policy_for
+
+ROUNDS = 60
+COMMANDS = 1000
+LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
+REQUEST_ARGV = ("/bin/true",)
+
+
+def main() -> None:
+    with directory() as base:
+        workspace = (base / "workspace").resolve()
+        workspace.mkdir()
+        fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {})
+        added, planning, left = asyncio.run(_measured(fence, workspace))
+    report(
+        Number("`true` in the sandbox, over a plain spawn (median)", added, "ms", 8, "at most"),
+        Number("planning a command, CPU", planning, "ms", 2, "at most"),
+        Number(f"left after {COMMANDS:,} sandboxed commands", left, "", 0, "at most"),
+    )
+
+
+async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float]:
+    request = ProcessRequest(argv=REQUEST_ARGV, cwd=workspace)
+    plain = Command(REQUEST_ARGV, workspace, {})
+    await execute(_command(fence.plan(request)), LIMITS)
+    times: dict[str, list[float]] = {"spawned": [], "plain": [], "fenced": []}
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        subprocess.run(REQUEST_ARGV, check=True)
+        times["spawned"].append(time.perf_counter() - begun)
+        times["plain"].append(await _timed(plain))
+        begun = time.perf_counter()
+        await execute(_command(fence.plan(request)), LIMITS)
+        times["fenced"].append(time.perf_counter() - begun)
+    begun = time.process_time()
+    for _ in range(ROUNDS):
+        fence.plan(request)
+    planning = (time.process_time() - begun) / ROUNDS * 1000
+    before = _traces(workspace)
+    for _ in range(COMMANDS):
+        await execute(_command(fence.plan(request)), LIMITS)
+    added = statistics.median(times["fenced"]) - statistics.median(times["spawned"])
+    return added * 1000, planning, float(len(_traces(workspace) - before))
+
+
+async def _timed(command: Command) -> float:
+    begun = time.perf_counter()
+    await execute(command, LIMITS)
+    return time.perf_counter() - begun
+
+
+def _command(plan: SandboxPlan) -> Command:
+    return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+
+
+def _traces(workspace: Path) -> set[str]:
+    """Everything that could be left: open descriptors, processes, control groups, files."""
+    own = os.getpid()
+    descriptors = {f"descriptor {name}" for name in os.listdir(f"/proc/{own}/fd")}
+    groups = {f"group {path}" for path in Path("/sys/fs/cgroup").glob("**/skills-runtime-*")}
+    files = {f"file {path}" for path in workspace.rglob("*")}
+    return descriptors | groups | files | {f"process {pid}" for pid in _below(own)}
+
+
+def _below(root: int) -> set[int]:
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+    found, grown = {root}, True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        found |= more
+        grown = bool(more)
+    return found - {root}
+
+
+if __name__ == "__main__":
+    main()

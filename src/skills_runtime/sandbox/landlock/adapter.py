@@ -1,0 +1,190 @@
+"""Landlock as an adapter: a small program gives up rights and becomes the command.
+
+Rules hold for whole directories, so what lies in the workspace cannot be told apart: that is a gap, and told as one.
+"""
+
+import errno
+import json
+import os
+import subprocess  # noqa: TID251 - a probe runs a program
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from skills_runtime.ports import Enclosure
+from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
+from skills_runtime.sandbox.landlock.inside import kernel
+from skills_runtime.sandbox.limiting import groups_for, limit_gaps, limits_memory, watch_for
+from skills_runtime.sandbox.machine import Machine, this_machine
+from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
+from skills_runtime.sandbox.promises import Gap
+from skills_runtime.sandbox.seccomp import Permitted, seccomp_program
+from skills_runtime.sandbox.survey import Findings
+
+LEAST_VERSION = 3
+"""Before it a file could be cut whatever the rules said."""
+SIGNALS_VERSION = 6
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+FILES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
+"""What programs ask who they are; it cannot be written anew here."""
+HOME = Path(__file__).parent
+INTERPRETERS = (sys.executable, "/usr/bin/python3")
+"""The second serves a process that gave up the rights to run its own interpreter."""
+TIMEOUT_SECONDS = 10.0
+FIX = "use a Linux kernel of 6.2 or later, started with `lsm=landlock,…` among its options"
+
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from inside.entry import main; main()"
+_PROBE = """
+(: >> "$1") 2> /dev/null && echo "writable outside"
+(: < "$1") 2> /dev/null && echo "readable outside"
+(: > inside) 2> /dev/null || echo "not writable inside"
+while read -r line; do case $line in NoNewPrivs*|Seccomp:*|CapEff*) echo $line;; esac; done < /proc/self/status
+echo "end of probe"
+"""
+_EXPECTED = {"NoNewPrivs: 1", "Seccomp: 2", f"CapEff: {0:016x}", "end of probe"}
+
+
+class Landlock:
+    """A fence of rules about directories and a filter of system calls."""
+
+    name = "landlock"
+
+    def probe(self) -> Capabilities:
+        """What it can do here, seen from the inside of a small fence."""
+        return _probed(os.geteuid())
+
+    def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
+        """The promises it would not keep."""
+        del findings
+        fix = "install bubblewrap, which can"
+        gaps = [*limit_gaps(policy, machine, own_users=False)]
+        if policy.access == "write":
+            text = "Landlock cannot protect single names in a directory that is writable"
+            gaps.append(Gap(promise="protected_paths", text=text, fix=fix))
+        text = "Landlock cannot hide single files in a directory that is readable"
+        gaps.append(Gap(promise="secrets", text=text, fix=fix))
+        gaps.append(Gap(promise="processes", text="other processes can be seen, though not read", fix=fix))
+        text = "modes and times of the user's files can be changed anywhere"
+        gaps.append(Gap(promise="fs_write", text=text, fix=fix, partial=True))
+        text = "temporary files lie in the workspace, for there is no private `/tmp`"
+        gaps.append(Gap(promise="temporary_space", text=text, fix=fix))
+        if policy.network == "host":
+            gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
+        return tuple(gaps)
+
+    def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
+        """The command as the small program starts it."""
+        del findings
+        specification = specify(policy, machine, inner)
+        shown = [f"--{name}={specification[name]}" for name in ("reading", "writing", "limits")]
+        return Enclosed(
+            argv=(_interpreter(), "-I", "-S", "-c", _BOOT, str(HOME)),
+            cwd=Path("/"),
+            environment={},
+            options=tuple(shown),
+            enclosure=Enclosure(
+                inputs=(json.dumps(specification).encode(),),
+                control_groups=groups_for(policy.limits, machine),
+                watch=watch_for(policy, machine),
+            ),
+        )
+
+
+def specify(policy: SandboxPolicy, machine: Machine, inner: Inner) -> dict[str, Any]:
+    """Everything the small program is told; pure."""
+    workspace, shared = str(policy.workspace), policy.network == "host"
+    permitted = Permitted(internet_sockets=shared, unix_sockets=policy.unix_sockets, shared_objects=False)
+    interpreter = [str(machine.interpreter)] if machine.interpreter else []
+    writing = [*(str(path) for path in policy.writable), *([workspace] if policy.access == "write" else []), *DEVICES]
+    environment = {**inner.environment, "TMPDIR": workspace, "HOME": workspace}
+    limits = policy.limits
+    values = {
+        "RLIMIT_CORE": 0,
+        "RLIMIT_CPU": limits.cpu_seconds,
+        "RLIMIT_FSIZE": limits.file_bytes,
+        "RLIMIT_NOFILE": limits.open_files,
+        "RLIMIT_DATA": None if limits_memory(machine) else limits.memory_bytes,
+    }
+    return {
+        "argv": [_characters(word) for word in inner.argv],
+        "cwd": _characters(str(inner.cwd)),
+        "environment": {_characters(name): _characters(value) for name, value in environment.items()},
+        "reading": [*machine.roots, *machine.files, *FILES, *interpreter, *map(str, policy.readable), workspace],
+        "writing": writing,
+        "limits": {name: value for name, value in values.items() if value is not None},
+        "filter": seccomp_program(machine.architecture or "x86_64", permitted).decode("latin-1"),
+    }
+
+
+def _characters(text: str) -> str:
+    return os.fsencode(text).decode("latin-1")
+
+
+def _interpreter() -> str:
+    return next((path for path in INTERPRETERS if path and os.access(path, os.X_OK)), INTERPRETERS[-1])
+
+
+@cache
+def _probed(user: int) -> Capabilities:
+    del user  # what one may do another may not
+    try:
+        version = kernel.version() if sys.platform == "linux" else 0
+    except OSError as error:
+        off = error.errno == errno.EOPNOTSUPP
+        return _broken("Landlock is switched off on this machine" if off else "this kernel has no Landlock")
+    if version < LEAST_VERSION:
+        return _broken(f"Landlock has version {version} here, and version {LEAST_VERSION} is needed")
+    if this_machine().architecture is None:
+        return _broken("there is no filter of system calls for this kind of processor")
+    try:
+        wrong = _wrong()
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _broken(f"the fence of Landlock could not be tried: {error}")
+    if wrong:
+        return _broken(f"the fence of Landlock has holes: {', '.join(wrong)}")
+    return Capabilities(adapter=Landlock.name, works=True, version=f"Landlock {version}", facts={"version": version})
+
+
+def _broken(problem: str) -> Capabilities:
+    return Capabilities(adapter=Landlock.name, works=False, problem=problem, fix=FIX)
+
+
+def _wrong() -> list[str]:
+    """What a small fence shows from the inside that must not be so."""
+    with tempfile.TemporaryDirectory(prefix="skills-runtime-probe-") as name:
+        place = Path(name).resolve()
+        (place / "workspace").mkdir()
+        (place / "outside").touch()
+        policy = SandboxPolicy(
+            profile="workspace-write", workspace=place / "workspace", limits=CAREFUL, readable=(Path("/proc"),)
+        )
+        argv = ("/bin/sh", "-c", _PROBE, "sh", str(place / "outside"))
+        enclosed = Landlock().enclose(
+            policy, this_machine(), Findings(), Inner(argv=argv, cwd=policy.workspace, environment={})
+        )
+        with (place / "specification").open("wb+") as file:
+            file.write(enclosed.enclosure.inputs[0])
+            file.seek(0)
+            answer = _run(enclosed.argv, file.fileno())
+    lines = {" ".join(line.split()) for line in answer.stdout.splitlines()}
+    missing = [f"`{line}` is missing" for line in sorted(_EXPECTED - lines)]
+    return [*sorted(lines - _EXPECTED), *missing, *answer.stderr.splitlines()[-1:]]
+
+
+def _run(argv: tuple[str, ...], specification: int) -> "subprocess.CompletedProcess[str]":
+    boot = _BOOT.replace("main()", f"os.dup2({specification}, 3); main()").replace("import sys;", "import os, sys;")
+    words = [boot if word == _BOOT else word for word in argv]
+    return subprocess.run(
+        words,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+        pass_fds=[specification],
+        env={},
+        cwd="/",
+    )

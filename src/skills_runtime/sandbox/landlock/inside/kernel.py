@@ -1,0 +1,101 @@
+"""The calls of the Linux kernel by which a process gives up rights for ever."""
+
+import ctypes
+import os
+import struct
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+ASK_VERSION = 1
+PATH_BENEATH = 1
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REFER, TRUNCATE, DEVICE_CONTROL = 1 << 13, 1 << 14, 1 << 15
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_CONTROL
+READING = EXECUTE | READ_FILE | READ_DIR
+EVERYTHING = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
+EVERYTHING_NOW = (1 << 16) - 1
+TCP = 0b11
+SCOPES = 0b11
+NETWORK_VERSION, SCOPES_VERSION = 4, 6
+
+SET_PARENT_DEATH_SIGNAL, SET_SECCOMP, DROP_BOUNDING, SET_NO_NEW_PRIVILEGES, AMBIENT = 1, 22, 24, 38, 47
+FILTER_MODE = 2
+CLEAR_AMBIENT = 4
+LAST_CAPABILITY = 63
+CAPABILITY_VERSION = 0x20080522
+
+_library = ctypes.CDLL(None, use_errno=True)
+
+
+def version() -> int:
+    """The version of Landlock that the kernel has; raises `OSError` when it has none."""
+    return _call(CREATE_RULESET, None, 0, ASK_VERSION)
+
+
+def confine(reading: "list[str]", writing: "list[str]") -> None:
+    """Leave only these places, for reading or for anything; what does not exist needs no rule."""
+    present = version()
+    handled = EVERYTHING.get(present, EVERYTHING_NOW)
+    fields = [handled, TCP if present >= NETWORK_VERSION else 0, SCOPES if present >= SCOPES_VERSION else 0]
+    size = 24 if present >= SCOPES_VERSION else 16 if present >= NETWORK_VERSION else 8
+    ruleset = _call(CREATE_RULESET, struct.pack("QQQ", *fields)[:size], size, 0)
+    for path in reading:
+        _allow(ruleset, path, READING)
+    for path in writing:
+        _allow(ruleset, path, handled)
+    _call(RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def refuse_privileges() -> None:
+    """Never again more rights than now, by whatever program."""
+    control(SET_NO_NEW_PRIVILEGES, 1)
+
+
+def drop_capabilities() -> None:
+    """Give up what an administrator may do beyond others."""
+    for capability in range(LAST_CAPABILITY + 1):
+        _library.prctl(DROP_BOUNDING, capability, 0, 0, 0)  # those that the kernel does not know are refused
+    control(AMBIENT, CLEAR_AMBIENT)
+    header, none = struct.pack("II", CAPABILITY_VERSION, 0), bytes(24)
+    if _library.capset(header, none) != 0:
+        raise _error()
+
+
+def filter_calls(program: bytes) -> None:
+    """Have the kernel ask a program about each system call."""
+    held = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(held))
+    if _library.prctl(SET_SECCOMP, FILTER_MODE, ctypes.c_char_p(described), 0, 0) != 0:
+        raise _error()
+
+
+def control(option: int, value: int) -> None:
+    """Change something about this process."""
+    if _library.prctl(option, value, 0, 0, 0) != 0:
+        raise _error()
+
+
+def _allow(ruleset: int, path: str, access: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        directory = os.stat(place).st_mode & 0o170000 == 0o040000
+        _call(ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", access if directory else access & OF_FILES, place), 0)
+    finally:
+        os.close(place)
+
+
+def _call(number: int, *arguments: "int | bytes | None") -> int:
+    given = [ctypes.c_long(one) if isinstance(one, int) else ctypes.c_char_p(one) for one in arguments]
+    result = _library.syscall(ctypes.c_long(number), *given)
+    if result < 0:
+        raise _error()
+    return result
+
+
+def _error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))

@@ -1,0 +1,128 @@
+"""The fence of macOS: a profile in the language of its kernel, given to the program that comes with the system.
+
+The text is generated and compared in tests; it has not been run by them, for they run on Linux.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from skills_runtime.ports import Enclosure
+from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
+from skills_runtime.sandbox.limiting import limit_gaps
+from skills_runtime.sandbox.machine import Machine
+from skills_runtime.sandbox.policy import SandboxPolicy
+from skills_runtime.sandbox.promises import Gap
+from skills_runtime.sandbox.protected import CREDENTIALS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
+from skills_runtime.sandbox.survey import Findings
+
+PROGRAM = "/usr/bin/sandbox-exec"
+
+READABLE = (
+    "/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer", "/private/var/db/timezone",
+    "/private/etc/ssl", "/private/var/select", "/opt/homebrew",
+)  # fmt: skip
+DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+SERVICES = (
+    "com.apple.system.opendirectoryd.libinfo", "com.apple.system.notification_center", "com.apple.logd",
+    "com.apple.trustd.agent", "com.apple.SecurityServer",
+)  # fmt: skip
+"""What programs ask of the system to work at all."""
+
+
+class Seatbelt:
+    """A fence by the profile language of macOS."""
+
+    name = "seatbelt"
+
+    def probe(self) -> Capabilities:
+        """Whether the program is there; what it does is not tried yet."""
+        return _probed(sys.platform)
+
+    def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
+        """The promises it would not keep."""
+        del findings
+        fix = "use Linux with bubblewrap, which can"
+        gaps = [*limit_gaps(policy, machine, own_users=False)]
+        gaps.append(Gap(promise="system_calls", text="system calls are not filtered", fix=fix))
+        gaps.append(Gap(promise="processes", text="other processes can be seen", fix=fix))
+        gaps.append(Gap(promise="temporary_space", text="the temporary directory is not bounded", fix=fix))
+        gaps.append(Gap(promise="fs_write", text="this fence is not tested on its own system yet", partial=True))
+        if policy.network == "host":
+            gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
+        return tuple(gaps)
+
+    def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
+        """The command as the system's program starts it."""
+        del machine, findings
+        parameters = parameters_of(policy)
+        defined = [word for name, value in parameters.items() for word in ("-D", f"{name}={value}")]
+        return Enclosed(
+            argv=(PROGRAM, "-p", profile_text(policy), *defined, "--", *inner.argv),
+            cwd=inner.cwd,
+            environment=inner.environment,
+            options=tuple(profile_text(policy).splitlines()),
+            enclosure=Enclosure(),
+        )
+
+
+def parameters_of(policy: SandboxPolicy) -> dict[str, str]:
+    """The paths of the profile, given apart from it so that no name can become a rule."""
+    named = {"WORKSPACE": policy.workspace}
+    named |= {f"READABLE_{number}": path for number, path in enumerate(policy.readable)}
+    named |= {f"WRITABLE_{number}": path for number, path in enumerate(policy.writable)}
+    return {name: str(path) for name, path in named.items()}
+
+
+def profile_text(policy: SandboxPolicy) -> str:
+    """The profile; what comes later wins, so what is protected comes last."""
+    return "\n".join(_lines(policy)) + "\n"
+
+
+def _lines(policy: SandboxPolicy) -> Iterator[str]:
+    yield from ("(version 1)", "(deny default)", "(allow process-exec process-fork)")
+    yield "(allow signal (target same-sandbox))"
+    yield from ("(allow sysctl-read)", "(allow file-read-metadata)", '(allow file-read* (literal "/"))')
+    yield f"(allow file-read* {_all('subpath', READABLE)})"
+    yield f"(allow file-read* file-write-data {_all('literal', DEVICES)})"
+    yield f"(allow mach-lookup {_all('global-name', SERVICES)})"
+    yield '(allow file-read* (subpath (param "WORKSPACE")))'
+    for number in range(len(policy.readable)):
+        yield f'(allow file-read* (subpath (param "READABLE_{number}")))'
+    if policy.access == "write":
+        yield '(allow file-write* (subpath (param "WORKSPACE")))'
+        yield from _protection()
+    yield f"(deny file-read* file-write* {_anywhere(SECRETS, open_end=True)})"
+    for name in sorted((*CREDENTIALS, RUNTIME_DIRECTORY)):
+        yield f"(deny file-read* file-write* {_anywhere(name)})"
+    for number in range(len(policy.writable)):
+        yield f'(allow file-read* file-write* (subpath (param "WRITABLE_{number}")))'
+    yield "(allow network*)" if policy.network == "host" else "(deny network*)"
+
+
+def _all(kind: str, names: tuple[str, ...]) -> str:
+    return " ".join(f'({kind} "{name}")' for name in names)
+
+
+def _protection() -> Iterator[str]:
+    for name in sorted(READ_ONLY):
+        yield f"(deny file-write* {_anywhere(name)})"
+
+
+def _anywhere(name: str, *, open_end: bool = False) -> str:
+    """A pattern for this name at any depth, and everything below it; its directory must not be renamed away either."""
+    escaped = name.replace(".", "[.]")
+    end = "" if open_end else "(/|$)"
+    return f'(require-all (subpath (param "WORKSPACE")) (regex #"/{escaped}{end}"))'
+
+
+@cache
+def _probed(system: str) -> Capabilities:
+    if system != "darwin":
+        return Capabilities(adapter="seatbelt", works=False, problem="seatbelt is part of macOS only", fix="use macOS")
+    if not os.access(PROGRAM, os.X_OK):
+        problem = f"there is no program `{PROGRAM}`"
+        return Capabilities(adapter="seatbelt", works=False, problem=problem, fix="use a macOS that has it")
+    return Capabilities(adapter="seatbelt", works=True, version="untested", facts={"program": str(Path(PROGRAM))})

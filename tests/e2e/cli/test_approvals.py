@@ -1,0 +1,171 @@
+"""Approvals given from elsewhere: listed, looked at, approved and denied, by processes that know only the disk."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli.asking import ASK, FIRST, PARKED, SECOND, asked, events, park
+from tests.e2e.cli.programs import call, invoke, say, write, write_config
+from tests.e2e.cli.terminals import CTRL_D, on_a_terminal
+from tests.e2e.cli.test_bad_input import assert_refused
+
+TERMINAL = ("run", "Write it", "--config", "kgent.yaml", "--sandbox", "runs/r")
+
+
+def test_a_parked_run_is_found_looked_at_and_approved_by_other_processes(workspace: Path) -> None:
+    write_config(workspace, say("", write(FIRST, "hello\n")), say("Written."), **ASK)
+    parked = call("kgent", *TERMINAL, *PARKED, cwd=workspace)
+    name = asked()[9:17]
+    assert (parked.code, parked.out) == (26, "")
+    assert f"approve  kgent approvals approve {name}" in parked.err
+    listed = call("kgent", "approvals", "list", cwd=workspace)
+    assert [line.split()[:5] for line in listed.out.splitlines()[1:]] == [[name, "r", "file_write", "create", FIRST]]
+    page = call("kgent", "approvals", "show", name, cwd=workspace).out
+    assert f"  create {FIRST}  +1\n    @@ -0,0 +1 @@\n    +hello\n" in page
+    assert "asked by   safety.mode: ask" in page
+    assert not Path("runs/r", FIRST).exists()
+    done = call("kgent", "approvals", "approve", name, "--note", "checked", cwd=workspace)
+    assert (done.code, done.out) == (0, "Written.\n")
+    assert Path("runs/r", FIRST).read_text() == "hello\n"
+    (decided,) = events("approval_decided")
+    assert (decided["decision"], decided["note"], bool(decided["decided_by"])) == ("approved", "checked", True)
+    assert call("kgent", "approvals", "list", cwd=workspace) == (0, "", "nothing waits for an approval\n")
+
+
+def test_a_run_killed_at_the_terminal_is_approved_from_elsewhere(workspace: Path) -> None:
+    write_config(workspace, say("", write(FIRST)), say("Written."), **ASK)
+    with on_a_terminal("kgent", *TERMINAL, cwd=workspace) as screen:
+        screen.expect("allow? ")
+    # Leaving the block has killed it, with no time to say anything.
+    done = call("kgent", "approvals", "approve", "r", cwd=workspace)
+    assert (done.code, done.out) == (0, "Written.\n")
+    assert len(events("approval_requested")) == 1
+
+
+def test_a_decision_from_elsewhere_reaches_the_process_that_asks_at_its_terminal(workspace: Path) -> None:
+    write_config(workspace, say("", write(FIRST)), say("Written."), **ASK)
+    with on_a_terminal("kgent", *TERMINAL, cwd=workspace) as screen:
+        screen.expect("allow? ")
+        given = call("kgent", "approvals", "approve", "r", cwd=workspace)
+        screen.expect("decided  approved by ")
+        screen.expect("Written.\n")
+        assert screen.end() == 0
+    assert given.code == 0
+    assert "by the process that works on the run" in given.out
+
+
+def test_who_ends_the_input_leaves_the_request_for_others(workspace: Path) -> None:
+    write_config(workspace, say("", write(FIRST)), say("Written."), **ASK)
+    with on_a_terminal("kgent", *TERMINAL, cwd=workspace) as screen:
+        screen.expect("allow? ")
+        screen.type(CTRL_D)
+        screen.expect("the request waits; it can be decided later")
+        screen.expect("approve  kgent approvals approve ")
+        assert screen.end() == 26
+    assert invoke("approvals", "approve", "r").code == 0
+
+
+def test_the_reason_of_a_denial_reaches_the_model(workspace: Path) -> None:
+    park(say("", write(FIRST)), say("Then not."))
+    done = invoke("approvals", "deny", "r", "--reason", "use another name")
+    assert (done.code, done.out) == (0, "Then not.\n")
+    assert "     decided  denied by " in done.err
+    (finished,) = events("tool_call_finished")
+    assert "use another name" in finished["result"]["stderr"]
+    assert not Path("runs/r", FIRST).exists()
+
+
+def test_a_denial_may_end_the_run(workspace: Path) -> None:
+    park()
+    done = invoke("approvals", "deny", "r", "--abort", "--reason", "enough")
+    assert done.code == 27
+    assert "the approver stopped the run (enough)" in done.err
+
+
+def test_a_second_decision_is_stale(workspace: Path) -> None:
+    park()
+    name = asked()
+    invoke("approvals", "approve", name)
+    answer = invoke("approvals", "deny", name)
+    assert_refused(answer, 20, "approval_stale", f"no request `{name}` is open")
+
+
+def test_a_decision_is_kept_until_somebody_resumes_the_run_and_cannot_be_taken_back(workspace: Path) -> None:
+    park()
+    kept = invoke("approvals", "approve", "r", "--no-resume")
+    assert (kept.code, kept.err) == (0, "  next: kgent runs resume r\n")
+    assert "kept until the run goes on" in kept.out
+    assert json.loads(invoke("approvals", "list", "--json").out)["decided"] == "approved"
+    assert_refused(invoke("approvals", "deny", "r"), 20, "approval_stale", "was decided already: approved by ")
+    done = invoke("runs", "resume", "r")
+    assert (done.code, done.out) == (0, "Written.\n")
+
+
+def test_changed_arguments_run_and_the_model_is_told(workspace: Path) -> None:
+    park()
+    edited = json.dumps({"path": SECOND, "content": "better\n"}).encode()
+    assert invoke("approvals", "approve", "r", "--edit", "-", stdin=edited).code == 0
+    assert Path("runs/r", SECOND).read_text() == "better\n"
+    assert not Path("runs/r", FIRST).exists()
+    (finished,) = events("tool_call_finished")
+    assert finished["result"]["data"]["arguments_changed_by_approver"]["path"] == SECOND
+
+
+def test_a_rule_for_the_run_is_shown_and_used_by_its_next_call(workspace: Path) -> None:
+    park(say("", write(FIRST, "one\n")), say("", write(FIRST, "two\n")), say("Written."))
+    done = invoke("approvals", "approve", "r", "--rule", "run")
+    assert (done.code, done.out) == (0, "Written.\n")
+    assert f"the rule allows calls of `file_write` on `./{FIRST}` in this run\n" in done.err
+    assert "    effect: allow " in done.err
+    assert Path("runs/r", FIRST).read_text() == "two\n"
+    assert len(events("approval_requested")) == 1
+
+
+def test_a_rule_for_the_user_is_kept_in_their_file_and_used_by_the_next_run(workspace: Path, home: Path) -> None:
+    park()
+    assert invoke("approvals", "approve", "r", "--rule", "user").code == 0
+    (file,) = home.rglob("rules.yaml")
+    assert f"path: ./{FIRST}" in file.read_text()
+    assert park(run_id="again").code == 0
+    assert events("approval_requested", "runs/again") == []
+
+
+def test_an_approval_for_the_session_holds_for_the_very_same_call(workspace: Path) -> None:
+    both = say("", write(FIRST, "same\n"), write(SECOND, "same\n"))
+    park(both, say("Written."))
+    assert invoke("approvals", "approve", "r", "--session").code == 26
+    (decided,) = events("approval_decided")
+    assert decided["decision"] == "approved_for_session"
+
+
+def test_what_changed_after_it_was_asked_about_is_asked_about_again(workspace: Path) -> None:
+    park()
+    Path("runs/r/deliverables").mkdir(exist_ok=True)
+    Path("runs/r", FIRST).write_text("somebody else's\n")
+    answer = invoke("approvals", "approve", "r")
+    assert answer.code == 26
+    assert "void  what was asked about has changed, so it is asked about again\n" in answer.err
+    assert "an approval of file_write" in answer.err
+    assert Path("runs/r", FIRST).read_text() == "somebody else's\n"
+    assert invoke("approvals", "approve", "r").code == 0
+
+
+def test_the_next_approval_of_a_run_that_goes_on_without_a_terminal_waits_too(workspace: Path) -> None:
+    park(say("", write(FIRST)), say("", write(SECOND)), say("Written."))
+    assert invoke("approvals", "approve", "r").code == 26
+    assert invoke("approvals", "approve", "r").code == 0
+
+
+def test_without_anybody_to_approve_a_run_fails_and_nothing_happens(workspace: Path) -> None:
+    write_config(workspace, say("", write(FIRST)), say("Written."), **ASK)
+    for more in ((), ("--approvals", "none")):
+        answer = invoke("run", "Write it", "--config", "kgent.yaml", "--run-id", f"r{len(more)}", *more)
+        assert answer.code == 1
+        assert "nobody can give one" in answer.err
+
+
+@pytest.mark.parametrize("command", [("run", "Write it"), ("runs", "resume", "r")])
+def test_a_terminal_that_is_not_there_is_refused(workspace: Path, command: tuple[str, ...]) -> None:
+    park()
+    assert_refused(invoke(*command, "--approvals", "terminal"), 20, "validation", "nobody is asked here")

@@ -1,0 +1,192 @@
+"""Somebody at a terminal decides on calls: nothing but a clear yes is a yes."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.cli.approver import TerminalApprover
+from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Intent, Parked
+from skills_runtime.safety.policy import load_rules
+from tests.unit.cli.seat import END, Tty, open_tty, seated
+
+HIGH = {"level": "high", "reason": "deletes a whole tree", "part": "rm -rf ."}
+
+
+@pytest.fixture
+def tty() -> Iterator[Tty]:
+    with open_tty() as both:
+        yield both
+
+
+def request(risk: dict[str, str] | None = None, intent: Intent | None = None, /, **arguments: Any) -> ApprovalRequest:
+    return ApprovalRequest(
+        approval_key="0123456789abcdef",
+        tool="do",
+        summary="do it",
+        details=arguments,
+        call_id="c",
+        rule="safety.mode: ask",
+        risk=risk or {},
+        intent=intent or Intent(),
+    )
+
+
+async def decided(tty: Tty, asked: ApprovalRequest, *lines: str, rule_file: Path | None = None) -> tuple[Decision, str]:
+    terminal, screen = seated(tty, *lines)
+    approver = TerminalApprover(terminal, who="ada", rule_file=rule_file)
+    return await approver.request_approval(request=asked), screen.getvalue()
+
+
+async def kind(tty: Tty, asked: ApprovalRequest, *lines: str) -> DecisionKind:
+    return (await decided(tty, asked, *lines))[0].decision
+
+
+@pytest.mark.parametrize(
+    ("typed", "decision"),
+    [
+        ("y\n", "approved"),
+        ("YES\n", "approved"),
+        ("s\n", "approved_for_session"),
+        ("n no need\n", "denied"),
+        ("\n", "denied"),
+        ("q\n", "abort"),
+    ],
+)
+async def test_a_decision_is_one_letter_and_names_who_made_it(tty: Tty, typed: str, decision: DecisionKind) -> None:
+    made, _ = await decided(tty, request(), typed)
+    assert (made.decision, made.decided_by) == (decision, "ada")
+
+
+@pytest.mark.parametrize("typed", ["sure\n", "yes please\n", "s s\n", "r e\n", "yy\n", "ok\n", "1\n"])
+async def test_anything_that_is_not_clear_is_asked_again(tty: Tty, typed: str) -> None:
+    made, shown = await decided(tty, request(), typed, "\n")
+    assert made.decision == "denied"
+    assert "answer with y, s, r, e, n or q" in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "note"), [(("n use the mirror\n",), "use the mirror"), (("n\n", "too much\n"), "too much")]
+)
+async def test_a_no_may_have_a_reason(tty: Tty, typed: tuple[str, ...], note: str) -> None:
+    assert (await decided(tty, request(), *typed))[0].note == note
+
+
+@pytest.mark.parametrize("nothing", ["\n", END])
+async def test_a_no_needs_no_reason(tty: Tty, nothing: str) -> None:
+    made, _ = await decided(tty, request(), "n\n", nothing)
+    assert (made.decision, made.note) == ("denied", "")
+
+
+async def test_who_ends_the_input_leaves_the_request_for_later(tty: Tty) -> None:
+    with pytest.raises(Parked):
+        await decided(tty, request(), END)
+
+
+async def test_a_terminal_that_was_closed_decides_nothing(tty: Tty) -> None:
+    terminal, _ = seated(tty)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, tty[0])  # hangs up, and leaves a descriptor for the fixture to close
+    os.close(nothing)
+    with pytest.raises(Parked):
+        await TerminalApprover(terminal).request_approval(request=request())
+
+
+@pytest.mark.parametrize("letter", ["y\n", "s\n"])
+async def test_one_letter_does_not_allow_what_is_of_high_risk(tty: Tty, letter: str) -> None:
+    assert await kind(tty, request(HIGH), letter, letter, "\n") == "denied"
+
+
+async def test_what_is_of_high_risk_needs_a_typed_yes(tty: Tty) -> None:
+    assert await kind(tty, request(HIGH), "yes\n") == "approved"
+    assert await kind(tty, request(HIGH), "y\n", "yes\n") == "approved"
+    assert await kind(tty, request(HIGH), "s\n", "Yes\n") == "approved_for_session"
+
+
+async def test_what_was_typed_before_the_question_was_seen_approves_nothing(tty: Tty) -> None:
+    os.write(tty[0], b"y\n")
+    assert await kind(tty, request(command="rm -rf ."), "\n") == "denied"
+
+
+async def test_a_yes_pasted_behind_the_letter_is_not_a_typed_yes(tty: Tty) -> None:
+    assert await kind(tty, request(HIGH), "y\nyes\n", "\n", "\n") == "denied"
+
+
+async def test_a_rule_is_shown_in_full_before_it_is_added_for_the_run(tty: Tty, tmp_path: Path) -> None:
+    made, shown = await decided(tty, request(), "r\n", "run\n", rule_file=tmp_path / "rules.yaml")
+    assert (made.decision, made.rule["scope"]) == ("approved", "run")
+    (rule,) = load_rules(made.rule["text"], origin="test")
+    assert (rule.effect, rule.tool) == ("allow", ("do",))
+    assert shown.index("effect: allow") < shown.index("which?")
+    assert "[run]  allow calls of `do` in this run" in shown
+    assert not (tmp_path / "rules.yaml").exists()
+
+
+async def test_a_rule_for_all_runs_is_added_to_the_users_own(tty: Tty, tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    made, shown = await decided(tty, request(), "r\n", "you\n", rule_file=file)
+    assert made.rule["scope"] == "user"
+    assert [rule.tool for rule in load_rules(file.read_text(), origin="test")] == [("do",)]
+    assert "[you]  allow calls of `do` in all your runs" in shown
+
+
+async def test_a_rule_for_a_skill_is_offered_where_there_is_one(tty: Tty, tmp_path: Path) -> None:
+    asked = request(None, Intent(skill="web.writer"))
+    made, shown = await decided(tty, asked, "r\n", "skill\n", rule_file=tmp_path / "rules.yaml")
+    assert made.rule["scope"] == "skill"
+    assert "[skill]  allow calls of `do` by the skill `web.writer` in all your runs" in shown
+
+
+async def test_a_rule_that_cannot_be_added_decides_nothing(tty: Tty, tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("rules: []\n")
+    made, shown = await decided(tty, request(), "r\n", "you\n", "\n", rule_file=file)
+    assert (made.decision, dict(made.rule)) == ("denied", {})
+    assert "write them as a block list" in shown
+
+
+@pytest.mark.parametrize("answer", ["\n", "yes\n", "skill\n", "user\n"])
+async def test_a_scope_that_was_not_offered_goes_back(tty: Tty, answer: str, tmp_path: Path) -> None:
+    made, _ = await decided(tty, request(), "r\n", answer, "\n", rule_file=tmp_path / "rules.yaml")
+    assert (made.decision, dict(made.rule)) == ("denied", {})
+
+
+async def test_no_rule_is_offered_for_what_is_of_high_risk(tty: Tty) -> None:
+    made, shown = await decided(tty, request(HIGH), "r\n", "\n")
+    assert made.decision == "denied"
+    assert "[r]" not in shown
+    assert "no rule can be made of this call: it is of high risk" in shown
+
+
+async def test_a_line_of_shell_is_typed_anew_as_text(tty: Tty) -> None:
+    asked = request(None, Intent(line="rm -rf build"), command="rm -rf build", timeout_ms=5)
+    made, shown = await decided(tty, asked, "e\n", "rm -r 'my build'\n", "yes\n")
+    assert made.decision == "approved"
+    assert made.arguments == {"command": "rm -r 'my build'", "timeout_ms": 5}
+    assert "instead: rm -r 'my build'" in shown
+
+
+async def test_other_arguments_are_typed_anew_as_json(tty: Tty) -> None:
+    made, _ = await decided(tty, request(n=1), "e\n", '{"n": 2}\n', "yes\n")
+    assert made.arguments == {"n": 2}
+
+
+@pytest.mark.parametrize("lines", [("\n",), ("[1]\n",), ("{n: 2}\n",), ('{"n": 2}\n', "y\n"), ('{"n": 2}\n', "\n")])
+async def test_changed_arguments_need_to_be_arguments_and_a_typed_yes(tty: Tty, lines: tuple[str, ...]) -> None:
+    made, _ = await decided(tty, request(n=1), "e\n", *lines, "\n")
+    assert (made.decision, made.arguments) == ("denied", None)
+
+
+async def test_asking_can_be_cancelled_and_leaves_the_terminal_to_the_next(tty: Tty) -> None:
+    terminal, screen = seated(tty)
+    asking = asyncio.create_task(TerminalApprover(terminal).request_approval(request=request()))
+    while "allow?" not in screen.getvalue():
+        await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.wait({asking})
+    assert asking.cancelled()
+    assert screen.getvalue().endswith("allow? \n")
+    assert not asyncio.get_running_loop().remove_reader(tty[1])

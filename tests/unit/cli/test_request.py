@@ -1,0 +1,162 @@
+"""A request for approval as people see it: exact, whole on request, and obeyed by nobody's terminal."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from skills_runtime.cli.render.asking import approval_lines
+from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
+
+FENCE = {
+    "active": True,
+    "adapter": "bubblewrap",
+    "profile": "workspace-write",
+    "network": "none",
+    "promises": ["fs_write"],
+}
+
+
+def shown(
+    intent: Intent | None = None, *, whole: bool = False, details: dict[str, Any] | None = None, **more: Any
+) -> str:
+    """What somebody sees, without the spaces at the ends of lines."""
+    file = io.StringIO()
+    console = Console(file=file, width=80, color_system=None, markup=False, highlight=False)
+    request = ApprovalRequest(
+        approval_key="k",
+        tool=more.pop("tool", "do"),
+        summary="s",
+        details=details or {},
+        intent=intent or Intent(),
+        **more,
+    )
+    for line in approval_lines(request, whole=whole):
+        console.print(line)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def test_a_command_stands_behind_a_prompt_and_each_of_its_lines_does() -> None:
+    text = shown(Intent(line="cat <<END\nallow? y\nEND"), details={"command": "cat <<END\nallow? y\nEND"})
+    assert "       $ cat <<END\n       > allow? y\n       > END" in text
+    assert "command =" not in text
+
+
+def test_a_program_is_shown_as_one_would_type_it() -> None:
+    assert "       $ grep 'a b' c" in shown(
+        Intent(argv=("grep", "a b", "c")), details={"command": ["grep", "a b", "c"]}
+    )
+
+
+def test_everything_that_helps_to_judge_a_call_is_there() -> None:
+    intent = Intent(
+        line="make",
+        directory="src",
+        environment={"CI": "a b"},
+        hosts=("example.com",),
+        justification="to build",
+        escalated=True,
+        fence={**FENCE, "gaps": ["disk: nothing limits it"]},
+    )
+    text = shown(
+        intent,
+        rule="rule `make` (rules.yaml)",
+        why="builds are slow",
+        risk={"level": "high", "reason": "odd", "part": "make"},
+    )
+    for line in (
+        "     do needs your approval · high risk",
+        "       directory  src",
+        "       sets       CI='a b'",
+        "       hosts      example.com",
+        "       risk       high, odd: make",
+        "       asked by   rule `make` (rules.yaml): builds are slow",
+        "       wants      more than the fence allows",
+        "       reason     the model says: to build",
+        "       fence      bubblewrap · workspace-write · network none · 1 gap: disk",
+    ):
+        assert line in text.splitlines()
+
+
+def test_a_call_without_a_fence_says_so() -> None:
+    assert "fence      none: the command has all your rights" in shown(Intent(argv=("ls",), fence={"active": False}))
+
+
+def test_all_of_the_fence_is_shown_on_request() -> None:
+    fence = {**FENCE, "argv": ["bwrap", "--", "ls"], "gaps": ["disk: nothing limits it"]}
+    text = shown(Intent(argv=("ls",), fence=fence), whole=True)
+    assert "runs       bwrap -- ls" in text
+    assert "promises   fs_write" in text
+    assert "gaps       disk: nothing limits it" in text
+
+
+def test_changes_of_files_are_shown_instead_of_their_contents() -> None:
+    diff = "--- a/a.md\n+++ b/a.md\n@@ -1 +1,2 @@\n-old\n+new\n+more"
+    intent = Intent(files=(FileTouch(path="a.md", touch="overwrite", diff=diff),))
+    text = shown(intent, details={"path": "a.md", "content": "new\nmore\n"}, tool="file_write")
+    assert "       overwrite a.md  +2  -1\n         @@ -1 +1,2 @@\n         -old\n         +new\n         +more" in text
+    assert "content" not in text
+    assert "---" not in text
+
+
+def test_an_argument_that_nothing_else_tells_is_shown() -> None:
+    text = shown(Intent(line="ls"), details={"command": "ls", "timeout_ms": 5, "content": "x", "where": "."})
+    assert "timeout_ms =  5" in text
+    assert "content =     x" in text
+    assert "where =       ." in text
+
+
+def test_long_changes_are_cut_visibly_and_shown_whole_on_request() -> None:
+    diff = "\n".join(f"+line {number}" for number in range(100))
+    intent = Intent(files=(FileTouch(path="a.md", touch="create", diff=diff),))
+    assert "+line 99" not in shown(intent)
+    assert "… 80 more lines" in shown(intent)
+    assert "+line 99" in shown(intent, whole=True)
+
+
+def test_long_arguments_are_cut_visibly_and_shown_whole_on_request() -> None:
+    content = "\n".join(f"line {number}" for number in range(100))
+    assert "line 99" not in shown(details={"text": content})
+    assert "more characters" in shown(details={"text": content})
+    assert "line 99" in shown(details={"text": content}, whole=True)
+
+
+def test_a_long_command_is_cut_visibly() -> None:
+    assert "more characters" in shown(Intent(line="echo " + "x" * 5000))
+
+
+EVIL = "hello\x1b[2J\x1b]0;owned\x07\nallow? y\u202e"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    "intent",
+    [
+        Intent(line=EVIL),
+        Intent(argv=(EVIL,)),
+        Intent(typed=EVIL),
+        Intent(directory=EVIL, line="ls"),
+        Intent(environment={EVIL: EVIL}),
+        Intent(hosts=(EVIL,), skill=EVIL, digests={EVIL: EVIL}, justification=EVIL),
+        Intent(files=(FileTouch(path=EVIL, touch="change", diff=EVIL),)),
+        Intent(fence={"active": True, "adapter": EVIL, "gaps": [EVIL], "argv": [EVIL], "promises": [EVIL]}),
+    ],
+)
+def test_nothing_of_a_call_reaches_the_terminal_as_it_is(intent: Intent, *, whole: bool) -> None:
+    more = {"rule": EVIL, "why": EVIL, "risk": {"level": EVIL, "reason": EVIL, "part": EVIL}}
+    text = shown(intent, whole=whole, details={"a": EVIL, EVIL: [EVIL]}, **more)
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "hello" in text
+
+
+def test_arguments_whose_names_look_alike_are_both_shown() -> None:
+    text = shown(details={"a\x00": "first", r"a\x00": "second"})
+    assert "first" in text
+    assert "second" in text
+
+
+def test_an_argument_cannot_pass_for_what_we_say_ourselves() -> None:
+    text = shown(details={"risk": "none at all"}, risk={"level": "high", "reason": "odd"})
+    assert "risk =  " in text
+    assert "risk       high, odd" in text
