@@ -13,14 +13,14 @@ WRAPPERS = (
     "env {}", "env -i A=1 {}", "timeout 5 {}", "timeout -k 1 --signal=KILL 5 {}", "nice -n 3 {}", "nohup {}", "setsid {}",
     "stdbuf -oL {}", "time {}", "command {}", "exec {}", "ionice -c 3 {}", "sudo -n {}", "doas {}", "busybox {}", "strace -f {}",
     "taskset -c 0 {}", "chrt -b 0 {}", "unshare -r {}", "xvfb-run -a {}", "flock /tmp/lock {}", "watch -x {}", "A=1 {}",
-    "uv run {}", "docker exec box {}", "mystery-wrapper {}", "env mystery-wrapper --with 1 {}", "timeout --no-such-option 5 {}",
+    "uv run {}", "docker exec box {}", "timeout --no-such-option 5 {}",
 )  # fmt: skip
 """Before a simple command."""
 
 SURROUNDINGS = (
     "{}; true", "true; {}", "true && {}", "false || {}", "{} &", "( {} )", "{{ {}\n}}", "if true; then {}\nfi", "! {}",
     "for x in 1; do {}\ndone", "while true; do {}\ndone", "case a in a) {}\n;; esac", "run_it() {{ {}\n}}; run_it", "echo $( {}\n)",
-    'echo "$( {}\n)"', "cat <( {}\n)", "X=$( {}\n)", "true\n{}", "ls > /dev/null; {}", "[[ -n $( {}\n) ]]", "export X=$( {}\n)",
+    'echo "$( {}\n)"', "cat <( {}\n)", "outer=$( {}\n)", "true\n{}", "ls > /dev/null; {}", "[[ -n $( {}\n) ]]", "export outer=$( {}\n)",
 )  # fmt: skip
 """Around any line."""
 

@@ -146,6 +146,21 @@ def test_a_key_that_nobody_named_is_not_kept(tmp_path: Path, seed: int) -> None:
     assert leaks(root, key) == []
 
 
+def test_a_terminal_that_says_a_secret_in_two_readings_shows_neither_half(tmp_path: Path) -> None:
+    secret = "kV7-half-and-half-Q9Z"
+    (tmp_path / "say.sh").write_text(f"stty -echo; printf %s '{secret[:9]}'; read line; printf '%s\\n' '{secret[9:]}'")
+    typed = {"session_id": 1, "chars": "\n", "yield_time_ms": 5000}
+    script = [
+        calls(("exec_command", {"cmd": "sh say.sh", "yield_time_ms": 1000}), ids=["c1"]),
+        calls(("write_stdin", typed), ids=["c2"]),
+    ]
+    root = run_in(tmp_path, secret, [*script, says("done")])
+    first, second = payloads_of(str(root / "events.jsonl"), "tool_call_finished")
+    assert secret[:9] not in json.dumps(first.result)
+    assert "<redacted>" in second.result["stdout"]
+    assert leaks(root, secret) == []
+
+
 def test_what_runs_is_exact_although_nothing_shows_it(tmp_path: Path) -> None:
     secret = secret_of(1)
     root = run_in(tmp_path, secret, [calls(("file_write", {"path": "a.txt", "content": secret})), says("done")])

@@ -50,7 +50,9 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[bytes, ...] = ()
     """Each is handed over as a descriptor to read from, numbered from 3 on."""
     placeholders: tuple[str, ...] = ()
-    """Directories made before the start and removed after the end, wherever nothing exists."""
+    """Empty files made before the start and removed after the end, wherever nothing exists."""
+    placeholder_directories: tuple[str, ...] = ()
+    """The same as directories, in which others may put something meanwhile."""
     control_groups: tuple[ControlGroup, ...] = ()
     watch: Watch | None = None
     layers: int = 0

@@ -59,6 +59,7 @@ def _enclosing(enclosure: Enclosure) -> dict[str, Any]:
     return {
         "inputs": [data.decode("latin-1") for data in enclosure.inputs],
         "placeholders": [_characters(path) for path in enclosure.placeholders],
+        "placeholder_directories": [_characters(path) for path in enclosure.placeholder_directories],
         "groups": msgspec.to_builtins(enclosure.control_groups),
         "watch": msgspec.to_builtins(enclosure.watch),
         "layers": enclosure.layers,

@@ -25,8 +25,8 @@ MAX_DEPTH = 8
 MAX_DIRECTORIES = 5000
 MAX_NESTED = 16
 """Nested repositories in which names that do not exist yet are kept free."""
-PLACEHOLDER_MODE = 0o1755
-"""The mode of a directory that only keeps a name free, which nobody gives to one of their own."""
+PLACEHOLDER_MODES = (stat.S_IFREG | 0o1444, stat.S_IFDIR | 0o1755)
+"""The modes of what only keeps a name free, which nobody gives to anything of their own."""
 UNSETTLED_NS = 20_000_000
 """A directory that changed so shortly before it was read may have changed again within the same tick of its clock."""
 
@@ -43,6 +43,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     hidden_directories: tuple[Path, ...] = ()
     placeholders: tuple[Path, ...] = ()
     """What does not exist yet and must not come to be."""
+    placeholder_directories: tuple[Path, ...] = ()
+    """The same where others may need a directory meanwhile."""
     pinned: tuple[Path, ...] = ()
     """Directories that must keep their place, parents first, because something in them is protected."""
     links: tuple[Path, ...] = ()
@@ -78,6 +80,7 @@ class _Survey:
         self._hidden_files: list[Path] = []
         self._hidden_directories: list[Path] = []
         self._placeholders: list[Path] = []
+        self._placeholder_directories: list[Path] = []
         self._links: list[Path] = []
         self._nested = 0
         self._count = 0
@@ -108,6 +111,7 @@ class _Survey:
             hidden_files=tuple(sorted(set(self._hidden_files))),
             hidden_directories=tuple(sorted(self._hidden_directories)),
             placeholders=tuple(sorted(self._placeholders)),
+            placeholder_directories=tuple(self._placeholder_directories),
             pinned=tuple(sorted(above, key=lambda path: len(path.parts))),
             links=tuple(sorted(self._links)),
             complete=self._complete,
@@ -116,10 +120,12 @@ class _Survey:
     def _note(self, path: Path, directory: _Directory, *, top: bool) -> None:
         for name in directory.names:
             self._note_name(path / name, directory, top=top)
+        if not os.access(path, os.W_OK):
+            return  # what this user cannot make the command cannot either
         if top:
             self._keep_free(path, directory, KEPT_FREE)
             if RUNTIME_DIRECTORY not in directory.names:
-                self._placeholders.append(path / RUNTIME_DIRECTORY)
+                self._placeholder_directories.append(path / RUNTIME_DIRECTORY)
                 self._hidden_directories.append(path / RUNTIME_DIRECTORY)
         elif REPOSITORY in directory.names:
             self._nested += 1
@@ -137,14 +143,13 @@ class _Survey:
             self._note_link(path, secret=hidden or name.startswith(SECRETS), top=top)
         elif hidden:
             if is_directory and _is_placeholder(path):
-                self._placeholders.append(path)
+                self._placeholder_directories.append(path)
             (self._hidden_directories if is_directory else self._hidden_files).append(path)
         elif name.startswith(SECRETS):
             if not is_directory:  # a directory of that name is where some people keep their Python
                 self._hidden_files.append(path)
         elif name in READ_ONLY:
-            shared = is_directory and _is_placeholder(path)
-            (self._placeholders if shared else self._read_only).append(path)
+            (self._placeholders if _is_placeholder(path) else self._read_only).append(path)
 
     def _note_link(self, path: Path, *, secret: bool, top: bool) -> None:
         if not secret:
@@ -159,7 +164,7 @@ class _Survey:
 def _is_placeholder(path: Path) -> bool:
     """Whether another command, or one that was killed, has put it there to keep the name free."""
     try:
-        return stat.S_IMODE(path.lstat().st_mode) == PLACEHOLDER_MODE
+        return path.lstat().st_mode in PLACEHOLDER_MODES
     except OSError:
         return False
 

@@ -28,6 +28,8 @@ def neutral(text: str) -> str:
 def one_line(text: str) -> str:
     """The text on one line, with everything escaped that is not plainly visible."""
     collapsed = _SPACES.sub(" ", text).strip()
+    if collapsed.isprintable():
+        return collapsed
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in collapsed)
 
 

@@ -1,11 +1,13 @@
 """YAML in which every scalar stays the text it was written as.
 
-Built from the parser's events without recursion, so that no nesting can overrun a stack; aliases are refused, so that
-a short text never stands for a long one. Tags mean nothing here.
+Built from the parser's events without recursion, so that no nesting can overrun a stack; what aliases stand for is
+counted, so that a short text never becomes a long one. Tags mean nothing here.
 """
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from skills_runtime.skills.neutral import one_line
 
@@ -13,76 +15,148 @@ if TYPE_CHECKING:
     import yaml
 
 MAX_DEPTH = 32
+MAX_ALIASED = 20_000
+"""How much all aliases of a text together may stand for, in characters and items."""
 
 
 class Unusable(ValueError):
-    """Why a text is not usable YAML."""
+    """Why a text is not usable YAML, and where; lines and columns count from one."""
+
+    def __init__(self, why: str, *, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(f"line {line}: {why}" if line is not None else why)
+        self.why = why
+        self.line = line
+        self.column = column
+
+
+class NoMapping(Unusable):
+    """The text is YAML, but not a mapping."""
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The mapping that a text holds, and its keys that occur twice, with the lines of their later places."""
+
+    value: dict[str, Any]
+    repeated: tuple[tuple[str, int], ...] = ()
 
 
 class _Open:
     """A list or a mapping that is being filled."""
 
-    def __init__(self, value: dict[str, Any] | list[Any]) -> None:
+    def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None = None) -> None:
         self.value = value
+        self.anchor = anchor
+        self.size = 1
         self._key: str | None = None
 
-    def put(self, item: Any) -> None:
-        """Take the next item; in a mapping keys and values take turns, and the last of two equal keys counts."""
+    def put(self, item: Any, size: int) -> str | None:
+        """Take the next item; in a mapping keys and values take turns, and the last of two equal keys counts.
+
+        Returns a key that was there before.
+        """
+        self.size += size
         if isinstance(self.value, list):
             self.value.append(item)
         elif self._key is not None:
             self.value[self._key], self._key = item, None
         elif isinstance(item, str):
             self._key = item
+            return item if item in self.value else None
         else:
             raise Unusable("a key is not text")
+        return None
+
+
+class _Builder:
+    """Values from events."""
+
+    def __init__(self) -> None:
+        self.documents: list[Any] = []
+        self.repeated: list[tuple[str, int]] = []
+        self._stack = [_Open(self.documents)]
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._aliased = 0
+
+    def put(self, value: Any, size: int, line: int, anchor: str | None = None) -> None:
+        """Take a value that is whole."""
+        again = self._stack[-1].put(value, size)
+        if again is not None:
+            self.repeated.append((again, line))
+        if anchor:
+            self._anchors[anchor] = (value, size)
+
+    def open(self, value: dict[str, Any] | list[Any], anchor: str | None) -> None:
+        """Begin a list or a mapping."""
+        self._stack[-1].put(value, 0)
+        self._stack.append(_Open(value, anchor))
+        if len(self._stack) > MAX_DEPTH:
+            raise Unusable(f"more than {MAX_DEPTH - 1} levels are nested")
+
+    def close(self) -> None:
+        """End what was begun last."""
+        done = self._stack.pop()
+        self._stack[-1].size += done.size
+        if done.anchor:
+            self._anchors[done.anchor] = (done.value, done.size)
+
+    def repeat(self, anchor: str, line: int) -> None:
+        """Take what an alias stands for."""
+        if anchor not in self._anchors:
+            raise Unusable(f"the alias `{one_line(anchor)[:80]}` stands for nothing", line=line)
+        value, size = self._anchors[anchor]
+        self._aliased += size
+        if self._aliased > MAX_ALIASED:
+            raise Unusable("its aliases stand for too much", line=line)
+        self.put(value, size, line)
 
 
 def parse_mapping(data: bytes) -> dict[str, Any]:
     """The mapping that YAML bytes hold; nothing at all is an empty one."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unusable(f"byte {error.start} is not UTF-8") from None
+    return parse_text(text).value
+
+
+def parse_text(text: str) -> Document:
+    """The mapping that a YAML text holds; nothing at all is an empty one."""
     import yaml
 
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    builder = _Builder()
     try:
         parse = cast("Callable[..., Iterable[yaml.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
-        documents = _built(parse(data.decode("utf-8-sig"), Loader=loader))
-    except UnicodeDecodeError as error:
-        raise Unusable(f"byte {error.start} is not UTF-8") from None
+        _build(parse(text, Loader=loader), builder)
     except yaml.YAMLError as error:
-        raise Unusable(_why(error)) from None
+        raise _unusable(error) from None
+    documents = builder.documents
     if len(documents) > 1:
         raise Unusable("it holds more than one document")
     value: Any = documents[0] if documents else ""
     if value == "":
-        return {}
+        return Document({})
     if not isinstance(value, dict):
-        raise Unusable("it must be a mapping")
-    return cast("dict[str, Any]", value)
+        raise NoMapping("it must be a mapping")
+    return Document(cast("dict[str, Any]", value), tuple(builder.repeated))
 
 
-def _built(events: "Iterable[yaml.Event]") -> list[Any]:
+def _build(events: "Iterable[yaml.Event]", builder: _Builder) -> None:
     import yaml
 
-    documents: list[Any] = []
-    stack = [_Open(documents)]
     for event in events:
         if isinstance(event, yaml.ScalarEvent):
-            stack[-1].put(event.value)
+            builder.put(event.value, len(event.value) + 1, event.start_mark.line + 1, event.anchor)
         elif isinstance(event, yaml.CollectionStartEvent):
-            inner = _Open({} if isinstance(event, yaml.MappingStartEvent) else [])
-            stack[-1].put(inner.value)
-            stack.append(inner)
-            if len(stack) > MAX_DEPTH:
-                raise Unusable(f"more than {MAX_DEPTH - 1} levels are nested")
+            builder.open({} if isinstance(event, yaml.MappingStartEvent) else [], event.anchor)
         elif isinstance(event, yaml.CollectionEndEvent):
-            stack.pop()
+            builder.close()
         elif isinstance(event, yaml.AliasEvent):
-            raise Unusable("it has an alias, which is not taken here")
-    return documents
+            builder.repeat(event.anchor, event.start_mark.line + 1)
 
 
-def _why(error: "yaml.YAMLError") -> str:
+def _unusable(error: "yaml.YAMLError") -> Unusable:
     mark = getattr(error, "problem_mark", None)
-    place = f"line {mark.line + 1}: " if mark is not None else ""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-    return place + one_line(str(problem))
+    place = {"line": mark.line + 1, "column": mark.column + 1} if mark is not None else {}
+    return Unusable(one_line(str(problem)), **place)

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import NotFound
-from skills_runtime.ports import SandboxPlan, ToolContext, ToolResult
+from skills_runtime.ports import SandboxPlan, Secrets, SecretStream, ToolContext, ToolResult
 from skills_runtime.processes import PtySession, Reading, Sessions
 from skills_runtime.tools.processes import command_of, facts_of, outcome
+from skills_runtime.tools.redact import REDACTED
 from skills_runtime.tools.spill import LIMIT, Keep, spilled
 
 TOKEN_BYTES = 4
@@ -70,6 +71,25 @@ class RunSessions:
         raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {known}")
 
 
+class Streams:
+    """What sessions say, without secrets: one that comes half in this reading and half in the next is found too."""
+
+    def __init__(self) -> None:
+        self._streams: dict[int, SecretStream] = {}
+
+    def shown(self, number: int, text: str, secrets: Secrets, *, last: bool) -> str:
+        """What may be shown of the next piece; what may be the beginning of a secret waits."""
+        stream = self._streams.setdefault(number, secrets.stream())
+        if not last:
+            return stream.feed(text)
+        del self._streams[number]
+        return stream.feed(text) + stream.finish()
+
+    async def aclose(self) -> None:
+        """Forget everything."""
+        self._streams.clear()
+
+
 def sessions_of(context: ToolContext) -> RunSessions:
     """The sessions of the run that a call belongs to."""
     return context.scope.hold(RunSessions, RunSessions)
@@ -83,14 +103,18 @@ async def answer_of(
     status = reading.status
     code, kind = outcome(status.exit_code, status.signal)
     facts = facts_of(evidence, signal=status.signal, survivors=list(status.survivors))
+    text = reading.output.text()
+    streams = context.scope.hold(Streams, Streams)
     result = ToolResult(
         ok=kind is None,
-        stdout=reading.output.text(),
+        stdout=streams.shown(number, text, context.secrets, last=not status.running),
         stderr=note,
         exit_code=code,
         truncated=bool(reading.output.left_out),
         error_kind=kind,
     )
+    if result.stdout != text:
+        facts[REDACTED] = {"blob": context.keep(text.encode(errors="replace"))}
     shown = _within(result, max_tokens, context.keep)
     state = {"session_id": number if status.running else None, "running": status.running}
     return msgspec.structs.replace(shown, data={**state, **facts, **(shown.data or {})})

@@ -172,5 +172,5 @@ def test_a_call_nobody_may_approve_fails_the_run_and_says_what_to_set(workspace:
     write_config(workspace, *SCRIPT, safety={"mode": "ask"})
     answer = invoke_into("r")
     assert (answer.code, answer.out) == (1, "")
-    assert " failed  `file_write` needs an approval and nobody can give one" in answer.err
+    assert " failed  `file_write` needs an approval (safety.mode: ask) and nobody can give one" in answer.err
     assert "hint   set `safety.mode: allow` in your own configuration" in answer.err

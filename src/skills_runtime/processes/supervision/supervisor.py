@@ -66,10 +66,14 @@ def _serve(control: socket.socket, woken: int) -> bool:
 
 def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Placeholders, groups: Groups) -> int:
     try:
-        placeholders.hold(os.fsdecode(raw(path)) for path in request["placeholders"])
+        placeholders.hold(_paths(request["placeholders"]), _paths(request["placeholder_directories"]))
     except OSError as error:
         raise SpawnFailed("placeholder", error) from error
     return spawn(request, streams, groups)
+
+
+def _paths(texts: "list[str]") -> "list[str]":
+    return [os.fsdecode(raw(text)) for text in texts]
 
 
 def _streams(control: socket.socket) -> "list[int]":

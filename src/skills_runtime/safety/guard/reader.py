@@ -14,6 +14,7 @@ from skills_runtime.safety.guard.options import OPTIONS
 from skills_runtime.safety.guard.paths import matching, may_matter, reading
 from skills_runtime.safety.guard.syntax import Script
 from skills_runtime.safety.guard.text import flaw_of, names
+from skills_runtime.safety.guard.unwrap import is_assignment
 from skills_runtime.safety.guard.walk import read_script
 from skills_runtime.safety.guard.words import HOLE, Word, plain_word, values
 
@@ -21,6 +22,8 @@ MAX_LEVELS = 8
 """How deep code inside of code is followed."""
 _RESERVED = names("{ } ( ) ! if then else elif fi do done while until for case esac in select function ]]")
 """Words of the grammar; where one is taken for a program, the parser and the shell do not agree."""
+_PROGRAM = re.compile(r"[\x21-\x7e]+")
+"""Other letters can look like these."""
 MAX_DEPTH = 24
 """How many wrappers around each other are followed."""
 
@@ -57,16 +60,20 @@ class Reader:
             return
         self.found.commands.append(SimpleCommand(words=values(words), text=text, span=span, depth=scene.depth))
         call = Call(self, script, words, scene, program_name(first.value or "").rpartition("/")[2])
-        if first.value is None or first.value in _RESERVED or not re.fullmatch(r"[\x21-\x7e]+", first.value):
+        if first.value is None or not _PROGRAM.fullmatch(first.value):
             call.puzzle("which program runs is only known when it runs", first, "high" if scene.listed else "medium")
-            self.arguments(call)
-            return
-        if "/" in program_name(first.value):
-            call.worsen("medium", "runs a program by its path", first)
-        self._judge(call)
+        elif first.value in _RESERVED or is_assignment(first):
+            call.puzzle("a word of the grammar stands where a program should", first)
+            if words[1:]:
+                self.command(script, words[1:], scene.deeper())
+        else:
+            self._judge(call)
         self.arguments(call)
 
     def _judge(self, call: Call) -> None:
+        first = call.words[0]
+        if "/" in program_name(first.value or ""):
+            call.worsen("medium", "runs a program by its path", first)
         if (looks := programs.LOOKS.get(call.name)) and looks.fullmatch(" ".join(word.shape for word in call.args)):
             return
         if judge := judge_for(call.name):

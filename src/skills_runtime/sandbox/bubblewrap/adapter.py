@@ -61,7 +61,8 @@ class Bubblewrap:
             options=wrapped.options,
             enclosure=Enclosure(
                 inputs=wrapped.inputs,
-                placeholders=tuple(map(str, findings.placeholders)) if policy.access == "write" else (),
+                placeholders=_kept_free(policy, findings.placeholders),
+                placeholder_directories=_kept_free(policy, findings.placeholder_directories),
                 control_groups=groups_for(policy.limits, machine),
                 watch=watch_for(policy, machine),
                 layers=LAYERS,
@@ -86,6 +87,10 @@ def _is_trustworthy(path: str) -> bool:
     if not stat.S_ISREG(found.st_mode) or not os.access(path, os.X_OK):
         return False
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH
+
+
+def _kept_free(policy: SandboxPolicy, paths: tuple[Path, ...]) -> tuple[str, ...]:
+    return tuple(map(str, paths)) if policy.access == "write" else ()
 
 
 def _as_owner(policy: SandboxPolicy, machine: Machine) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from skills_runtime.sandbox.adapter import Inner
 from skills_runtime.sandbox.environment import HOME, USER
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
+from skills_runtime.sandbox.protected import REPOSITORY
 from skills_runtime.sandbox.survey import Findings
 
 FIRST_INPUT = 3
@@ -134,15 +135,20 @@ def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
             yield from ("--bind", str(path), str(path))
         for path in findings.read_only:
             yield from ("--ro-bind", str(path), str(path))
-        for path in findings.placeholders:  # there is none where this user cannot make anything
-            yield from ("--ro-bind-try", str(path), str(path))
+        for path in findings.placeholders:
+            # Git goes on looking above what is no file at all, but stops at a file that says nothing.
+            source = "/dev/null" if path.name == REPOSITORY else str(path)
+            yield from ("--ro-bind-try", source, str(path))
     for path in findings.hidden_files:
         yield from ("--ro-bind", "/dev/null", str(path))
-    for path in findings.hidden_directories:
+    # Where nothing can be written there is no placeholder either, and nothing to hide.
+    missing = findings.placeholder_directories if policy.access == "read" else ()
+    hidden = [path for path in findings.hidden_directories if path not in missing]
+    for path in hidden:
         yield from ("--tmpfs", str(path))
     for path in policy.writable:
         yield from ("--bind", str(path), str(path))
-    for path in findings.hidden_directories:
+    for path in hidden:
         yield from ("--remount-ro", str(path))
 
 

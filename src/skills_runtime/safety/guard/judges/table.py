@@ -7,6 +7,7 @@ from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.judges import files, git, interpreters, remote, shells, wrapping
 from skills_runtime.safety.guard.options import judge_options
 from skills_runtime.safety.guard.programs import by_name
+from skills_runtime.safety.guard.text import names
 from skills_runtime.safety.guard.wrappers import WRAPPERS
 
 Judge = Callable[[Call], None]
@@ -101,8 +102,14 @@ _TELLING = (
     shells.SHELLS
     | WRAPPERS.keys()
     | interpreters.LANGUAGES.keys()
-    | {"rm", "dd", "env", "xargs", "eval", "find", "shred", "mkfs", "awk"}
-) - {"time", "script", "watch", "bun", "command", "exec", "R", "builtin", "swift", "m4", "bc", "dc", "login"}
+    | names(
+        """
+        rm dd env xargs eval find shred mkfs awk git docker podman kubectl chmod chown curl wget nc ncat tar ssh scp
+        shutdown reboot halt poweroff crontab systemctl pkill killall umount iptables useradd passwd insmod modprobe
+        """
+    )
+) - names("time script watch bun command exec R builtin swift m4 bc dc")
+"""Names that, as an argument of a program nobody knows, mean that it may run them."""
 
 _ROWS: tuple[tuple[str, Judge], ...] = (
     ("rm", files.rm),

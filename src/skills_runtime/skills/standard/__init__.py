@@ -1,0 +1,22 @@
+"""The Agent Skills standard: a `SKILL.md` read to the letter, or as leniently as real skills need it."""
+
+from skills_runtime.skills.standard.directories import find_skill_file, read_properties, validate_directory
+from skills_runtime.skills.standard.findings import Diagnostic, Mode, Severity
+from skills_runtime.skills.standard.parsing import Parsed, Properties, parse_skill
+from skills_runtime.skills.standard.running import RunDefinition, parse_run
+from skills_runtime.skills.standard.tool_lists import allowed_tools
+
+__all__ = [
+    "Diagnostic",
+    "Mode",
+    "Parsed",
+    "Properties",
+    "RunDefinition",
+    "Severity",
+    "allowed_tools",
+    "find_skill_file",
+    "parse_run",
+    "parse_skill",
+    "read_properties",
+    "validate_directory",
+]
