@@ -4,7 +4,7 @@ import sys
 
 from benchmarks.measure import run_benchmark
 
-BENCHMARKS = ("import_agent", "create_run", "append", "resume_large", "turns", "gate")
+BENCHMARKS = ("import_agent", "create_run", "append", "resume_large", "turns", "guard", "gate")
 AHEAD = ("concurrent",)
 """Numbers that are not held on every machine yet; run them by name."""
 

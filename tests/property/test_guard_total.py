@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from skills_runtime.ports import Intent, ToolSpec
 from skills_runtime.safety.guard import Reading, assess, read_argv, read_line
 
-PIECES = st.sampled_from(
-    """rm -rf / echo cat git env timeout bash sh -c eval xargs find -exec sed awk python ssh sudo docker export alias trap declare
-    $( ) ` ' " \\ ( { } ; && || | & << <<- <<< E > < >& 2>&1 $ ${ $(( )) (( [[ ]] [ ] # = X= $' $" * ? ~ ! if then fi for in do
-    done while case esac f() function <( >( coproc time { -S -o --- -I{} {} :: @ % + ../ .env 'x' "y" é 文""".split()
-    + [" ", "\n", "\t", "\\\n", "\r", "\0"]
-)  # fmt: skip
+SYNTAX = r"""
+rm -rf / echo cat git env timeout bash sh -c eval xargs find -exec sed awk python ssh sudo docker export alias trap
+declare $( ) ` ' " \ ( { } ; && || | & << <<- <<< E > < >& 2>&1 $ ${ $(( )) (( [[ ]] [ ] # = X= $' $" * ? ~ ! if then
+fi for in do done while case esac f() function <( >( coproc time { -S -o --- -I{} {} :: @ % + ../ .env 'x' "y" é 文
+"""
+PIECES = st.sampled_from([*SYNTAX.split(), " ", "\n", "\t", "\\\n", "\r", "\0"])
 TEXTS = st.one_of(
     st.text(max_size=80),
     st.lists(PIECES, max_size=24).map("".join),

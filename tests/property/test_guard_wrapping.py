@@ -9,27 +9,68 @@ from hypothesis import strategies as st
 from skills_runtime.safety.guard import Reading, read_argv, read_line
 from tests.unit.safety.guard.corpus import ROWS, height, may_run
 
-WRAPPERS = (
-    "env {}", "env -i A=1 {}", "timeout 5 {}", "timeout -k 1 --signal=KILL 5 {}", "nice -n 3 {}", "nohup {}", "setsid {}",
-    "stdbuf -oL {}", "time {}", "command {}", "exec {}", "ionice -c 3 {}", "sudo -n {}", "doas {}", "busybox {}", "strace -f {}",
-    "taskset -c 0 {}", "chrt -b 0 {}", "unshare -r {}", "xvfb-run -a {}", "flock /tmp/lock {}", "watch -x {}", "A=1 {}",
-    "uv run {}", "docker exec box {}", "timeout --no-such-option 5 {}",
-)  # fmt: skip
+WRAPPERS = r"""
+env {}
+env -i A=1 {}
+timeout 5 {}
+timeout -k 1 --signal=KILL 5 {}
+nice -n 3 {}
+nohup {}
+setsid {}
+stdbuf -oL {}
+time {}
+command {}
+exec {}
+ionice -c 3 {}
+sudo -n {}
+doas {}
+busybox {}
+strace -f {}
+taskset -c 0 {}
+chrt -b 0 {}
+unshare -r {}
+xvfb-run -a {}
+flock /tmp/lock {}
+watch -x {}
+A=1 {}
+uv run {}
+docker exec box {}
+timeout --no-such-option 5 {}
+""".strip().splitlines()
 """Before a simple command."""
 
 SURROUNDINGS = (
-    "{}; true", "true; {}", "true && {}", "false || {}", "{} &", "( {} )", "{{ {}\n}}", "if true; then {}\nfi", "! {}",
-    "for x in 1; do {}\ndone", "while true; do {}\ndone", "case a in a) {}\n;; esac", "run_it() {{ {}\n}}; run_it", "echo $( {}\n)",
-    'echo "$( {}\n)"', "cat <( {}\n)", "outer=$( {}\n)", "true\n{}", "ls > /dev/null; {}", "[[ -n $( {}\n) ]]", "export outer=$( {}\n)",
+    "{}; true", "true; {}", "true && {}", "false || {}", "{} &", "( {} )", "{{ {}\n}}", "if true; then {}\nfi",
+    "! {}", "for x in 1; do {}\ndone", "while true; do {}\ndone", "case a in a) {}\n;; esac",
+    "run_it() {{ {}\n}}; run_it", "echo $( {}\n)", "echo \"$( {}\n)\"", "cat <( {}\n)", "outer=$( {}\n)",
+    "true\n{}", "ls > /dev/null; {}", "[[ -n $( {}\n) ]]", "export outer=$( {}\n)",
 )  # fmt: skip
 """Around any line."""
 
-SHELLS = (
-    "sh -c {}", "bash -lc {}", "bash -e -o pipefail -c {}", "dash -c {}", "zsh -c {}", "eval {}", "trap {} EXIT", "bash <<< {}",
-    "env bash -c {}", "timeout 5 sh -c {}", "su root -c {}", "script -qc {} /dev/null", "flock /tmp/lock -c {}", "watch {}",
-    "ssh host {}", "busybox sh -c {}", "find . -exec sh -c {} \\;", "fish -c {}", "git rebase -x {} main", "alias ls={}",
-    "env -S {}", "python -c {}", "printf %s {} | sh",
-)  # fmt: skip
+SHELLS = r"""
+sh -c {}
+bash -lc {}
+bash -e -o pipefail -c {}
+dash -c {}
+zsh -c {}
+eval {}
+trap {} EXIT
+bash <<< {}
+env bash -c {}
+timeout 5 sh -c {}
+su root -c {}
+script -qc {} /dev/null
+flock /tmp/lock -c {}
+watch {}
+ssh host {}
+busybox sh -c {}
+find . -exec sh -c {} \;
+fish -c {}
+git rebase -x {} main
+alias ls={}
+env -S {}
+printf %s {} | sh
+""".strip().splitlines()
 """Around any line, as one quoted word."""
 
 LINES = tuple(row.line for row in ROWS)

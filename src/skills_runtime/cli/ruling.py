@@ -12,7 +12,10 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest
 from skills_runtime.safety.approvals.proposal import Scope, proposed_rule
 from skills_runtime.safety.policy import Rule
+from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD
 
+_WILD = frozenset("*?[\\")
+"""What means something else than itself in the path of a rule."""
 SCOPE_WORDS: Mapping[str, Scope] = {"run": "run", "skill": "skill", "you": "user"}
 """How far a rule reaches, as people say it."""
 
@@ -20,10 +23,17 @@ SCOPE_WORDS: Mapping[str, Scope] = {"run": "run", "skill": "skill", "you": "user
 def rule_of(request: ApprovalRequest, scope: Scope) -> Rule:
     """The rule that allows a call from now on; raises where there is none."""
     if request.risk.get("level") == "high":
-        raise ValidationFailed(
-            "no rule can be made of this call: it is of high risk", hint="approve it once, or write a rule yourself"
-        )
-    return proposed_rule(request, scope)
+        raise _no_rule("it is of high risk")
+    rule = proposed_rule(request, scope)
+    words = {word for words in rule.command for word in words}
+    if words & {ONE_WORD, ANY_WORDS} or any(_WILD & set(path) for path in rule.path):
+        raise _no_rule("it has characters that stand for others in a rule")
+    return rule
+
+
+def _no_rule(why: str) -> ValidationFailed:
+    hint = "approve it once, or write a rule yourself"
+    return ValidationFailed(f"no rule can be made of this call: {why}", hint=hint)
 
 
 def rules_of(request: ApprovalRequest, *, lasting: bool = True) -> dict[str, Rule]:

@@ -70,8 +70,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """Processes that the operating system did not let this user end, such as those of `sudo`."""
     exceeded: str | None = None
     """The limit that the command was ended for, if `ended_by` says so."""
-    counted: Mapping[str, str] = {}
-    """What the kernel counted for its control groups, as the files say it."""
+    counted: Mapping[str, int] = {}
+    """What the kernel counted for it, where there are control groups: peaks, and limits that were met."""
 
 
 def shell_command(text: str) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ class Supervised:
         self.failure: SkillsRuntimeError | None = None
         self.survivors: tuple[int, ...] = ()
         self.exceeded: str | None = None
-        self.counted: dict[str, str] = {}
+        self.counted: dict[str, int] = {}
         self.gone = False
         self._control = control
         self._writer = Writer(control.fileno())

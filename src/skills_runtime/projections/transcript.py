@@ -122,8 +122,8 @@ def _decided(decided: ApprovalDecided) -> str:
         "by": decided.decided_by,
         "note": decided.note,
         "arguments": "changed by the approver" if decided.arguments_blob else "",
-        "rule": f"added ({rule.get('scope', '')})\n{rule.get('text', '')}".rstrip() if rule else "",
         "id": decided.approval_id,
+        "rule": f"added ({rule.get('scope', '')})\n{rule.get('text', '')}".rstrip() if rule else "",
     }
     return _with_facts(what, facts)
 

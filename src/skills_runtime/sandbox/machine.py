@@ -16,9 +16,7 @@ SYSTEM_ROOTS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", 
 """Where programs and their libraries are."""
 
 SYSTEM_FILES = (
-    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime",
-    "/etc/mime.types", "/etc/services", "/etc/os-release", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
-    "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
+    "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/os-release", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
     "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
 )  # fmt: skip
 """What programs read to work at all; no file with a password, a key or a name of this network is among them."""
@@ -39,7 +37,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     user: int = 0
     roots: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
-    """Roots that are links, with where they lead."""
+    """Roots and files that are links into the system, with where they lead."""
     files: tuple[str, ...] = ()
     kernel_secrets: tuple[str, ...] = ()
     kernel_directories: tuple[str, ...] = ()
@@ -63,15 +61,16 @@ def this_machine() -> Machine:
 @cache
 def _machine(user: int) -> Machine:
     roots = [root for root in SYSTEM_ROOTS if Path(root).is_dir()]
+    files = _existing(SYSTEM_FILES)
     here = platform.machine()
     return Machine(
         architecture=next((known for known in ARCHITECTURES if known == here), None),
         user=user,
-        roots=tuple(root for root in roots if not Path(root).is_symlink()),
-        links=tuple((root, str(Path(root).readlink())) for root in roots if Path(root).is_symlink()),
-        files=_existing(SYSTEM_FILES),
-        kernel_secrets=_existing(KERNEL_SECRETS),
-        kernel_directories=_existing(KERNEL_DIRECTORIES),
+        roots=tuple(root for root in roots if not _is_link(root)),
+        links=tuple((path, str(Path(path).readlink())) for path in (*roots, *files) if _is_link(path)),
+        files=tuple(path for path in files if not _is_link(path)),
+        kernel_secrets=_existing(KERNEL_SECRETS) if user == 0 else (),
+        kernel_directories=_existing(KERNEL_DIRECTORIES) if user == 0 else (),
         interpreter=_interpreter(roots),
         limiter=_program("prlimit"),
         session_maker=_program("setsid"),
@@ -79,6 +78,11 @@ def _machine(user: int) -> Machine:
         control_groups=find_control_groups(),
         kernel=platform.release(),
     )
+
+
+def _is_link(path: str) -> bool:
+    """Whether it is a link that leads to a place which is there inside as well."""
+    return Path(path).is_symlink() and Path(path).resolve().is_relative_to("/usr")
 
 
 def _existing(paths: tuple[str, ...]) -> tuple[str, ...]:

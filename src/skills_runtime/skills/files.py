@@ -41,25 +41,31 @@ def opened(path: Path) -> Generator[int]:
 
 def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
     """Open what the names lead to from an open directory."""
-    here = os.open(".", flags if not parts else _DIRECTORY, dir_fd=directory)
+    if not parts:
+        return os.open(".", flags, dir_fd=directory)
+    here = directory
     for number, part in enumerate(parts, start=1):
         try:
             inner = _step(here, part, flags if number == len(parts) else _DIRECTORY)
         finally:
-            os.close(here)
+            if here != directory:
+                os.close(here)
         here = inner
     return here
 
 
 def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
     """At most the first `limit` bytes of a regular file."""
-    with open(open_below(directory, parts, _READING), "rb", buffering=0) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    file = open_below(directory, parts, _READING)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(errno.EINVAL, "is not a regular file")
         pieces: list[bytes] = []
-        while limit > 0 and (piece := file.read(min(limit, 1 << 20))):
+        while limit > 0 and (piece := os.read(file, min(limit, 1 << 20))):
             pieces.append(piece)
             limit -= len(piece)
+    finally:
+        os.close(file)
     return b"".join(pieces)
 
 

@@ -1,4 +1,4 @@
-"""Reads a `SKILL.md`: YAML front matter between two lines of `---`, then Markdown.
+"""The fields that a skill of every source must have, and the variables that a skill asks for.
 
 Pure, and no bytes make it raise: what is wrong comes back as a problem.
 """
@@ -14,41 +14,16 @@ from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.plain_yaml import Unusable, parse_mapping
 from skills_runtime.skills.problems import Problem
 
-FENCE_BYTES = 64
-"""More than the two lines around a front matter can have."""
-
-_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]{0,16}\r?\n")
-_CLOSING = re.compile(rb"^---[ \t]{0,16}(?:\r?\n|\r?\Z)", re.MULTILINE)
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,255}")
 _SHOWN_CHARS = 80
 
 
 class FrontMatter(msgspec.Struct, frozen=True):
-    """What a skill says of itself, and the byte its body begins at."""
+    """What a skill says of itself."""
 
     name: str
     description: str
     metadata: Mapping[str, Any]
-    body_start: int = 0
-
-
-def parse_front_matter(data: bytes, *, max_bytes: int) -> FrontMatter | Problem:
-    """The front matter a file begins with; `data` need not hold much more than `max_bytes` of the file."""
-    opening = _OPENING.match(data)
-    if opening is None:
-        return invalid("it does not begin with a line of `---`", hint="begin it with YAML front matter")
-    closing = _CLOSING.search(data, opening.end())
-    if (closing.start() if closing else len(data)) - opening.end() > max_bytes:
-        hint = "make it shorter, or raise `skills.scan.max_frontmatter_bytes`"
-        return invalid(f"its front matter is longer than {max_bytes} bytes", hint=hint)
-    if closing is None:
-        return invalid("its front matter has no end", hint="end it with a line of `---`")
-    try:
-        fields = parse_mapping(data[opening.end() : closing.start()])
-    except Unusable as error:
-        return invalid(f"its front matter is not usable YAML: {error}", hint="put texts with a colon in quotes")
-    found = checked(fields.pop("name", ""), fields.pop("description", ""), fields)
-    return found if isinstance(found, Problem) else msgspec.structs.replace(found, body_start=closing.end())
 
 
 def checked(name: Any, description: Any, metadata: Mapping[str, Any]) -> FrontMatter | Problem:

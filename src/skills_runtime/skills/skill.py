@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,6 +19,23 @@ class Mention(msgspec.Struct, frozen=True, order=True):
         return f"$[{self.namespace}].{self.name}"
 
 
+class RunDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """How a skill runs by itself."""
+
+    name: str
+    description: str = ""
+    runtime: Literal["python", "node", "shell"] = "python"
+    timeout_ms: int | None = None
+    artifacts: tuple[str, ...] = ()
+    """Files it leaves behind, relative to its directory."""
+    env: tuple[str, ...] = ()
+    """Variables of the environment that it may see."""
+    isolation: Literal["copy", "shared"] = "copy"
+    """Whether it works on a copy of its directory, or on the directory itself."""
+    warm: bool = True
+    """Whether it may run in a process that is already there."""
+
+
 class Skill(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a skill without reading its body."""
 
@@ -31,10 +48,12 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     space_id: str
     source_id: str
     path: Path | None = None
-    """Its `SKILL.md`, when it is a file; no link is on the way to it."""
+    """Its `SKILL.md`, or else its `skill.yaml`, when it is a file; no link is on the way to it."""
     metadata: Mapping[str, Any] = {}
     """Everything else its front matter says; every scalar is text."""
     required_env_vars: tuple[str, ...] = ()
+    run: RunDefinition | None = None
+    """How it runs by itself, where it has a `skill.yaml`: its action `run`."""
 
     @property
     def mention(self) -> Mention:

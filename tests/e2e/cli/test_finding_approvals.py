@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from skills_runtime.clock import SystemClock
 from tests.e2e.cli.asking import FIRST, asked, events, park
 from tests.e2e.cli.programs import invoke, say, write
 from tests.e2e.cli.test_bad_input import assert_refused
@@ -30,6 +31,17 @@ def test_a_request_that_is_not_open_is_stale(workspace: Path, text: str) -> None
     park()
     for verb in ("show", "approve", "deny"):
         assert_refused(invoke("approvals", verb, "--", text), 20, "approval_stale", "is open")
+
+
+def test_a_request_that_has_expired_cannot_be_decided_any_more(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    park()
+    monkeypatch.setattr(SystemClock, "now", lambda _: "2999-01-01T00:00:00.000000Z")
+    assert invoke("approvals", "list").out.splitlines()[1].endswith(" expired")
+    for verb in ("approve", "deny"):
+        assert_refused(invoke("approvals", verb, "r"), 20, "approval_stale", "could be decided until")
+    assert events("approval_decided") == []
 
 
 def test_a_run_that_asks_nothing_has_no_request(workspace: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.processes.supervision.placeholders import MODE
+from skills_runtime.processes.supervision.placeholders import DIRECTORY_MODE, MODE
 from tests.e2e.sandbox.arena import ORIGINAL, SECRET, Arena, new_arena
 from tests.e2e.sandbox.attempt import snapshot
 
@@ -91,9 +91,11 @@ def test_nothing_is_left_in_the_workspace(command: str, tmp_path: Path) -> None:
 
 
 def test_a_placeholder_left_by_a_crash_is_removed_by_the_next_command(tmp_path: Path) -> None:
-    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude").touch()
     (tmp_path / ".claude").chmod(MODE)
-    done = execute(tmp_path, "sh", "-c", "rmdir .claude; touch .claude/x; true")
+    (tmp_path / ".skills_runtime_sdk").mkdir()
+    (tmp_path / ".skills_runtime_sdk").chmod(DIRECTORY_MODE)
+    done = execute(tmp_path, "sh", "-c", "rm -f .claude; echo x > .claude; true")
     assert done.returncode == 0
     assert snapshot(tmp_path) == {}
 

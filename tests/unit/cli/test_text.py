@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.cli.render.text import between, count, duration, local_time, neutral, one_line, plural
+from skills_runtime.cli.render.text import age, between, count, duration, local_time, neutral, one_line, plural
 
 any_text = st.text(alphabet=st.characters(codec=None), max_size=200)
 safe_text = st.text(alphabet=st.characters(categories=("L", "M", "N", "P", "S", "Zs")), max_size=200)
@@ -96,3 +96,15 @@ def test_a_timestamp_that_is_none_is_a_dash(broken: str | None) -> None:
 
 def test_the_time_between_two_events_is_in_milliseconds() -> None:
     assert between("2026-01-01T00:00:00.500000Z", "2026-01-01T00:00:02Z") == 1500
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3599, "60 min"), (7200, "2 h"), (86_400, "1 day"), (604_799, "7 days")],
+)
+def test_a_span_of_time_fits_a_table(seconds: int, text: str) -> None:
+    assert age(seconds * 1000) == text
+
+
+def test_a_span_nobody_knows_is_a_dash_and_one_in_the_past_is_none() -> None:
+    assert (age(None), age(-5)) == ("-", "0 s")

@@ -1,60 +1,113 @@
-"""Control groups of one command: made before it starts, read and removed when nothing of it is left."""
+"""Control groups of a supervisor: it stays in them from one command to the next, for to move costs more than to stay.
+
+Whatever it starts is born into them. It is small, and the kernel is told to take others first when memory runs out.
+"""
 
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from .tree import look
 
 PREFIX = "skills-runtime-"
-ATTEMPTS = 200
+ATTEMPTS = 100
 PAUSE = 0.005
 OPTIONAL = ("memory.swappiness", "memory.swap.max")
 """Settings that not every kernel has, and without which the others still hold."""
+SACRIFICED = "500"
+SPARED = "0"
+RESET = "memory.max_usage_in_bytes"
+"""A counter that is set back for each command."""
+
+Wanted = Sequence[Mapping[str, Any]]
 
 
 class Groups:
-    """The groups that a request names; whoever starts the command goes in and out again."""
+    """The groups of one supervisor."""
 
-    def __init__(self, wanted: "Sequence[Mapping[str, Any]]") -> None:
+    def __init__(self) -> None:
+        self._wanted: Wanted = ()
+        self._before: dict[str, int] = {}
+
+    def enter(self, wanted: Wanted) -> None:
+        """Be where the next command has to be born, with the limits it has to have."""
+        if [group["parent"] for group in wanted] != [group["parent"] for group in self._wanted]:
+            self.close()
+            self._make(wanted)
+        else:
+            for group, now in zip(wanted, self._wanted, strict=True):
+                if group["settings"] != now["settings"]:
+                    _configure(group)
         self._wanted = wanted
-        self._made: list[tuple[str, Mapping[str, Any]]] = []
+        if wanted:
+            with suppress(OSError):
+                _write(f"{_directory(wanted[0])}/{RESET}", "0")
+            self._before = self._counters()
+            _prefer(SACRIFICED)
 
-    def enter(self) -> None:
-        """Make the groups, set their limits, and join them, so that the next process is born into them."""
+    def spare(self) -> None:
+        """Go back to being nobody's first choice, once the command is there instead."""
+        if self._wanted:
+            _prefer(SPARED)
+
+    def counted(self) -> "dict[str, int]":
+        """What the kernel counted since the command was begun."""
+        now = self._counters()
+        return {name: value if name == "memory_peak" else value - self._before.get(name, 0) for name, value in now.items()}
+
+    def close(self) -> None:
+        """Go back to where this process came from, and remove the groups."""
         for group in self._wanted:
+            with suppress(OSError):
+                _write(f"{group['home']}/cgroup.procs", "0")
+            _remove(_directory(group))
+        self._wanted = ()
+
+    def _make(self, wanted: Wanted) -> None:
+        for group in wanted:
             _sweep(group["parent"])
-            directory = f"{group['parent']}/{PREFIX}{os.getpid()}"
-            os.mkdir(directory)  # noqa: PTH102 - nothing is imported here that is not needed
-            self._made.append((directory, group))
-            for name, value in group["settings"]:
-                _set(f"{directory}/{name}", value, optional=name in OPTIONAL)
-        for directory, _ in self._made:
-            _write(f"{directory}/cgroup.procs", "0")
+            os.mkdir(_directory(group))  # noqa: PTH102 - nothing is imported here that is not needed
+            self._wanted = (*self._wanted, group)
+            _configure(group)
+        for group in wanted:
+            _write(f"{_directory(group)}/cgroup.procs", "0")
 
-    def leave(self) -> None:
-        """Go back, and leave what was started in them."""
-        for _, group in self._made:
-            _write(f"{group['home']}/cgroup.procs", "0")
-
-    def close(self) -> "dict[str, str]":
-        """Remove the groups, and say what they counted."""
-        counted: dict[str, str] = {}
-        for directory, group in self._made:
+    def _counters(self) -> "dict[str, int]":
+        found: dict[str, int] = {}
+        for group in self._wanted:
             for name in group["counters"]:
-                counted[name] = _read(f"{directory}/{name}")
-            _remove(directory)
-        self._made = []
-        return counted
+                found |= _counts(name, _read(f"{_directory(group)}/{name}"))
+        return found
 
 
-def _set(path: str, value: str, *, optional: bool) -> None:
-    try:
-        _write(path, value)
-    except OSError:
-        if not optional:
-            raise
+def _counts(name: str, text: str) -> "dict[str, int]":
+    """What a file of the kernel says, under names that are the same for both versions of its interface."""
+    if name in ("memory.max_usage_in_bytes", "memory.peak"):
+        return {"memory_peak": int(text)} if text.strip().isdigit() else {}
+    fields = dict(line.split(None, 1) for line in text.splitlines() if " " in line)
+    if name == "pids.events":
+        return {"process_limit_hits": int(fields.get("max", 0))}
+    return {"out_of_memory_kills": int(fields.get("oom_kill", 0))}
+
+
+def _directory(group: Mapping[str, Any]) -> str:
+    return f"{group['parent']}/{PREFIX}{os.getpid()}"
+
+
+def _configure(group: Mapping[str, Any]) -> None:
+    for name, value in group["settings"]:
+        try:
+            _write(f"{_directory(group)}/{name}", value)
+        except OSError:
+            if name not in OPTIONAL:
+                raise
+
+
+def _prefer(value: str) -> None:
+    with suppress(OSError):
+        _write("/proc/self/oom_score_adj", value)
 
 
 def _write(path: str, value: str) -> None:
@@ -86,7 +139,7 @@ def _remove(directory: str) -> None:
             return
 
 
-_swept: "set[str]" = set()
+_swept: set[str] = set()
 
 
 def _sweep(parent: str) -> None:
@@ -96,7 +149,5 @@ def _sweep(parent: str) -> None:
     _swept.add(parent)
     for entry in os.scandir(parent):
         if entry.name.startswith(PREFIX) and look(int(entry.name[len(PREFIX) :])) is None:
-            try:
+            with suppress(OSError):
                 os.rmdir(entry.path)  # noqa: PTH106 - nothing is imported here that is not needed
-            except OSError:
-                continue

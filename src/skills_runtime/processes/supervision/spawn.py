@@ -6,8 +6,6 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .groups import Groups
-
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 STREAMS = FIRST_INPUT = 3
 ABOVE_INPUTS = 64
@@ -23,13 +21,12 @@ class SpawnFailed(Exception):
         self.number = error.errno or 0
 
 
-def spawn(request: Mapping[str, Any], streams: Sequence[int], groups: Groups) -> int:
+def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
     """Start the program and return its number once it really runs."""
     _enter(raw(request["cwd"]))
     standard, others = streams[:STREAMS], streams[STREAMS:]
     inputs: list[int] = []
     try:
-        _join(groups)
         inputs += [_input(raw(data)) for data in request["inputs"]]
         inputs += [_moved(descriptor) for descriptor in others]
         return os.posix_spawn(
@@ -43,17 +40,9 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int], groups: Groups) ->
     except OSError as error:
         raise SpawnFailed("exec", error) from error
     finally:
-        groups.leave()
         for descriptor in inputs:
             os.close(descriptor)
         os.chdir("/")
-
-
-def _join(groups: Groups) -> None:
-    try:
-        groups.enter()
-    except OSError as error:
-        raise SpawnFailed("group", error) from error
 
 
 def _input(data: bytes) -> int:

@@ -27,6 +27,9 @@ FIRST_PAUSE, LAST_PAUSE = 0.005, 0.5
 PATIENCE = 1.0
 """Seconds after which processes that may not be signalled are left alone and reported."""
 
+FALLING_SECONDS = 0.2
+"""How long a fence may take to fall by itself, with everything behind it."""
+
 UNSEEN = 0
 """Stands for processes of other users that the system does not even show."""
 
@@ -35,23 +38,26 @@ def supervise(control: socket.socket) -> None:
     """Serve the runtime at the other end of `control`, one command after the other, until it hangs up."""
     adopt_orphans()
     woken = wake_on_child_exit()
-    while _serve(control, woken):
-        pass
+    groups = Groups()
+    try:
+        while _serve(control, woken, groups):
+            pass
+    finally:
+        groups.close()
 
 
-def _serve(control: socket.socket, woken: int) -> bool:
+def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     """Start a command and keep it until nothing of it is left; true when another one may follow."""
     streams = _streams(control)
     hearing = Hearing(control)
     request = hearing.first()
     if request is None:
         return False
-    placeholders, groups = Placeholders(), Groups(request["groups"])
+    placeholders = Placeholders()
     try:
         main = _start(request, streams, placeholders, groups)
     except SpawnFailed as error:
         placeholders.release()
-        groups.close()
         tell(control, {"failed": error.step, "errno": error.number})
         return True
     finally:
@@ -60,7 +66,7 @@ def _serve(control: socket.socket, woken: int) -> bool:
     tell(control, {"started": main})
     survivors = _Supervision(control, hearing, main=main, request=request).run(woken)
     placeholders.release()
-    tell(control, {"gone": sorted(survivors), "counted": groups.close()})
+    tell(control, {"gone": sorted(survivors), "counted": groups.counted()})
     return not survivors
 
 
@@ -69,7 +75,15 @@ def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Pla
         placeholders.hold(_paths(request["placeholders"]), _paths(request["placeholder_directories"]))
     except OSError as error:
         raise SpawnFailed("placeholder", error) from error
-    return spawn(request, streams, groups)
+    try:
+        groups.enter(request["groups"])
+    except OSError as error:
+        groups.close()
+        raise SpawnFailed("group", error) from error
+    try:
+        return spawn(request, streams)
+    finally:
+        groups.spare()
 
 
 def _paths(texts: "list[str]") -> "list[str]":
@@ -184,7 +198,9 @@ class _Supervision:
         except ChildProcessError:
             self._alone = True
             return
-        if reaped and self._exited:
+        if reaped and self._exited and self._layers:
+            self._hurry(FALLING_SECONDS)  # the kernel is ending what was behind the fence already
+        elif reaped and self._exited:
             self._end(signal.SIGTERM, self._grace)
 
     def _obey(self, poll: select.poll) -> None:
@@ -200,13 +216,16 @@ class _Supervision:
 
     def _end(self, first: int, grace: float) -> None:
         """Ask everybody to end, each of them once; the time they have only ever becomes less."""
-        kill_at = time.monotonic() + grace
-        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
+        self._hurry(grace)
         # One that was just being forked when the others were asked has not heard of it.
         new = [one for one in self._askable() if (first, one.pid, one.started) not in self._asked]
         self._asked.update((first, one.pid, one.started) for one in new)
         tree.send(new, first)
         tree.send(new, signal.SIGCONT)  # a stopped process hears nothing else
+
+    def _hurry(self, grace: float) -> None:
+        kill_at = time.monotonic() + grace
+        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
     def _press(self) -> "set[int]":
         """Kill what is left when its time is over; returns the survivors when there is nothing more to hope for."""
@@ -219,7 +238,7 @@ class _Supervision:
 
     def _watch(self) -> None:
         """End a command at once that uses more than it may."""
-        if self._watching.active and self._kill_at is None and (limit := self._watching.exceeded(self._tree())):
+        if self._kill_at is None and (limit := self._watching.exceeded(self._tree)):
             tell(self._control, {"exceeded": limit})
             self._kill_at = time.monotonic()
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .tree import Process
@@ -21,12 +21,16 @@ class Watching:
         self._memory: int | None = wanted["memory_bytes"] if wanted else None
         self._disk = _Disk(wanted) if wanted and wanted["disk_path"] else None
         self.active = bool(self._memory or self._disk)
+        self._next = time.monotonic() + INTERVAL
 
-    def exceeded(self, processes: "Iterable[Process]") -> "str | None":
-        """The limit that is exceeded now, if one is."""
+    def exceeded(self, processes: Callable[[], Iterable[Process]]) -> "str | None":
+        """The limit that is exceeded now, if one is and it is time to look again."""
+        if not self.active or time.monotonic() < self._next:
+            return None
+        self._next = time.monotonic() + INTERVAL
         if self._disk is not None and self._disk.exceeded():
             return "disk"
-        if self._memory is not None and sum(map(_resident, processes)) > self._memory:
+        if self._memory is not None and sum(map(_resident, processes())) > self._memory:
             return "memory"
         return None
 

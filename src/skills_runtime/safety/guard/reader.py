@@ -12,7 +12,7 @@ from skills_runtime.safety.guard.judges.table import busy, unknown
 from skills_runtime.safety.guard.names import hosts_of, program_name
 from skills_runtime.safety.guard.options import OPTIONS
 from skills_runtime.safety.guard.paths import matching, may_matter, reading
-from skills_runtime.safety.guard.syntax import Script
+from skills_runtime.safety.guard.syntax import Script, Span
 from skills_runtime.safety.guard.text import flaw_of, names
 from skills_runtime.safety.guard.unwrap import is_assignment
 from skills_runtime.safety.guard.walk import read_script
@@ -41,12 +41,9 @@ class Reader:
 
     def code(self, script: Script, text: str, place: tuple[int, int], scene: Scene) -> None:
         """Read code that was found inside of a script."""
-        flaw = flaw_of(text)
-        if script.level >= MAX_LEVELS:
-            flaw = "code inside of code is nested too deep"
+        flaw = "code inside of code is nested too deep" if script.level >= MAX_LEVELS else flaw_of(text)
         if flaw or not self.found.spend(1 + len(text) // 16):
-            self.found.puzzle(flaw or "the command is too large to be read", "", script.span(*place))
-            self.found.worsen("high", flaw, "", script.span(*place))
+            self._give_up(flaw or "the command is too large to be read", "", script.span(*place))
             return
         self.script(script.inner(text, *place), scene)
 
@@ -56,7 +53,7 @@ class Reader:
         place = (first.start, max(word.end for word in words))
         text, span = script.written(*place), script.span(*place)
         if scene.depth > MAX_DEPTH or not self.found.spend(len(words)):
-            self.found.puzzle("commands are wrapped too deep", text, span)
+            self._give_up("commands are wrapped too deep", text, span)
             return
         self.found.commands.append(SimpleCommand(words=values(words), text=text, span=span, depth=scene.depth))
         call = Call(self, script, words, scene, program_name(first.value or "").rpartition("/")[2])
@@ -69,6 +66,11 @@ class Reader:
         else:
             self._judge(call)
         self.arguments(call)
+
+    def _give_up(self, reason: str, part: str, span: Span | None) -> None:
+        """What is not looked at can be anything."""
+        self.found.puzzle(reason, part, span)
+        self.found.worsen("high", reason, part, span)
 
     def _judge(self, call: Call) -> None:
         first = call.words[0]

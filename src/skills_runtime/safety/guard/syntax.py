@@ -1,5 +1,6 @@
 """The shell's grammar: a text becomes a tree, and places in the tree become places in what was given."""
 
+import re
 import threading
 from functools import cache
 from typing import TYPE_CHECKING
@@ -35,6 +36,21 @@ def _parser() -> "Parser":
     return found
 
 
+_NEGATED_GROUP = re.compile(rb"!(?=[ \t]+(?:[{(!]|\w+=|if\b|while\b|until\b|for\b|case\b))")
+
+
+def _prepared(source: bytes) -> bytes:
+    """What the parser is given: the same places hold the same things, except for what its grammar does not know.
+
+    Words are never taken from here, only where they begin and end.
+    """
+    if not source.isascii():
+        source = source.translate(_STAND_INS)
+    if b"!" in source:
+        source = _NEGATED_GROUP.sub(b" ", source)
+    return source.replace(b"<>", b"> ")
+
+
 class Script:
     """One text of shell: the outermost line, or code that was found inside of it."""
 
@@ -55,7 +71,7 @@ class Script:
     def root(self) -> "Node":
         """The whole text as a tree, parsed when it is first asked for."""
         if self._root is None:
-            self._root = _parser().parse(self.source if self._ascii else self.source.translate(_STAND_INS)).root_node
+            self._root = _parser().parse(_prepared(self.source)).root_node
         return self._root
 
     def written(self, start: int, end: int) -> str:

@@ -1,6 +1,7 @@
 """The secrets that runs have come across so far, and the redactor that knows them."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from skills_runtime.safety.redaction.redactor import Redactor
@@ -8,19 +9,25 @@ from skills_runtime.safety.redaction.stream import StreamRedactor
 from skills_runtime.safety.redaction.values import worth_hiding
 
 
+@lru_cache(maxsize=16)
+def _redactor(secrets: frozenset[str]) -> Redactor:
+    """Making one takes longer than a small run, and the agents of a process mostly know the same secrets."""
+    return Redactor(secrets)
+
+
 class Keeper:
     """Knows secrets, and learns more of them; safe to share between runs and threads."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known = frozenset(secrets)
-        self._redactor = Redactor(self._known)
+        self._redactor = _redactor(self._known)
 
     def hide(self, *values: str) -> None:
         """Know more secrets from now on."""
         new = {stripped for value in values if worth_hiding(stripped := value.strip())} - self._known
         if new:
             self._known |= new
-            self._redactor = Redactor(self._known)
+            self._redactor = _redactor(self._known)
 
     def text(self, text: str) -> str:
         """The text without secrets; the same object if it has none."""

@@ -97,7 +97,7 @@ def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int])
     for path in machine.files:
         yield from ("--ro-bind", path, path)
     for path, number in written.items():
-        yield from ("--perms", "0444", "--ro-bind-data", str(number), path)
+        yield from ("--perms", "0444", "--file", str(number), path)
     if policy.network == "host":
         yield from ("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
     yield from _kernel(machine)

@@ -5,6 +5,7 @@ A call of another architecture ends the process: its numbers mean other calls, s
 
 import errno
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Literal
 
 import msgspec
@@ -66,6 +67,7 @@ class Permitted(msgspec.Struct, frozen=True, kw_only=True):
     """System V objects and message queues: harmless in a namespace of one's own."""
 
 
+@cache
 def seccomp_program(architecture: Architecture, permitted: Permitted | None = None) -> bytes:
     """The filter as the kernel takes it."""
     permitted = permitted or Permitted()

@@ -9,18 +9,28 @@ import msgspec
 
 from skills_runtime.skills.files import LISTING, open_below
 from skills_runtime.skills.sources.source import ScanOptions
-
-FILE_NAME = "SKILL.md"
+from skills_runtime.skills.standard.directories import skill_file_among
+from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
 
 _NEVER_ENTERED = frozenset({".git", "node_modules", "__pycache__"})
 
 Parts = tuple[str, ...]
 
 
-class _Inside(msgspec.Struct, frozen=True):
-    """What a directory has in it, as far as the search cares."""
+class Found(msgspec.Struct, frozen=True):
+    """A directory with a skill; its descriptor is open until the search goes on."""
 
-    is_skill: bool
+    parts: Parts
+    descriptor: int
+    names: frozenset[str]
+    """Everything in it."""
+    file: str | None
+    """The name of its `SKILL.md`, however that is spelled."""
+
+
+class _Inside(msgspec.Struct, frozen=True):
+    """What a directory without a skill has in it, as far as the search cares."""
+
     directories: list[str]
     links: list[str]
 
@@ -37,8 +47,8 @@ class Search:
         """The settings whose limits ended the search early."""
         self._options = options
 
-    def skill_directories(self, root: int) -> Iterator[Parts]:
-        """The names that lead to each directory with a skill, nearest first and by name.
+    def skills(self, root: int) -> Iterator[Found]:
+        """Each directory with a skill, nearest first and by name.
 
         What is below such a directory belongs to the skill and is not searched.
         """
@@ -47,13 +57,20 @@ class Search:
         while waiting:
             parts = waiting.popleft()
             try:
-                inside = self._look(root, parts)
+                descriptor = open_below(root, parts, LISTING)
             except OSError as error:
                 self.refused.append((parts, error))
                 continue
-            if inside.is_skill:
-                yield parts
+            try:
+                inside = self._look(descriptor, parts)
+                if isinstance(inside, Found):
+                    yield inside
+                    continue
+            except OSError as error:
+                self.refused.append((parts, error))
                 continue
+            finally:
+                os.close(descriptor)
             self.links += [(*parts, name) for name in inside.links]
             found = inside.directories
             if found and len(parts) >= self._options.max_depth:
@@ -64,23 +81,20 @@ class Search:
             waiting.extend((*parts, name) for name in found[:room])
             room = max(room - len(found), 0)
 
-    def _look(self, root: int, parts: Parts) -> _Inside:
-        fd = open_below(root, parts, LISTING)
-        try:
-            with os.scandir(fd) as listing:
-                entries = list(listing)
-                links = [each.name for each in entries if each.is_symlink() and self._may_enter(each.name)]
-                return _Inside(
-                    is_skill=any(each.name == FILE_NAME for each in entries),
-                    directories=sorted(
-                        each.name
-                        for each in entries
-                        if self._may_enter(each.name) and each.is_dir(follow_symlinks=False)
-                    ),
-                    links=sorted(name for name in links if _leads_to_directory(fd, name)),
-                )
-        finally:
-            os.close(fd)
+    def _look(self, descriptor: int, parts: Parts) -> Found | _Inside:
+        with os.scandir(descriptor) as listing:
+            entries = list(listing)
+        names = frozenset([each.name for each in entries])
+        file = skill_file_among(names)
+        if file is not None or RUN_FILE in names:
+            return Found(parts, descriptor, names, file)
+        links = [each.name for each in entries if each.is_symlink() and self._may_enter(each.name)]
+        return _Inside(
+            directories=sorted(
+                each.name for each in entries if self._may_enter(each.name) and each.is_dir(follow_symlinks=False)
+            ),
+            links=sorted(name for name in links if _leads_to_directory(descriptor, name)),
+        )
 
     def _may_enter(self, name: str) -> bool:
         hidden = self._options.ignore_dot_entries and name.startswith(".")

@@ -3,7 +3,7 @@
 from skills_runtime.skills.standard.directories import find_skill_file, read_properties, validate_directory
 from skills_runtime.skills.standard.findings import Diagnostic, Mode, Severity
 from skills_runtime.skills.standard.parsing import Parsed, Properties, parse_skill
-from skills_runtime.skills.standard.running import RunDefinition, parse_run
+from skills_runtime.skills.standard.running import parse_run
 from skills_runtime.skills.standard.tool_lists import allowed_tools
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Mode",
     "Parsed",
     "Properties",
-    "RunDefinition",
     "Severity",
     "allowed_tools",
     "find_skill_file",

@@ -44,7 +44,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "frontmatter_moved": _Rule("error", "warning", "put the line of `---` at the very beginning of the file"),
         "frontmatter_unclosed": _Rule("error", "error", "end the fields with a line of exactly `---`"),
         "frontmatter_fence": _Rule("error", "warning", "end the fields with a line of exactly `---`"),
-        "frontmatter_too_long": _Rule("error", "error", "make it shorter, or raise `skills.scan.max_frontmatter_bytes`"),
+        "frontmatter_too_long": _Rule("error", "error", "shorten it, or raise `skills.scan.max_frontmatter_bytes`"),
         "not_a_mapping": _Rule("error", "error", "write fields as `name: value`, one on a line"),
         "yaml_invalid": _Rule("error", "error", "put texts with a colon in quotes, and indent by spaces"),
         "yaml_repaired": _Rule("error", "warning", "put the text in quotes"),

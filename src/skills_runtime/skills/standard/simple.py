@@ -8,7 +8,7 @@ from typing import Any
 
 _LINE = re.compile(
     r"""(?P<indent>[ ]{0,8})(?P<key>[A-Za-z_][A-Za-z0-9_-]{0,63}):
-    (?:[ ]{1,8}(?:"(?P<double>[^"\\]*)"|'(?P<single>[^']*)'|(?P<plain>[\w(/$<.~+].*?)))?[ ]*""",
+    (?:[ ]{1,8}(?:"(?P<double>[^"\\]*)"|'(?P<single>[^']*)'|(?P<plain>[\w(/$<.~+].*)))?[ ]*""",
     re.VERBOSE,
 )
 
@@ -16,7 +16,7 @@ _LINE = re.compile(
 def simple_fields(text: str) -> dict[str, Any] | None:
     """The fields of a front matter of plain lines and at most one level below them, or nothing for any other."""
     fields: dict[str, Any] = {}
-    inner: dict[str, Any] | None = None
+    target = fields
     depth, last = 0, ""
     for line in text.replace("\r\n", "\n").split("\n"):
         if not line:
@@ -25,21 +25,17 @@ def simple_fields(text: str) -> dict[str, Any] | None:
         if match is None or not line.isprintable():
             return None
         indent, key, double, single, plain = match.groups()
-        if plain is not None and (": " in plain or " #" in plain or plain[-1] == ":"):
-            return None
-        value = plain or double or single or ""
         if not indent:
-            target, inner, last = fields, None, key if match.lastgroup == "key" else ""
-        else:
-            if inner is None:
-                if not last:
-                    return None
-                inner, depth = {}, len(indent)
-                fields[last] = inner
-            if len(indent) != depth:
-                return None
-            target = inner
-        if key in target:
+            target, depth, last = fields, 0, key if match.lastgroup == "key" else ""
+        elif last and not depth:
+            fields[last] = target = {}
+            depth = len(indent)
+        if len(indent) != depth or key in target or (plain and _means_more(plain)):
             return None
-        target[key] = value
+        target[key] = plain.rstrip(" ") if plain else double or single or ""
     return fields
+
+
+def _means_more(plain: str) -> bool:
+    """Whether a plain text has something in it that YAML would make a mapping or a comment of."""
+    return ": " in plain or " #" in plain or plain.rstrip(" ")[-1] == ":"

@@ -66,8 +66,17 @@ def test_a_program_that_is_typed_can_be_denied() -> None:
 
 @pytest.mark.parametrize(
     "environment",
-    [{"LD_PRELOAD": "x"}, {"PATH": "/tmp"}, {"PYTHONPATH": "."}, {"GIT_SSH_COMMAND": "x"}, {"BASH_ENV": "x"}]
-    + [{"NODE_OPTIONS": "x"}, {"GIT_PAGER": "./evil"}, {"BASH_FUNC_ls%%": "() { x; }"}, {"HOME": "/tmp"}],
+    [
+        {"LD_PRELOAD": "x"},
+        {"PATH": "/tmp"},
+        {"PYTHONPATH": "."},
+        {"GIT_SSH_COMMAND": "x"},
+        {"BASH_ENV": "x"},
+        {"NODE_OPTIONS": "x"},
+        {"GIT_PAGER": "./evil"},
+        {"BASH_FUNC_ls%%": "() { x; }"},
+        {"HOME": "/tmp"},
+    ],
 )
 def test_a_variable_that_changes_programs_is_high(environment: Mapping[str, str]) -> None:
     found = facts(line="ls", environment=environment)

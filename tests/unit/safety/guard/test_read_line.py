@@ -1,4 +1,4 @@
-"""What is found in a line: the programs, what they are wrapped in, what is written, which hosts, and where it stands."""
+"""What is found in a line: programs and what they are wrapped in, writes, hosts, and where it stands."""
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_hosts_are_collected(line: str, hosts: tuple[str, ...]) -> None:
     [
         ("echo ok; sudo ls", "sudo ls"),
         ("bash -c 'echo ok; rm -rf /'", "/"),
-        ('sh -c "sh -c \'find . -delete\'"', "-delete"),
+        ("sh -c \"sh -c 'find . -delete'\"", "-delete"),
         ("echo 文档; rm -rf ~", "~"),
     ],
 )

@@ -7,6 +7,7 @@ import msgspec
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.options import judge_options
 from skills_runtime.safety.guard.paths import writing
+from skills_runtime.safety.guard.programs import is_known
 from skills_runtime.safety.guard.text import names
 from skills_runtime.safety.guard.unwrap import unwrap
 from skills_runtime.safety.guard.variables import risk_of_variable
@@ -28,6 +29,8 @@ _ENV = Wrapper(
     code="S",
     code_name="split-string",
 )
+_MAX_GUESSES = 16
+_MAX_GUESSED_DEPTH = 6
 _LISTING = names("find fd fdfind ls git grep egrep fgrep rg ag sort uniq head tail wc")
 """What they write is names that were found, not names that were made up."""
 
@@ -63,12 +66,19 @@ def assignments(call: Call, words: list[Word]) -> None:
 
 
 def guess(call: Call, words: list[Word]) -> None:
-    """Judge what could be a command inside of words that are not understood."""
-    for index, word in enumerate(words[:16]):
-        if word.value is not None and not word.option and re.fullmatch(r"[\w./-]+", word.value):
-            if call.scene.depth < 6:
-                call.run(words[index:])
-            return
+    """Judge what could be a command inside of words that are not understood: the first name that is known."""
+    from skills_runtime.safety.guard.judges.table import judge_for
+
+    plausible = [
+        index
+        for index, word in enumerate(words[:_MAX_GUESSES])
+        if word.value is not None and not word.option and re.fullmatch(r"[\w./-]+", word.value)
+    ]
+    if not plausible or call.scene.depth >= _MAX_GUESSED_DEPTH:
+        return
+    bases = {index: (words[index].value or "").rpartition("/")[2] for index in plausible}
+    known = (index for index, name in bases.items() if is_known(name) or judge_for(name))
+    call.run(words[next(known, plausible[0]) :])
 
 
 def env(call: Call) -> None:

@@ -1,0 +1,45 @@
+"""CPU for reading a command: the first of a process, the average of the corpus, and the worst that is still tried."""
+
+import time
+
+from benchmarks.measure import Number, report
+from skills_runtime.safety.guard import read_line
+from tests.unit.safety.guard.corpus import ROWS
+
+ROUNDS = 5
+"""The best counts: other work on the machine only ever makes a round slower."""
+WORST = ("[[ a =~ (" * 450, "a=(" * 900, "env " * 16_000 + "ls", "a && " * 12_000 + "b", "a | " * 900 + "sh")
+
+
+def first() -> float:
+    begun = time.process_time()
+    read_line("git status")
+    return (time.process_time() - begun) * 1000
+
+
+def average() -> float:
+    begun = time.process_time()
+    for row in ROWS:
+        read_line(row.line)
+    return (time.process_time() - begun) * 1000 / len(ROWS)
+
+
+def worst() -> float:
+    took: list[float] = []
+    for line in WORST:
+        begun = time.process_time()
+        read_line(line)
+        took.append((time.process_time() - begun) * 1000)
+    return max(took)
+
+
+def main() -> None:
+    report(
+        Number("guard, first command of a process", first(), "ms", 60, "at most"),
+        Number("guard, average command of the corpus", min(average() for _ in range(ROUNDS)), "ms", 0.3, "at most"),
+        Number("guard, worst line of 64 KiB", worst(), "ms", 1_000, "at most"),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Skills as directories: which file is theirs, whether everything in it is right, and what it says."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.skills.files import opened, read_below, reason
+from skills_runtime.skills.problems import failure
+from skills_runtime.skills.skill import RunDefinition
+from skills_runtime.skills.standard import running
+from skills_runtime.skills.standard.findings import Diagnostic, Mode, found
+from skills_runtime.skills.standard.parsing import Parsed, Properties, parse_skill
+from skills_runtime.skills.standard.running import parse_run
+from skills_runtime.skills.standard.specification import quoted
+
+FILE_NAME = "SKILL.md"
+MAX_FILE_BYTES = 16 << 20
+"""No skill is longer."""
+RECOMMENDED_LINES = 500
+
+
+class Inspected(msgspec.Struct, frozen=True, kw_only=True):
+    """A directory as a skill."""
+
+    skill: Properties | None = None
+    run: RunDefinition | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    file: Path | None = None
+    body: str = ""
+
+
+def find_skill_file(directory: Path) -> Path | None:
+    """The file of a skill; one of the right name before any other spelling of it."""
+    name = skill_file_among(_names(directory))
+    return directory / name if name else None
+
+
+def skill_file_among(names: Iterable[str]) -> str | None:
+    """The name that is the file of a skill, among all names of a directory."""
+    alike = [name for name in names if len(name) == len(FILE_NAME) and name.lower() == FILE_NAME.lower()]
+    return FILE_NAME if FILE_NAME in alike else min(alike, default=None)
+
+
+def validate_directory(path: Path, *, mode: Mode = "strict") -> list[Diagnostic]:
+    """Everything that is not as it should be with the skill in a directory."""
+    return list(inspect_directory(path, mode=mode).diagnostics)
+
+
+def read_properties(path: Path, *, mode: Mode = "lenient") -> Properties:
+    """What the skill in a directory says of itself; raises `SkillError` where that cannot be told."""
+    inspected = inspect_directory(path, mode=mode)
+    if inspected.skill is None:
+        first = next((one for one in inspected.diagnostics if one.severity == "error"), None)
+        message = first.message if first else f"{FILE_NAME} not found in {path}"
+        hint = first.hint if first else "only the model needs no `SKILL.md`"
+        raise failure("SKILL_SCAN_METADATA_INVALID", message, hint=hint)
+    return inspected.skill
+
+
+def inspect_directory(path: Path, *, mode: Mode) -> Inspected:
+    """Read a directory as a skill."""
+    try:
+        is_directory = stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return Inspected(diagnostics=(found("path_missing", mode, f"the path does not exist: {path}"),))
+    if not is_directory:
+        return Inspected(diagnostics=(found("not_a_directory", mode, f"Not a directory: {path}"),))
+    directory = Path(os.path.realpath(path))
+    names = _names(directory)
+    definition, about_run = _run(directory, names, mode)
+    file = skill_file_among(names)
+    if file is None:
+        needed = mode == "strict" or running.FILE_NAME not in names
+        missing = (found("file_missing", mode, f"Missing required file: {FILE_NAME}"),) if needed else ()
+        return Inspected(run=definition, diagnostics=(*missing, *about_run))
+    parsed, body = _parsed(directory, file, mode)
+    return Inspected(
+        skill=parsed.skill,
+        run=definition,
+        diagnostics=(*parsed.diagnostics, *about_run, *_disagreement(parsed.skill, definition, mode)),
+        file=directory / file,
+        body=body,
+    )
+
+
+def misnamed(file: str, mode: Mode) -> Diagnostic:
+    """The finding for a file that is called almost `SKILL.md`."""
+    return found("file_name", mode, f"Missing required file: {FILE_NAME}; {quoted(file)} is taken for it")
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(each.name for each in directory.iterdir())
+    except OSError:
+        return []
+
+
+def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
+    """The file of a skill, and its body; a link that somebody named is followed."""
+    place = Path(os.path.realpath(directory / file))
+    try:
+        with opened(place.parent) as top:
+            data = read_below(top, (place.name,), limit=MAX_FILE_BYTES + 1)
+    except OSError as error:
+        fault = found("file_unreadable", mode, f"`{file}` cannot be read: {reason(error)}")
+        return Parsed(skill=None, diagnostics=(fault,)), ""
+    parsed = parse_skill(data, mode=mode, directory_name=directory.name, max_bytes=1 << 20)
+    body = data[parsed.body_start :]
+    extra = [] if file == FILE_NAME else [misnamed(file, mode)]
+    extra += _about_body(body, mode) if parsed.fields is not None else []
+    whole = (*parsed.diagnostics, *extra)
+    usable = all(one.severity != "error" for one in extra)
+    return msgspec.structs.replace(parsed, skill=parsed.skill if usable else None, diagnostics=whole), body.decode(
+        errors="replace"
+    )
+
+
+def _about_body(body: bytes, mode: Mode) -> Iterator[Diagnostic]:
+    lines = body.count(b"\n")
+    if lines > RECOMMENDED_LINES:
+        message = f"the body has {lines} lines; more than {RECOMMENDED_LINES} are a burden on every context"
+        yield found("body_long", mode, message)
+    try:
+        if len(body) < MAX_FILE_BYTES:
+            body.decode()
+    except UnicodeDecodeError as error:
+        yield found("body_not_utf8", mode, f"byte {error.start} of the body is not UTF-8")
+
+
+def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition | None, tuple[Diagnostic, ...]]:
+    if running.FILE_NAME not in names:
+        return None, ()
+    try:
+        with opened(directory) as top:
+            data = read_below(top, (running.FILE_NAME,), limit=running.MAX_BYTES + 1)
+    except OSError as error:
+        return None, (found("file_unreadable", mode, f"`{running.FILE_NAME}` cannot be read: {reason(error)}"),)
+    definition, diagnostics = parse_run(data, mode=mode)
+    if definition is not None and not any(entry in names for entry in running.ENTRIES[definition.runtime]):
+        wanted = " or ".join(f"`{entry}`" for entry in running.ENTRIES[definition.runtime])
+        diagnostics = (*diagnostics, found("run_entry_missing", mode, f"there is no {wanted} to run"))
+    return definition, diagnostics
+
+
+def _disagreement(skill: Properties | None, run: RunDefinition | None, mode: Mode) -> Iterator[Diagnostic]:
+    if skill is not None and run is not None and skill.name != run.name:
+        yield disagreement(skill.name, run.name, mode)
+
+
+def disagreement(name: str, run_name: str, mode: Mode) -> Diagnostic:
+    """The finding for two files of a skill that give it two names."""
+    message = f"`{running.FILE_NAME}` calls the skill {quoted(run_name)}, `{FILE_NAME}` calls it {quoted(name)}"
+    return found("run_name_mismatch", mode, message)

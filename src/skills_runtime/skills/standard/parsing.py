@@ -1,0 +1,153 @@
+"""Reads a `SKILL.md`: strictly, as the specification has it, or leniently, as real skills are written.
+
+Pure, and no bytes make it raise: what is wrong comes back as diagnostics.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from skills_runtime.skills.plain_yaml import Document, NoMapping, Unusable, parse_text
+from skills_runtime.skills.standard.fences import Split, split
+from skills_runtime.skills.standard.findings import Diagnostic, Mode, found, is_fatal
+from skills_runtime.skills.standard.real_skills import meant, text_of
+from skills_runtime.skills.standard.repair import repaired
+from skills_runtime.skills.standard.simple import simple_fields
+from skills_runtime.skills.standard.specification import Breach, breaches, normal, quoted
+from skills_runtime.skills.standard.tool_lists import allowed_tools
+
+MAX_BYTES = 65_536
+"""How long a front matter may be where nobody says otherwise."""
+
+
+class Properties(msgspec.Struct, frozen=True, kw_only=True):
+    """What a skill says of itself."""
+
+    name: str
+    description: str
+    license: str | None = None
+    compatibility: str | None = None
+    metadata: Mapping[str, Any] = {}
+    allowed_tools: tuple[str, ...] = ()
+    """Each tool once, however the list was spelled."""
+    other: Mapping[str, Any] = {}
+    """Every field but `name` and `description`, as it was written."""
+
+
+class Parsed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file holds: the skill, unless an error stands in its way, and everything found on the way."""
+
+    skill: Properties | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    fields: Mapping[str, Any] | None = None
+    """The whole front matter, where it could be read."""
+    body_start: int = 0
+    """The byte that the body begins at."""
+
+
+class _Reading(msgspec.Struct, frozen=True):
+    """A front matter that could be read."""
+
+    fields: dict[str, Any]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    is_repaired: bool = False
+
+
+def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, max_bytes: int = MAX_BYTES) -> Parsed:
+    """The skill in a file; `data` may be cut off somewhere behind its front matter.
+
+    Without the name of its directory that rule is not checked.
+    """
+    parts = split(data, mode, max_bytes=max_bytes)
+    if isinstance(parts, Diagnostic):
+        return Parsed(skill=None, diagnostics=(parts,))
+    try:
+        text = data[parts.start : parts.end].decode()
+    except UnicodeDecodeError as error:
+        place = parts.start + error.start
+        line = parts.first_line + data.count(b"\n", parts.start, place)
+        fault = found("not_utf8", mode, f"byte {place} of the file is not UTF-8", line=line)
+        return Parsed(skill=None, diagnostics=(*parts.notes, fault))
+    reading = _read(text, parts, mode)
+    if isinstance(reading, Diagnostic):
+        return Parsed(skill=None, diagnostics=(*parts.notes, reading))
+    if mode == "strict":
+        skill, against = _strict(reading.fields, directory_name)
+    else:
+        skill, against = _lenient(reading, data[parts.body_start :], directory_name)
+    diagnostics = (*parts.notes, *reading.diagnostics, *(_placed(one, mode, text, parts.first_line) for one in against))
+    return Parsed(
+        skill=None if is_fatal(diagnostics) else skill,
+        diagnostics=diagnostics,
+        fields=reading.fields,
+        body_start=parts.body_start,
+    )
+
+
+def _placed(breach: Breach, mode: Mode, text: str, first_line: int) -> Diagnostic:
+    """A finding with the line of the field it is about, where that can be seen, or else the first."""
+    code, field, message = breach
+    match = re.search(rf"^[ \t]*[\"']?{re.escape(field)}[\"']?[ \t]*:", text, re.MULTILINE)
+    return found(code, mode, message, line=first_line + (text.count("\n", 0, match.start()) if match else 0))
+
+
+def _read(text: str, parts: Split, mode: Mode) -> _Reading | Diagnostic:
+    fields = simple_fields(text)
+    if fields is not None:
+        return _Reading(fields)
+    try:
+        return _from_document(parse_text(text), parts, mode)
+    except Unusable as error:
+        again = repaired(text) if mode == "lenient" else None
+        if again is not None:
+            notes = (
+                found(
+                    "yaml_repaired",
+                    mode,
+                    f"the value of {quoted(key)} is not valid YAML and was taken as plain text",
+                    line=parts.first_line + line - 1,
+                )
+                for key, line in again.taken_as_text
+            )
+            return _Reading(again.fields, tuple(notes), is_repaired=True)
+        line = parts.first_line + error.line - 1 if error.line else parts.first_line
+        if isinstance(error, NoMapping):
+            return found("not_a_mapping", mode, "the frontmatter must be a YAML mapping", line=line)
+        return found("yaml_invalid", mode, f"Invalid YAML in frontmatter: {error.why}", line=line, column=error.column)
+
+
+def _from_document(document: Document, parts: Split, mode: Mode) -> _Reading:
+    notes = (
+        found("duplicate_key", mode, f"{quoted(key)} is there twice; the last counts", line=parts.first_line + line - 1)
+        for key, line in document.repeated
+    )
+    return _Reading(document.value, tuple(notes))
+
+
+def _strict(fields: Mapping[str, Any], directory_name: str | None) -> tuple[Properties | None, list[Breach]]:
+    against = list(breaches(fields, directory_name))
+    name, description = fields.get("name"), fields.get("description")
+    if not isinstance(name, str) or not isinstance(description, str):
+        return None, against
+    return _properties(normal(name), description.strip(), fields), against
+
+
+def _lenient(reading: _Reading, body: bytes, directory_name: str | None) -> tuple[Properties | None, list[Breach]]:
+    """What was meant; only a front matter that needed no repair may leave its description to the body."""
+    skill = meant(reading.fields, directory_name, b"" if reading.is_repaired else body)
+    return _properties(skill.name, skill.description, skill.fields), skill.breaches
+
+
+def _properties(name: str, description: str, fields: Mapping[str, Any]) -> Properties:
+    metadata = fields.get("metadata")
+    return Properties(
+        name=name,
+        description=description,
+        license=text_of(fields.get("license")) or None,
+        compatibility=text_of(fields.get("compatibility")) or None,
+        metadata=metadata if isinstance(metadata, dict) else {},
+        allowed_tools=allowed_tools(fields.get("allowed-tools")),
+        other={key: value for key, value in fields.items() if key not in ("name", "description")},
+    )

@@ -1,0 +1,133 @@
+"""Reads a `skill.yaml`: how the skill runs by itself, as its action `run`; JSON and YAML are both fine.
+
+Pure, and no bytes make it raise.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from skills_runtime.skills.files import inner_parts
+from skills_runtime.skills.mentions import is_name
+from skills_runtime.skills.parse import is_variable
+from skills_runtime.skills.plain_yaml import MAX_DEPTH, Unusable, parse_mapping
+from skills_runtime.skills.skill import RunDefinition
+from skills_runtime.skills.standard.findings import Diagnostic, Mode, found, is_fatal
+from skills_runtime.skills.standard.specification import quoted
+
+FILE_NAME = "skill.yaml"
+MAX_BYTES = 65_536
+MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
+ENTRIES: Mapping[str, tuple[str, ...]] = {"python": ("run.py",), "node": ("run.ts", "run.js"), "shell": ("run.sh",)}
+"""The files that each kind of program may begin with; the first that is there counts."""
+
+_FIELDS = frozenset({"name", "description", "runtime", "timeout", "artifacts", "env", "isolation"})
+_RUNTIME_FIELDS = frozenset({"type", "warm"})
+_ISOLATIONS = ("copy", "shared")
+_NAME_CHARS = 128
+
+
+def parse_run(data: bytes, *, mode: Mode = "lenient") -> tuple[RunDefinition | None, tuple[Diagnostic, ...]]:
+    """The definition in a file, unless an error stands in its way, and everything that was found."""
+    if len(data) > MAX_BYTES:
+        return None, (_finding("run_invalid", mode, f"`{FILE_NAME}` is longer than {MAX_BYTES} bytes"),)
+    try:
+        fields = _mapping(data)
+    except Unusable as error:
+        where = {"line": error.line, "column": error.column}
+        return None, (_finding("run_invalid", mode, f"`{FILE_NAME}` is neither JSON nor YAML: {error.why}", **where),)
+    findings = tuple(_finding(code, mode, message) for code, message in _faults(fields))
+    return (None if is_fatal(findings) else _definition(fields)), findings
+
+
+def _finding(code: str, mode: Mode, message: str, **where: int | None) -> Diagnostic:
+    return msgspec.structs.replace(found(code, mode, message, **where), file=FILE_NAME)
+
+
+def _mapping(data: bytes) -> dict[str, Any]:
+    """The fields of either format; every scalar is text."""
+    if data.lstrip().startswith(b"{"):
+        try:
+            return _texts(msgspec.json.decode(data, type=dict[str, Any]), MAX_DEPTH)
+        except (msgspec.DecodeError, RecursionError):
+            pass  # what begins like JSON may still be YAML
+    return parse_mapping(data)
+
+
+def _texts(value: Any, levels: int) -> Any:
+    if levels <= 0:
+        raise Unusable(f"more than {MAX_DEPTH - 1} levels are nested")
+    if isinstance(value, dict):
+        return {key: _texts(one, levels - 1) for key, one in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_texts(one, levels - 1) for one in cast("list[Any]", value)]
+    if isinstance(value, str):
+        return value
+    return "" if value is None else str(value).lower()
+
+
+def _faults(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from _name_faults(fields.get("name"))
+    unknown = sorted(fields.keys() - _FIELDS)
+    if unknown:
+        yield "run_unknown_fields", f"`{FILE_NAME}` has unknown fields: {', '.join(map(quoted, unknown[:10]))}"
+    if not isinstance(fields.get("description", ""), str):
+        yield "run_field", "`description` must be a text"
+    if _runtime(fields).get("type") not in ENTRIES:
+        yield "run_field", f"`runtime.type` must be one of: {', '.join(sorted(ENTRIES))}"
+    if _runtime(fields).get("warm", "true") not in ("true", "false"):
+        yield "run_field", "`runtime.warm` must be `true` or `false`"
+    if _timeout(fields) == 0:
+        yield "run_field", f"`timeout` must be milliseconds from 1 to {MAX_TIMEOUT_MS}"
+    if not all(inner_parts(one) for one in _list(fields, "artifacts")):
+        yield "run_field", "`artifacts` must be a list of paths inside the skill's directory"
+    if not all(is_variable(one) for one in _list(fields, "env")):
+        yield "run_field", "`env` must be a list of names of variables"
+    if fields.get("isolation", "copy") not in _ISOLATIONS:
+        yield "run_field", f"`isolation` must be one of: {', '.join(_ISOLATIONS)}"
+
+
+def _name_faults(name: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(name, str) or not name.strip():
+        yield "run_field", f"Missing required field in `{FILE_NAME}`: name"
+    elif not name.isprintable() or "/" in name or name.strip(".") == "" or len(name) > _NAME_CHARS:
+        yield "run_field", f"{quoted(name)} is not a name for a skill"
+    elif not is_name(name):
+        yield "run_name_unusual", f"the name {quoted(name)} cannot be mentioned"
+
+
+def _definition(fields: Mapping[str, Any]) -> RunDefinition:
+    return RunDefinition(
+        name=fields["name"].strip(),
+        description=str(fields.get("description", "")).strip(),
+        runtime=_runtime(fields)["type"],
+        timeout_ms=_timeout(fields),
+        artifacts=_list(fields, "artifacts"),
+        env=_list(fields, "env"),
+        isolation=fields.get("isolation", "copy"),
+        warm=_runtime(fields).get("warm", "true") == "true",
+    )
+
+
+def _runtime(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    runtime = fields.get("runtime")
+    return cast("dict[str, Any]", runtime) if isinstance(runtime, dict) else {}
+
+
+def _timeout(fields: Mapping[str, Any]) -> int | None:
+    """The milliseconds; nothing where none are given, and 0 where they make no sense."""
+    text = fields.get("timeout", "")
+    if text in ("", "null", "~"):
+        return None
+    legal = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= len(str(MAX_TIMEOUT_MS))
+    return int(text) if legal and int(text) <= MAX_TIMEOUT_MS else 0
+
+
+def _list(fields: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The texts of a list; one empty text stands for anything else."""
+    value = fields.get(key, [])
+    if value == "":
+        return ()
+    items = cast("list[Any]", value) if isinstance(value, list) else [""]
+    return tuple(one if isinstance(one, str) else "" for one in items)

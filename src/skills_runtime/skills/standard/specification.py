@@ -1,0 +1,139 @@
+"""The rules of the Agent Skills specification, word for word: what each field of a front matter must be.
+
+Pure. Every scalar is the text it was written as; the line break at the end of a block of text does not count.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
+"""The fields there are; anything else belongs below `metadata`."""
+NAME_CHARS = 64
+DESCRIPTION_CHARS = 1024
+COMPATIBILITY_CHARS = 500
+
+_SHOWN_CHARS = 80
+_SHOWN_FIELDS = 10
+
+Breach = tuple[str, str, str]
+"""The code of a finding, the field it is about, and the sentence for people."""
+
+
+def breaches(fields: Mapping[str, Any], directory_name: str | None) -> Iterator[Breach]:
+    """Everything in a front matter that the specification does not allow."""
+    unexpected = sorted(fields.keys() - FIELDS)
+    if unexpected:
+        yield "unexpected_fields", unexpected[0], f"Unexpected fields in frontmatter: {_listed(unexpected)}"
+    yield from _name(fields.get("name"), directory_name)
+    yield from _description(fields.get("description"))
+    if not isinstance(fields.get("license", ""), str):
+        yield "license_type", "license", "`license` must be a text"
+    if "compatibility" in fields:
+        yield from _compatibility(fields["compatibility"])
+    if "metadata" in fields:
+        yield from _metadata(fields["metadata"])
+    if "allowed-tools" in fields:
+        yield from _tools(fields["allowed-tools"])
+
+
+def name_breaches(text: str) -> Iterator[Breach]:
+    """What is wrong with a name that is there."""
+    name = normal(text)
+    shown = quoted(name)
+    if len(name) > NAME_CHARS:
+        message = f"the name {shown} exceeds the {NAME_CHARS} character limit ({len(name)} characters)"
+        yield "name_too_long", "name", message
+    if name != name.lower():
+        yield "name_not_lowercase", "name", f"the name {shown} must be lowercase"
+    if name.startswith("-") or name.endswith("-"):
+        yield "name_hyphen_at_edge", "name", f"the name {shown} cannot start or end with a hyphen"
+    if "--" in name:
+        yield "name_consecutive_hyphens", "name", f"the name {shown} cannot contain consecutive hyphens"
+    if not all(each.isalnum() or each == "-" for each in name):
+        message = f"the name {shown} has invalid characters: only letters, digits and hyphens are allowed"
+        yield "name_invalid_characters", "name", message
+
+
+def normal(name: str) -> str:
+    """A name in the one form in which names are compared."""
+    return name.rstrip("\n") if name.isascii() else unicodedata.normalize("NFKC", name.rstrip("\n"))
+
+
+def quoted(text: str) -> str:
+    """Text of somebody else as part of a message."""
+    shown = text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
+    return f"'{shown}'" if shown.isprintable() else ascii(shown)
+
+
+def _name(value: Any, directory_name: str | None) -> Iterator[Breach]:
+    if value is None or value == "":
+        yield "name_missing", "name", "Missing required field in frontmatter: name"
+    elif not isinstance(value, str):
+        yield "name_type", "name", "`name` must be a text"
+    else:
+        yield from name_breaches(value)
+        yield from mismatch(value, directory_name)
+
+
+def mismatch(name: str, directory_name: str | None) -> Iterator[Breach]:
+    """Whether the directory is called otherwise."""
+    if directory_name is not None and normal(name) != normal(directory_name):
+        message = f"the directory name {quoted(directory_name)} must match skill name {quoted(name)}"
+        yield "name_directory_mismatch", "name", message
+
+
+def _description(value: Any) -> Iterator[Breach]:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        yield "description_missing", "description", "Missing required field in frontmatter: description"
+    elif not isinstance(value, str):
+        yield "description_type", "description", "`description` must be a text"
+    elif (size := _size(value)) > DESCRIPTION_CHARS:
+        message = f"the description exceeds the {DESCRIPTION_CHARS} character limit ({size} characters)"
+        yield "description_too_long", "description", message
+
+
+def _compatibility(value: Any) -> Iterator[Breach]:
+    if not isinstance(value, str):
+        yield "compatibility_type", "compatibility", "`compatibility` must be a text"
+    elif not value.strip():
+        yield "compatibility_empty", "compatibility", "`compatibility` is there but empty"
+    elif (size := _size(value)) > COMPATIBILITY_CHARS:
+        message = f"the compatibility exceeds the {COMPATIBILITY_CHARS} character limit ({size} characters)"
+        yield "compatibility_too_long", "compatibility", message
+
+
+def _metadata(value: Any) -> Iterator[Breach]:
+    if not isinstance(value, dict):
+        yield "metadata_type", "metadata", "`metadata` must map names to texts"
+        return
+    pairs = cast("dict[str, Any]", value)
+    odd = [key for key, one in pairs.items() if not isinstance(one, str)]
+    if odd:
+        yield "metadata_value_type", "metadata", f"values in `metadata` must be texts: {_listed(odd)}"
+
+
+def _tools(value: Any) -> Iterator[Breach]:
+    if not isinstance(value, str):
+        yield "allowed_tools_type", "allowed-tools", "`allowed-tools` must be one text with spaces between the tools"
+    elif "," in _outside_parentheses(value):
+        yield "allowed_tools_commas", "allowed-tools", "`allowed-tools` has commas between the tools"
+
+
+def _outside_parentheses(text: str) -> str:
+    kept: list[str] = []
+    depth = 0
+    for each in text:
+        depth += (each == "(") - (each == ")" and depth > 0)
+        if not depth:
+            kept.append(each)
+    return "".join(kept)
+
+
+def _size(text: str) -> int:
+    return len(text.rstrip("\n"))
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN_FIELDS} more" if len(names) > _SHOWN_FIELDS else ""
+    return ", ".join(quoted(name) for name in names[:_SHOWN_FIELDS]) + more
