@@ -8,7 +8,9 @@ import msgspec
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import RunStarted
 
-CHANCE = frozenset({"duration_ms", "key_id", "message_id", "session_id", "task_id", "wal_locator", "workspace_root"})
+CHANCE = frozenset(
+    {"duration_ms", "key_id", "message_id", "sent_at", "session_id", "task_id", "wal_locator", "workspace_root"}
+)
 """Fields that hold an id, a time or a place."""
 DIGESTS = frozenset({"config_fingerprint", "snapshots", "manifest"})
 """Fields that hold digests of files with ids, times or places in them."""

@@ -8,15 +8,17 @@ from pathlib import Path
 
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import state_home
-from skills_runtime.config.environment import keys_home
+from skills_runtime.config.environment import keys_home, process_environ
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ledger import Ledger, RunIndex, open_ledger
 from skills_runtime.runs import KeyRing, LogPorts
+from skills_runtime.safety.redaction import Keeper, secrets_of
 
 
 def log_ports() -> LogPorts:
-    """Keys, clock and disk of this machine."""
-    return LogPorts(keys=KeyRing(keys_home()))
+    """Keys, clock and disk of this machine; what is written down has no secrets."""
+    known = Keeper(secrets_of(process_environ()))
+    return LogPorts(keys=KeyRing(keys_home()), redact=known.line)
 
 
 def this_ledger() -> Ledger:

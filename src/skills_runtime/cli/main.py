@@ -35,6 +35,9 @@ from skills_runtime.cli.commands import (
     sandbox_plan,
     send,
     show,
+    skills_new,
+    skills_show,
+    skills_validate,
     tail,
     transcript,
     verify,
@@ -103,6 +106,11 @@ _GROUPS = {
         "Try the fence that commands run behind.",
         ("sandbox doctor", "sandbox exec --workspace . -- python3 script.py"),
         {"doctor": sandbox_doctor.COMMAND, "exec": sandbox_exec.COMMAND, "plan": sandbox_plan.COMMAND},
+    ),
+    "skills": Group(
+        "Write skills, check them, and look at them.",
+        ("skills new release-notes", "skills validate .agents/skills"),
+        {"validate": skills_validate.COMMAND, "show": skills_show.COMMAND, "new": skills_new.COMMAND},
     ),
     "ledger": Group(
         "Look after the index of runs.",

@@ -61,7 +61,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     async def admit(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
         """Whether a call may run; raises `Parked` where that is decided later, `ApprovalDenied` where the run ends."""
         while True:
-            facts, verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
+            _, verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
             match verdict:
                 case Allow():
                     return Admission()
@@ -71,14 +71,14 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
                     pass
             if self.approver is None:
                 return Admission("nobody can approve this")
-            wanted = await self._wanted(tool, arguments, place, facts, verdict)
+            wanted = await self._wanted(tool, arguments, place, verdict)
             settled = await ask(wanted, place, self._asking(self.approver))
             refusal = _refusal(settled, place.approvals)
             if refusal is not None:
                 return Admission(refusal)
             if settled.arguments_blob is not None:
                 return await self._edited(tool, msgspec.json.decode(place.fetch(settled.arguments_blob)), place)
-            if (await self._wanted(tool, arguments, place, facts, verdict)).key == wanted.key:
+            if (await self._wanted(tool, arguments, place, verdict)).key == wanted.key:
                 return Admission()
             void(place, settled.approval_id, settled.approval_key)
 
@@ -95,11 +95,10 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             remembered=self.remembered,
         )
 
-    async def _wanted(
-        self, tool: Tool, arguments: Mapping[str, Any], place: Place, facts: Facts, verdict: Ask
-    ) -> Wanted:
+    async def _wanted(self, tool: Tool, arguments: Mapping[str, Any], place: Place, verdict: Ask) -> Wanted:
         preview = getattr(tool, "preview", None)
         intent = await preview(arguments, place) if preview is not None else await _intent(tool, arguments, place)
+        facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
         return request_of(tool.spec, arguments, intent or Intent(), facts, verdict, self.fingerprint)
 
 

@@ -146,13 +146,18 @@ def _build(events: "Iterable[yaml.Event]", builder: _Builder) -> None:
 
     for event in events:
         if isinstance(event, yaml.ScalarEvent):
-            builder.put(event.value, len(event.value) + 1, event.start_mark.line + 1, event.anchor)
+            builder.put(event.value, len(event.value) + 1, _line(event), event.anchor)
         elif isinstance(event, yaml.CollectionStartEvent):
             builder.open({} if isinstance(event, yaml.MappingStartEvent) else [], event.anchor)
         elif isinstance(event, yaml.CollectionEndEvent):
             builder.close()
         elif isinstance(event, yaml.AliasEvent):
-            builder.repeat(event.anchor, event.start_mark.line + 1)
+            builder.repeat(event.anchor or "", _line(event))
+
+
+def _line(event: "yaml.Event") -> int:
+    mark: Any = event.start_mark
+    return mark.line + 1
 
 
 def _unusable(error: "yaml.YAMLError") -> Unusable:

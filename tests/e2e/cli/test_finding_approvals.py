@@ -33,11 +33,15 @@ def test_a_request_that_is_not_open_is_stale(workspace: Path, text: str) -> None
         assert_refused(invoke("approvals", verb, "--", text), 20, "approval_stale", "is open")
 
 
+def _much_later(clock: SystemClock) -> str:
+    return "2999-01-01T00:00:00.000000Z"
+
+
 def test_a_request_that_has_expired_cannot_be_decided_any_more(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     park()
-    monkeypatch.setattr(SystemClock, "now", lambda _: "2999-01-01T00:00:00.000000Z")
+    monkeypatch.setattr(SystemClock, "now", _much_later)
     assert invoke("approvals", "list").out.splitlines()[1].endswith(" expired")
     for verb in ("approve", "deny"):
         assert_refused(invoke("approvals", verb, "r"), 20, "approval_stale", "could be decided until")

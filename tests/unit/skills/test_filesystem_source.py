@@ -168,9 +168,10 @@ def test_an_odd_name_of_a_directory_is_shown_so_that_it_can_be_logged(tmp_path: 
     make_skill(tmp_path, odd + "2", text="broken")
     report = source_at(tmp_path).skills()
     (skill,) = report.skills
-    assert skill.locator.isprintable()
-    assert only(report).locator.isprintable()
-    assert msgspec.json.encode([skill.locator, only(report).locator])
+    locators = [skill.locator, *(problem.locator for problem in report.problems)]
+    assert all(locator.isprintable() for locator in locators)
+    assert msgspec.json.encode(locators)
+    assert [problem.severity for problem in report.problems] == ["warning", "error"]
     assert source_at(tmp_path).body(skill) == "Do it.\n"
 
 

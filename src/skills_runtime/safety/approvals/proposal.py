@@ -3,6 +3,7 @@
 Pure.
 """
 
+import re
 from typing import Any, Literal
 
 from skills_runtime.errors import ValidationFailed
@@ -11,6 +12,7 @@ from skills_runtime.safety.guard import Reading, read_argv, read_line
 from skills_runtime.safety.policy import Rule, rule_text
 
 Scope = Literal["run", "skill", "user"]
+_SPECIAL = re.compile(r"[*?\[\]\\!]")
 
 
 def proposed_rule(request: ApprovalRequest, scope: Scope) -> Rule:
@@ -23,7 +25,7 @@ def proposed_rule(request: ApprovalRequest, scope: Scope) -> Rule:
         name=f"approved-{request.approval_key[:12]}",
         tool=(request.tool,),
         command=_command(intent),
-        path=tuple(f"./{file.path.removeprefix('./')}" for file in intent.files),
+        path=tuple(_pattern(file.path) for file in intent.files),
         host=intent.hosts,
         skill=(intent.skill,) if intent.skill else (),
         justification="approved by hand",
@@ -33,6 +35,13 @@ def proposed_rule(request: ApprovalRequest, scope: Scope) -> Rule:
 def as_recorded(rule: Rule, scope: Scope) -> dict[str, Any]:
     """The rule as a decision carries it."""
     return {"scope": scope, "text": f"rules:\n{rule_text(rule)}"}
+
+
+def _pattern(path: str) -> str:
+    """The pattern that fits this path only."""
+    if _SPECIAL.search(path):
+        raise _no_rule("a name in it would mean other files too")
+    return path if path.startswith("/") else f"./{path.removeprefix('./')}"
 
 
 def _command(intent: Intent) -> tuple[tuple[str, ...], ...]:

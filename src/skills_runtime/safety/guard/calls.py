@@ -121,11 +121,11 @@ class Call:
             for word in self.args
         )
 
-    def long(self, name: str, least: int = 3) -> Iterator[Word]:
+    def long(self, name: str) -> Iterator[Word]:
         """The values of a long option, also when its name is cut short; of `--name` alone the next word."""
         for index, word in enumerate(self.args):
             given = word.option
-            if given.startswith("--") and len(given) - 2 >= min(least, len(name)) and name.startswith(given[2:]):
+            if len(given) > 2 and given.startswith("--") and name.startswith(given[2:]):
                 if "=" in word.shape:
                     yield word.after(len(given) + 1)
                 else:

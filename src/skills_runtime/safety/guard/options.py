@@ -138,7 +138,7 @@ def judge_options(call: Call) -> None:
 def values_of(call: Call, option: str) -> list[Word]:
     """The values given to an option, in any spelling; the option itself when it stands alone."""
     if option.startswith("--"):
-        return list(call.long(option[2:], 4))
+        return list(call.long(option[2:]))
     if len(option) > 2 or not option.startswith("-"):
         return [word.after(len(option)) for word in call.args if word.shape.startswith(option)]
     found: list[Word] = []

@@ -31,7 +31,7 @@ def _run(ground: Ground, node: "Node", extra: list[Word], scene: Scene) -> None:
     words: list[Word] = []
     end = -1
     for child in node.children:
-        if child.start_byte == end and child.type not in _REDIRECTS:
+        if end >= 0 and child.type not in _REDIRECTS and not _is_gap(ground.script.source[end : child.start_byte]):
             ground.puzzle("words touch each other", node)
         end = child.end_byte
         if child.type == "variable_assignment":
@@ -47,6 +47,11 @@ def _run(ground: Ground, node: "Node", extra: list[Word], scene: Scene) -> None:
     words.extend(extra)
     if words and not ground.functions.calls(words[0], node):
         ground.opener.command(ground.script, words, scene)
+
+
+def _is_gap(between: bytes) -> bool:
+    """Whether the shell, too, would see one space between two words of a command."""
+    return between == b" " or (bool(between) and b"\n" not in between.replace(b"\\\n", b""))
 
 
 def _name(ground: Ground, node: "Node") -> list[Word]:

@@ -24,7 +24,8 @@ _TRANSPARENT = names(
 )
 """Nodes that only hold others."""
 
-_JOINED_LINES = re.compile(r"\S\\\n\S")
+_JOINED_LINES = re.compile(r"\S\\\n\S|\n[ \t]*\\\n")
+"""Where the parser and the shell do not agree on what a backslash at the end of a line does."""
 _MAX_SEGMENTS = 64
 
 

@@ -4,10 +4,11 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills.files import LISTING, open_below
+from skills_runtime.skills.files import LISTING, open_below, opened
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import skill_file_among
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
@@ -110,3 +111,14 @@ def _leads_to_directory(directory: int, name: str) -> bool:
         return stat.S_ISDIR(os.stat(name, dir_fd=directory).st_mode)
     except OSError:
         return False
+
+
+def skill_directories(path: Path) -> list[Path]:
+    """The skills that a path stands for: the one whose file or directory it is, or all below it, or itself."""
+    if path.name.lower() == "skill.md" and path.is_file():
+        return [path.parent]
+    if not path.is_dir():
+        return [path]
+    root = Path(os.path.realpath(path))
+    with opened(root) as top:
+        return [path.joinpath(*found.parts) for found in Search(ScanOptions()).skills(top)] or [path]

@@ -5,7 +5,7 @@ Pure, and no bytes make it raise: what is wrong comes back as diagnostics.
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -141,13 +141,13 @@ def _lenient(reading: _Reading, body: bytes, directory_name: str | None) -> tupl
 
 
 def _properties(name: str, description: str, fields: Mapping[str, Any]) -> Properties:
-    metadata = fields.get("metadata")
+    metadata: Any = fields.get("metadata")
     return Properties(
         name=name,
         description=description,
         license=text_of(fields.get("license")) or None,
         compatibility=text_of(fields.get("compatibility")) or None,
-        metadata=metadata if isinstance(metadata, dict) else {},
+        metadata=cast("dict[str, Any]", metadata) if isinstance(metadata, dict) else {},
         allowed_tools=allowed_tools(fields.get("allowed-tools")),
         other={key: value for key, value in fields.items() if key not in ("name", "description")},
     )

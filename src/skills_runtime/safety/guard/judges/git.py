@@ -38,8 +38,8 @@ _PLACES = names("clone init worktree archive bundle format-patch mv checkout-ind
 """Their operands are places that are written."""
 _EXEC_OPTIONS = names(
     """
-    cc-cmd config config-env exec ext-diff extcmd open-files-in-pager receive-pack sendmail-cmd smtp-server
-    template to-cmd tool-help upload-archive upload-pack
+    config config-env exec ext-diff extcmd open-files-in-pager receive-pack sendmail-cmd smtp-server
+    template upload-archive upload-pack
     """
 )
 _VALUED = names(
@@ -110,7 +110,7 @@ def _global(call: Call, word: Word, value: Word) -> None:
 def _options(call: Call, verb: str, rest: list[Word]) -> None:
     for word in rest:
         name = word.option[2:] if word.shape.startswith("--") else ""
-        if name and any(option.startswith(name) and len(name) > 2 for option in _EXEC_OPTIONS):
+        if name and any(option.startswith(name) for option in _EXEC_OPTIONS):
             if not (verb in ("diff", "log", "show", "blame") and name in ("exec", "template")):
                 call.worsen("high", "has git run another program", word)
         elif verb == "grep" and re.match(r"-[a-zA-Z]*O", word.shape):
@@ -119,7 +119,7 @@ def _options(call: Call, verb: str, rest: list[Word]) -> None:
     if verb in _PLACES:
         for word in rest:
             call.judged(deleting(word.shape.rpartition("=")[2]), word)
-    for value in (*call.long("output"), *call.long("output-directory", 7)):
+    for value in (*call.long("output"), *call.long("output-directory")):
         call.worsen(*writing(value.shape), value)
 
 

@@ -120,6 +120,8 @@ def module(call: Call, word: Word | None, rest: list[Word]) -> None:
     elif word.value in ("pytest", "mypy", "pip", "coverage", "ruff", "black", "pylint", "flake8", "isort"):
         call.worsen("medium", "runs a module", word)
         call.run([word, *rest])
+    elif word.value in ("timeit", "pdb", "cProfile", "profile", "trace", "runpy", "code"):
+        call.puzzle("runs code in another language", word, "high")
     else:
         call.worsen("medium", "runs a module", word)
 

@@ -1,0 +1,185 @@
+"""The private directory of a workspace's server, held open, so that what becomes of its path matters no more.
+
+The socket is reached through the open directory: its path can be of any length, and there is nothing in `/tmp`.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY
+
+RUNTIME_DIRECTORY = "runtime"
+SOCKET = "runtime.sock"
+SERVER = "server.json"
+REGISTRY = "exec_registry.json"
+STANDARD_OUTPUT = "server.stdout.log"
+STANDARD_ERROR = "server.stderr.log"
+LOCK = "server.lock"
+"""Held by the server for as long as it lives."""
+
+MAX_FILE = 4 << 20
+MAX_LOG = 1 << 20
+"""A log that is longer when a server starts begins anew."""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class Place:
+    """The runtime directory of one workspace; a context manager that closes it."""
+
+    def __init__(self, workspace_root: Path, path: Path, descriptor: int) -> None:
+        self.workspace_root = workspace_root
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def of(cls, workspace_root: Path | str, *, create: bool) -> Self:
+        """Open the directory of a workspace; a missing one is made, or `NotFound` is raised."""
+        root = Path(workspace_root).resolve()
+        if not root.is_dir():
+            raise NotFound(f"the workspace `{root}` is not a directory", hint="name the directory you work in")
+        path = root / STATE_DIRECTORY / RUNTIME_DIRECTORY
+        try:
+            with _opened(os.open(root, _DIRECTORY)) as top, _opened(_enter(STATE_DIRECTORY, top, create=create)) as own:
+                descriptor = _enter(RUNTIME_DIRECTORY, own, create=create)
+        except OSError as error:
+            raise _refusal(error, path) from error
+        place = cls(root, path, descriptor)
+        try:
+            place._make_private()
+        except BaseException:
+            place.close()
+            raise
+        return place
+
+    @property
+    def address(self) -> str:
+        """Where this process binds or connects: short, whatever the path of the workspace is."""
+        return f"/proc/self/fd/{self._descriptor}/{SOCKET}"
+
+    def read(self, name: str) -> bytes | None:
+        """The contents of a file of ours, or nothing; one that others could have written or read is refused."""
+        try:
+            descriptor = os.open(
+                name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._descriptor
+            )
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _refusal(error, self.path / name) from error
+        with open(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
+                raise AccessRefused(
+                    f"`{self.path / name}` is not a private file of this user", hint="remove it, and try again"
+                )
+            return file.read(MAX_FILE)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Replace a file; nobody but this user can read it at any moment."""
+        draft = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with open(os.open(draft, flags, FILE_MODE, dir_fd=self._descriptor), "wb") as file:
+                file.write(data)
+            self.rename(draft, name)
+        except OSError as error:
+            self.remove(draft)
+            raise StorageFailed(f"`{self.path / name}` could not be written: {error.strerror}") from error
+
+    def rename(self, name: str, other: str) -> None:
+        """Give a file another name, in place of what has it."""
+        os.rename(name, other, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove a file; harmless when there is none."""
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._descriptor)
+
+    def open_log(self, name: str) -> int:
+        """A descriptor that adds to the end of a log."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, FILE_MODE, dir_fd=self._descriptor)
+        os.fchmod(descriptor, FILE_MODE)
+        if os.fstat(descriptor).st_size > MAX_LOG:
+            os.ftruncate(descriptor, 0)
+        return descriptor
+
+    def lock(self) -> int | None:
+        """Take the place of the server; nothing when somebody has it. It is given back when the descriptor closes."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(LOCK, flags, FILE_MODE, dir_fd=self._descriptor)
+        except OSError as error:
+            raise _refusal(error, self.path / LOCK) from error
+        return descriptor if _locked(descriptor) else None
+
+    def lock_starting(self) -> int | None:
+        """Become the one who starts a server; nothing when somebody is about to."""
+        return descriptor if _locked(descriptor := os.open(".", _DIRECTORY, dir_fd=self._descriptor)) else None
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _make_private(self) -> None:
+        found = os.fstat(self._descriptor)
+        if found.st_uid != os.geteuid():
+            raise AccessRefused(f"`{self.path}` belongs to another user", hint="remove it, and try again")
+        if found.st_mode & _OTHERS:
+            os.fchmod(self._descriptor, DIRECTORY_MODE)
+
+
+class _opened:  # noqa: N801 - used like a function
+    """A descriptor that is closed at the end of a block."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def _enter(name: str, parent: int, *, create: bool) -> int:
+    if create:
+        with suppress(FileExistsError):
+            os.mkdir(name, DIRECTORY_MODE, dir_fd=parent)
+    return os.open(name, _DIRECTORY, dir_fd=parent)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return False
+    return True
+
+
+def _refusal(error: OSError, path: Path) -> SkillsRuntimeError:
+    if error.errno == errno.ENOENT:
+        return NotFound(f"there is no `{path}`", hint="a server is started when somebody needs one")
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return ValidationFailed(
+            f"`{path}` is not a real file or directory", hint="remove the link that stands in its place"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return AccessRefused(f"`{path}` cannot be used: {error.strerror}", hint="check who owns it")
+    return StorageFailed(f"`{path}` cannot be used: {error.strerror}")

@@ -1,0 +1,60 @@
+"""Reading, as the reference library offers it."""
+
+from pathlib import Path
+from typing import Any
+
+from skills_runtime.skills.standard import Parsed, find_skill_file, parse_skill
+
+from .errors import ParseError, SkillError, ValidationError
+from .models import SkillProperties
+
+__all__ = [
+    "ParseError",
+    "SkillError",
+    "SkillProperties",
+    "ValidationError",
+    "find_skill_md",
+    "parse_frontmatter",
+    "read_properties",
+]
+
+_MISSING = ("name_missing", "description_missing", "name_type", "description_type")
+
+
+def find_skill_md(skill_dir: Path) -> Path | None:
+    """The file of a skill."""
+    return find_skill_file(Path(skill_dir))
+
+
+def parse_frontmatter(content: str) -> tuple[dict[str, Any], str]:
+    """The fields and the body of a file."""
+    data = content.encode()
+    parsed = _readable(parse_skill(data, mode="strict"))
+    return dict(parsed.fields or {}), data[parsed.body_start :].decode().strip()
+
+
+def read_properties(skill_dir: Path) -> SkillProperties:
+    """The fields of a skill that has the two it must have."""
+    file = find_skill_md(skill_dir)
+    if file is None:
+        raise ParseError(f"SKILL.md not found in {skill_dir}")
+    data = file.read_bytes()
+    for one in _readable(parse_skill(data, mode="strict")).diagnostics:
+        if one.code in _MISSING:
+            raise ValidationError(one.message)
+    skill = parse_skill(data, mode="lenient").skill
+    assert skill is not None, "what has a name and a description is a skill"
+    return SkillProperties(
+        name=skill.name,
+        description=skill.description,
+        license=skill.license,
+        compatibility=skill.compatibility,
+        allowed_tools=" ".join(skill.allowed_tools) or None,
+        metadata=dict(skill.metadata),
+    )
+
+
+def _readable(parsed: Parsed) -> Parsed:
+    if parsed.fields is None:
+        raise ParseError(next(one.message for one in parsed.diagnostics if one.severity == "error"))
+    return parsed

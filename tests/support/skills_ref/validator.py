@@ -1,0 +1,10 @@
+"""Validating, as the reference library offers it."""
+
+from pathlib import Path
+
+from skills_runtime.skills.standard import validate_directory
+
+
+def validate(skill_dir: Path) -> list[str]:
+    """What is wrong with a skill."""
+    return [one.message for one in validate_directory(Path(skill_dir), mode="strict") if one.severity == "error"]

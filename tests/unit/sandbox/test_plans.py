@@ -1,0 +1,157 @@
+"""Plans are pure: the same policy on the same machine is told to the fence in the same words."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from skills_runtime.sandbox.adapter import Inner
+from skills_runtime.sandbox.bubblewrap import Bubblewrap
+from skills_runtime.sandbox.bubblewrap.wrapping import NUMBERS, wrap
+from skills_runtime.sandbox.control_groups import ControlGroups
+from skills_runtime.sandbox.machine import Machine
+from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
+from skills_runtime.sandbox.profiles import policy_for
+from skills_runtime.sandbox.seatbelt import Seatbelt, parameters_of, profile_text
+from skills_runtime.sandbox.survey import Findings
+
+GOLDEN = Path(__file__).parent / "golden"
+PLACE = Path("/project")
+MACHINE = Machine(
+    architecture="x86_64",
+    user=1001,
+    roots=("/usr",),
+    links=(("/bin", "usr/bin"), ("/etc/localtime", "/usr/share/zoneinfo/UTC")),
+    files=("/etc/ld.so.cache",),
+    limiter="/usr/bin/prlimit",
+    session_maker="/usr/bin/setsid",
+    identity_changer="/usr/bin/setpriv",
+)
+ROOT = msgspec.structs.replace(MACHINE, user=0, kernel_secrets=("/proc/keys",), kernel_directories=("/proc/acpi",))
+FINDINGS = Findings(
+    read_only=(PLACE / ".git", PLACE / "deep/nested/.git"),
+    hidden_files=(PLACE / ".env",),
+    hidden_directories=(PLACE / ".skills_runtime_sdk",),
+    placeholders=(PLACE / ".claude", PLACE / "deep/nested/.vscode"),
+    pinned=(PLACE / "deep", PLACE / "deep/nested"),
+)
+INNER = Inner(argv=("make", "test"), cwd=PLACE, environment={"PATH": "/usr/bin", "KEY": "value"})
+
+
+def lines(options: tuple[str, ...]) -> str:
+    """One option a line, with what belongs to it."""
+    return "".join(f"\n{word}" if word.startswith("--") else f" {word}" for word in options).strip() + "\n"
+
+
+def wrapped(policy: SandboxPolicy, machine: Machine = MACHINE, **changes: Any) -> tuple[str, ...]:
+    inner = msgspec.structs.replace(INNER, **changes)
+    found = wrap(policy, FINDINGS, machine, inner, b"filter")
+    return (*found.options, "--", *found.command)
+
+
+@pytest.mark.parametrize("profile", ["read-only", "workspace-write", "build"])
+def test_a_plan_is_the_one_that_was_reviewed(profile: Any) -> None:
+    policy = policy_for(profile, PLACE, None if profile == "build" else CAREFUL)
+    assert lines(wrapped(policy)) == (GOLDEN / f"bubblewrap.{profile}.txt").read_text()
+
+
+def test_parents_are_pinned_before_what_is_protected_in_them() -> None:
+    options = lines(wrapped(policy_for("workspace-write", PLACE))).splitlines()
+    order = [options.index(f"--{kind} {path} {path}") for kind, path in (
+        ("bind", PLACE), ("bind", PLACE / "deep"), ("bind", PLACE / "deep/nested"),
+        ("ro-bind", PLACE / "deep/nested/.git"), ("ro-bind-try", PLACE / "deep/nested/.vscode"),
+    )]  # fmt: skip
+    assert order == sorted(order)
+
+
+def test_the_root_is_closed_after_everything_is_in_place() -> None:
+    options = lines(wrapped(policy_for("workspace-write", PLACE))).splitlines()
+    closed = options.index("--remount-ro /")
+    assert not [line for line in options[closed + 1 :] if "bind" in line or "tmpfs" in line or "--dir" in line]
+
+
+def test_what_may_be_written_below_a_hidden_directory_comes_after_it() -> None:
+    policy = msgspec.structs.replace(
+        policy_for("workspace-write", PLACE), writable=(PLACE / ".skills_runtime_sdk/runs/r/deliverables",)
+    )
+    options = lines(wrapped(policy)).splitlines()
+    place = f"{PLACE}/.skills_runtime_sdk"
+    inner = f"{place}/runs/r/deliverables"
+    order = [options.index(line) for line in (f"--tmpfs {place}", f"--bind {inner} {inner}", f"--remount-ro {place}")]
+    assert order == sorted(order)
+
+
+def test_the_kernel_s_secrets_are_covered_for_an_administrator() -> None:
+    options = lines(wrapped(policy_for("workspace-write", PLACE), ROOT))
+    assert "--ro-bind /dev/null /proc/keys\n" in options
+    assert "--tmpfs /proc/acpi\n--remount-ro /proc/acpi\n" in options
+
+
+def test_an_administrator_s_command_runs_as_the_owner_of_the_workspace() -> None:
+    policy = msgspec.structs.replace(policy_for("workspace-write", PLACE), owner=(1001, 1002))
+    argv = Bubblewrap().enclose(policy, ROOT, FINDINGS, INNER).argv
+    assert argv[:5] == ("/usr/bin/setpriv", "--reuid=1001", "--regid=1002", "--clear-groups", "--")
+    for machine, owner in ((ROOT, (0, 0)), (MACHINE, (1001, 1002))):
+        policy = msgspec.structs.replace(policy, owner=owner)
+        assert "setpriv" not in Bubblewrap().enclose(policy, machine, FINDINGS, INNER).argv[0]
+
+
+def test_variables_travel_by_a_descriptor_only() -> None:
+    enclosed = Bubblewrap().enclose(policy_for("workspace-write", PLACE), MACHINE, FINDINGS, INNER)
+    assert not any("value" in word for word in enclosed.argv)
+    assert enclosed.environment == {}
+    assert b"--setenv\0KEY\0value\0" in enclosed.enclosure.inputs[0]
+    assert len(enclosed.enclosure.inputs) == len(NUMBERS)
+    assert "value" not in repr(enclosed.enclosure)
+
+
+def test_a_name_that_is_not_text_reaches_the_fence_byte_by_byte() -> None:
+    policy = policy_for("workspace-write", Path("/pro\udcffject"))
+    found = wrap(policy, Findings(), MACHINE, INNER, b"")
+    assert b"--bind\0/pro\xffject\0/pro\xffject\0" in found.inputs[0]
+
+
+def test_on_a_terminal_the_command_begins_its_own_session() -> None:
+    options = wrapped(policy_for("workspace-write", PLACE), terminal=True)
+    assert "--new-session" not in options
+    assert options[options.index("--") + 1 :][:2] == ("/usr/bin/setsid", "--ctty")
+    without = wrapped(
+        policy_for("workspace-write", PLACE), msgspec.structs.replace(MACHINE, session_maker=None), terminal=True
+    )
+    assert "--new-session" in without
+
+
+def test_control_groups_take_the_place_of_limits_for_each_process() -> None:
+    groups = ControlGroups(version=1, memory=Path("/m"), pids=Path("/p"))
+    with_groups = msgspec.structs.replace(MACHINE, control_groups=groups)
+    policy = policy_for("workspace-write", PLACE, CAREFUL)
+    assert any(word.startswith("--data=") for word in wrapped(policy))
+    assert not any(word.startswith("--data=") for word in wrapped(policy, with_groups))
+    enclosure = Bubblewrap().enclose(policy, with_groups, FINDINGS, INNER).enclosure
+    assert [group.parent for group in enclosure.control_groups] == ["/m", "/p"]
+    assert ("memory.limit_in_bytes", str(CAREFUL.memory_bytes)) in enclosure.control_groups[0].settings
+    assert enclosure.watch is not None
+    assert enclosure.watch.memory_bytes is None
+
+
+def test_nothing_is_made_where_nothing_can_be_written() -> None:
+    enclosure = Bubblewrap().enclose(policy_for("read-only", PLACE), MACHINE, FINDINGS, INNER).enclosure
+    assert (enclosure.placeholders, enclosure.placeholder_directories) == ((), ())
+
+
+def test_the_profile_for_macos_is_the_one_that_was_reviewed() -> None:
+    policy = msgspec.structs.replace(
+        policy_for("workspace-write", PLACE), readable=(Path("/skills"),), writable=(Path("/out"),)
+    )
+    assert profile_text(policy) == (GOLDEN / "seatbelt.workspace-write.txt").read_text()
+
+
+def test_no_path_stands_in_the_profile_for_macos() -> None:
+    policy = policy_for("workspace-write", Path('/a") (allow default) ("'))
+    assert "allow default" not in profile_text(policy)
+    assert parameters_of(policy) == {"WORKSPACE": str(policy.workspace)}
+
+
+def test_on_linux_there_is_no_seatbelt() -> None:
+    assert "macOS" in Seatbelt().probe().problem
