@@ -11,6 +11,8 @@ from skills_runtime.agent import Agent
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 
 DURABLE_RUNS = 100
+ROUNDS = 3
+"""The best of them counts: whoever else uses the machine and its disk only ever makes one slower."""
 WAITING_RUNS = 50
 
 
@@ -55,19 +57,31 @@ async def together(agent: Agent, runs: int) -> float:
     return time.perf_counter() - begun
 
 
-async def measure(base: Path) -> tuple[float, float, float]:
+async def durable(base: Path) -> tuple[float, float]:
+    """Wall seconds of many runs at once, and CPU seconds of the thread that works on all of them."""
+    agents = [agent_with(base, f"durable_{number}", Caller("pause", turns=4), 0) for number in range(ROUNDS)]
+    walls, cpus = list[float](), list[float]()
+    for agent in agents:
+        begun = time.thread_time()
+        walls.append(await together(agent, DURABLE_RUNS))
+        cpus.append(time.thread_time() - begun)
+    return min(walls), min(cpus)
+
+
+async def measure(base: Path) -> tuple[float, float, float, float]:
     await together(agent_with(base, "warm", Caller("pause", turns=1), 0), 2)
-    durable = await together(agent_with(base, "durable", Caller("pause", turns=4), 0), DURABLE_RUNS)
+    wall, cpu = await durable(base)
     waiting = await together(agent_with(base, "waiting", Caller("pause", turns=1), 0.05), WAITING_RUNS)
     parallel = await together(agent_with(base, "parallel", Caller("pause", turns=1, calls=5), 0.2), 1)
-    return DURABLE_RUNS / durable, waiting, parallel
+    return DURABLE_RUNS / wall, cpu / DURABLE_RUNS * 1000, waiting, parallel
 
 
 def main() -> None:
     with directory() as base:
-        rate, waiting, parallel = asyncio.run(measure(base))
+        rate, cpu, waiting, parallel = asyncio.run(measure(base))
     report(
         Number("100 durable runs of 5 turns at once", rate, "/s", 300, "at least"),
+        Number("one of them, CPU of the event loop", cpu, "ms", 2.5, "at most"),
         Number("50 runs at once, each with a tool of 50 ms", waiting, "s", 0.3, "at most"),
         Number("five calls of 200 ms in one turn", parallel, "s", 0.3, "at most"),
     )

@@ -69,7 +69,7 @@ def _command(plan: SandboxPlan) -> Command:
 def _traces(workspace: Path) -> set[str]:
     """Everything that could be left: open descriptors, processes, control groups, files."""
     own = os.getpid()
-    descriptors = {f"descriptor {name}" for name in os.listdir(f"/proc/{own}/fd")}
+    descriptors = {f"descriptor {path.name}" for path in Path(f"/proc/{own}/fd").iterdir()}
     groups = {f"group {path}" for path in Path("/sys/fs/cgroup").glob("**/skills-runtime-*")}
     files = {f"file {path}" for path in workspace.rglob("*")}
     return descriptors | groups | files | {f"process {pid}" for pid in _below(own)}

@@ -11,20 +11,26 @@ import msgspec
 
 from skills_runtime.agent.loop.ports import AgentPorts, Control, RunScope
 from skills_runtime.agent.recorded import recording_of, replaying
-from skills_runtime.agent.rules import rules_for
+from skills_runtime.agent.walls import FenceOnDemand, gate_of, secrets_in
 from skills_runtime.agent.window import ContextRules
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import ForkPoint
 from skills_runtime.llm import Price, RetryPolicy, fake_backend, openai_backend
-from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Sandbox, Secrets
+from skills_runtime.ports import (
+    Approver,
+    Backend,
+    Children,
+    HumanIO,
+    Ids,
+    Inbox,
+    Secrets,
+)
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
-from skills_runtime.safety import Gate, Rules
+from skills_runtime.safety import Rules
 from skills_runtime.safety.limits import Limits
-from skills_runtime.safety.sanitize import Fingerprint
-from skills_runtime.sandbox import NoFence, Unfenced
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -181,20 +187,6 @@ def log_ports(secrets: Secrets | None = None) -> LogPorts:
     return LogPorts(keys=KeyRing(keys_home()), redact=known.line)
 
 
-def secrets_in(resolved: "Resolved") -> Secrets:
-    """What must not be shown of the environment that the settings name, and of that of the process."""
-    from skills_runtime.safety.redaction import Keeper, secrets_of
-
-    environment = {**resolved.environment.dotenv.values, **resolved.environment.process}
-    return Keeper(secrets_of(environment, (resolved.settings.llm.api_key_env,)))
-
-
-def without_secrets(request: RunRequest, secrets: Secrets) -> RunRequest:
-    """The request as it may be written down and shown to a model."""
-    history = secrets.value(list(request.history))
-    return msgspec.structs.replace(request, prompt=secrets.text(request.prompt), history=tuple(history))
-
-
 def agent_ports(
     run: Run,
     resolved: "Resolved",
@@ -207,14 +199,15 @@ def agent_ports(
     """What the loop works with."""
     settings = resolved.settings
     mode = _mode(run, settings.sandbox.workspace)
+    root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
     return AgentPorts(
         backend=backend,
         tools=_offered(resolved, equipment, run.text("prompt.md")),
         files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
-        gate=_gate(run, resolved, equipment, mode),
-        sandbox=_sandbox(resolved),
+        gate=gate_of(run, resolved, equipment, mode),
+        sandbox=FenceOnDemand(resolved, root),
         secrets=equipment.secrets or secrets_in(resolved),
-        root=resolved.workspace_root if mode == "shared" else run.paths.root / "workspace",
+        root=root,
         system_prompt=run.text("effective-system-prompt.md"),
         planner_model=settings.models.planner,
         executor_model=settings.models.executor,
@@ -273,25 +266,6 @@ def _offered(resolved: "Resolved", equipment: Equipment, task: str) -> Registry:
         tools = Registry(*tools, *(tool for tool in skill_tools if tools.find(tool.spec.name) is None))
     names = exposed(with_template(settings.prompt, equipment.templates), task, [tool.spec.name for tool in tools])
     return tools if names is None else Registry(*(tool for tool in tools if tool.spec.name in names))
-
-
-def _gate(run: Run, resolved: "Resolved", equipment: Equipment, mode: WorkspaceMode) -> Gate:
-    safety, rules = resolved.settings.safety, equipment.rules or rules_for(resolved)
-    if mode == "shared":  # wherever the run directory is; an isolated run lives below its own
-        rules = msgspec.structs.replace(rules, control=(*rules.control, str(run.paths.root)))
-    return Gate(
-        rules=rules,
-        approver=equipment.approver,
-        remembered=equipment.remembered,
-        timeout_ms=safety.approval_timeout_ms,
-        fingerprint=Fingerprint(run.log.key.secret),
-    )
-
-
-def _sandbox(resolved: "Resolved") -> Sandbox:
-    """No fence only where the user's own configuration says so: a project cannot loosen this."""
-    unfenced = resolved.settings.sandbox.default_policy == "none"
-    return Unfenced(resolved.environment.process) if unfenced else NoFence()
 
 
 def prices_of(resolved: "Resolved") -> dict[str, Price]:

@@ -22,10 +22,8 @@ from skills_runtime.agent.assemble import (
     log_ports,
     prices_of,
     prompt_parts,
-    secrets_in,
     spec_for,
     text_in,
-    without_secrets,
 )
 from skills_runtime.agent.beginning import gather, start, told_of
 from skills_runtime.agent.children import ChildRuns
@@ -34,6 +32,7 @@ from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.rules import rules_for
 from skills_runtime.agent.skills import has_skills, left_out, library_for
+from skills_runtime.agent.walls import secrets_in, without_secrets
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event

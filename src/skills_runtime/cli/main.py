@@ -30,6 +30,9 @@ from skills_runtime.cli.commands import (
     resume,
     review,
     run,
+    runtime_cleanup,
+    runtime_status,
+    runtime_stop,
     sandbox_doctor,
     sandbox_exec,
     sandbox_plan,
@@ -111,6 +114,11 @@ _GROUPS = {
         "Write skills, check them, and look at them.",
         ("skills new release-notes", "skills validate .agents/skills"),
         {"validate": skills_validate.COMMAND, "show": skills_show.COMMAND, "new": skills_new.COMMAND},
+    ),
+    "runtime": Group(
+        "Look after the server that keeps terminal sessions and child agents of a workspace.",
+        ("runtime status", "runtime stop"),
+        {"status": runtime_status.COMMAND, "stop": runtime_stop.COMMAND, "cleanup": runtime_cleanup.COMMAND},
     ),
     "ledger": Group(
         "Look after the index of runs.",

@@ -12,7 +12,16 @@ from skills_runtime.events import Payload
 from skills_runtime.events.payloads import LlmResponseDelta, LlmRetryScheduled, LlmUsage
 from skills_runtime.events.text import well_formed
 from skills_runtime.llm.prices import Price, cost_of
-from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Clock, Secrets, ToolCall, ToolCallDelta
+from skills_runtime.ports import (
+    Backend,
+    ChatRequest,
+    ChatStreamEvent,
+    Clock,
+    Secrets,
+    SecretStream,
+    ToolCall,
+    ToolCallDelta,
+)
 
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096
@@ -149,12 +158,17 @@ class _Words:
         self.chars = 0
         self._delta_type = delta_type
         self._pieces: list[str] = []
-        self._stream = secrets.stream() if secrets is not None else None
+        self._secrets = secrets
+        self._stream: SecretStream | None = None
 
     def add(self, text: str) -> None:
+        if self._stream is None and self._secrets is not None:
+            self._stream = self._secrets.stream()
         self._pieces.append(text)
 
     def drain(self, *, whole: bool) -> LlmResponseDelta | None:
+        if not self._pieces and self._stream is None:
+            return None
         text = "".join(self._pieces)
         # A service may cut a character in two: its first half waits for the second.
         half = text[-1:] if not whole and "\ud800" <= text[-1:] <= "\udbff" else ""

@@ -34,13 +34,12 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decode = reader(RunRecord)
+_SHARED = tuple(name for name in RunRecord.__struct_fields__ if name not in ("schema", "status"))
 
 
 def record_of(state: RunState) -> RunRecord:
     """The record that a state amounts to."""
-    fields: dict[str, Any] = {
-        name: getattr(state, name) for name in RunRecord.__struct_fields__ if name not in ("schema", "status")
-    }
+    fields: dict[str, Any] = {name: getattr(state, name) for name in _SHARED}
     return RunRecord(status=state.status.value, **fields)
 
 

@@ -30,10 +30,14 @@ def fence_for(
     workspace: Path,
     variables: Mapping[str, str],
     profile: Profile = DEFAULT_PROFILE,
-    readable: tuple[Path, ...] = (),
     writable: tuple[Path, ...] = (),
+    may_leave: bool = False,
 ) -> Sandbox:
-    """The fence that settings ask for; `variables` are those of the runtime, of which commands get very few."""
+    """The fence that settings ask for; `variables` are those of the runtime, of which commands get very few.
+
+    With `may_leave` a command that asks for `require_escalated` runs without a fence: the caller must have asked
+    somebody about exactly that.
+    """
     if settings.default_policy == "none" or profile == "danger":
         return Unfenced(variables)
     adapters = adapters_for(settings)
@@ -41,10 +45,10 @@ def fence_for(
         return NoFence()
     policy = msgspec.structs.replace(
         policy_for(profile, workspace.resolve()),
-        readable=tuple(path.resolve() for path in readable),
         writable=tuple(path.resolve() for path in writable),
     )
-    return Fence(_tuned(policy, settings), adapters, variables)
+    beyond = Unfenced(variables) if may_leave else None
+    return Fence(_tuned(policy, settings), adapters, variables, beyond=beyond)
 
 
 def adapters_for(settings: "SandboxSettings") -> tuple[Adapter, ...]:

@@ -58,7 +58,7 @@ def find_control_groups() -> ControlGroups | None:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
     except OSError:
         return None
-    places = _places(memberships, mounts)
+    places = places_of(memberships, mounts)
     unified = places.get("")
     if unified is not None and (parent := _delegated(unified)) is not None:
         return ControlGroups(version=2, memory=parent, pids=parent, home=unified)
@@ -66,7 +66,7 @@ def find_control_groups() -> ControlGroups | None:
     return ControlGroups(version=1, memory=memory, pids=pids) if memory or pids else None
 
 
-def _places(memberships: str, mounts: str) -> dict[str, Path]:
+def places_of(memberships: str, mounts: str) -> dict[str, Path]:
     """The directory of this process for each controller; the empty name is the unified hierarchy."""
     roots: dict[str, tuple[str, str]] = {}
     for line in mounts.splitlines():

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError
-from skills_runtime.ports import ProcessRequest, SandboxPlan
+from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, kept
 from skills_runtime.sandbox.environment import fenced_environment
 from skills_runtime.sandbox.machine import Machine, this_machine
@@ -51,19 +51,19 @@ class Fence:
         adapters: Sequence[Adapter],
         variables: Mapping[str, str],
         machine: Machine | None = None,
+        beyond: Sandbox | None = None,
     ) -> None:
         self._policy = policy
         self._adapters = adapters
         self._variables = dict(variables)
         self._machine = machine
+        self._beyond = beyond
+        """Where a command goes that somebody has allowed to leave; nothing means that there is no way out."""
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """The command behind the fence; raises `SandboxError` when the isolation asked for cannot be given."""
         if request.permissions == "require_escalated":
-            raise SandboxError(
-                "this run has no way out of its sandbox",
-                hint="do it within the sandbox, or ask the user to run it",
-            )
+            return self._escalated(request)
         chosen, policy, enclosed = self._enclosed(request)
         return SandboxPlan(
             argv=enclosed.argv,
@@ -72,6 +72,14 @@ class Fence:
             evidence=_evidence(request, policy, chosen),
             enclosure=enclosed.enclosure,
         )
+
+    def _escalated(self, request: ProcessRequest) -> SandboxPlan:
+        """The command without a fence: whoever plans it has asked somebody before."""
+        if self._beyond is None:
+            raise SandboxError(
+                "this run has no way out of its sandbox", hint="do it within the sandbox, or ask the user to run it"
+            )
+        return self._beyond.plan(request)
 
     def explain(self, request: ProcessRequest) -> tuple[SandboxPlan, Enclosed]:
         """The plan together with what the fence is told, for a person to read."""
@@ -198,7 +206,7 @@ def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
 
 def _is_inside(path: Path, visible: tuple[Path, ...]) -> bool:
     place = Path(os.path.normpath(path))
-    return any(place.is_relative_to(root) for root in visible) or place.is_relative_to("/tmp")
+    return any(place.is_relative_to(root) for root in visible)
 
 
 def _is_program(path: Path) -> bool:

@@ -16,6 +16,23 @@ def groups_for(limits: ResourceLimits, machine: Machine) -> tuple[ControlGroup, 
     return machine.control_groups.groups(memory_bytes=limits.memory_bytes, processes=limits.processes)
 
 
+def scope_for(limits: ResourceLimits, machine: Machine) -> tuple[str, ...]:
+    """The words before a command that have the user's service manager keep these limits; none where groups do."""
+    if machine.scope_maker is None or machine.control_groups is not None:
+        return ()
+    memory = (
+        [f"--property=MemoryMax={limits.memory_bytes}", "--property=MemorySwapMax=0"] if limits.memory_bytes else []
+    )
+    processes = [f"--property=TasksMax={limits.processes}"] if limits.processes else []
+    return (machine.scope_maker, "--user", "--scope", "--quiet", "--collect", *memory, *processes, "--")
+
+
+def scope_variables(machine: Machine) -> dict[str, str]:
+    """What the service manager's program needs to find it."""
+    used = machine.scope_maker is not None and machine.control_groups is None
+    return {"XDG_RUNTIME_DIR": f"/run/user/{machine.user}"} if used else {}
+
+
 def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
     """What has to be looked at while the command runs."""
     limits = policy.limits
@@ -33,10 +50,14 @@ def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
 
 def limits_memory(machine: Machine) -> bool:
     """Whether the kernel limits the memory of all processes of a command together."""
-    return machine.control_groups is not None and machine.control_groups.memory is not None
+    if machine.control_groups is None:
+        return machine.scope_maker is not None
+    return machine.control_groups.memory is not None
 
 
 def _limits_processes(machine: Machine, *, own_users: bool) -> bool:
+    if machine.control_groups is None and machine.scope_maker is not None:
+        return True
     if machine.control_groups is not None and machine.control_groups.pids is not None:
         return True
     # The kernel counts the processes of a user for each user namespace, but lets an administrator have any number.
@@ -46,10 +67,14 @@ def _limits_processes(machine: Machine, *, own_users: bool) -> bool:
 def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> tuple[Gap, ...]:
     """The limits that are not kept by the kernel; `own_users` says that a command has a user namespace of its own."""
     gaps: list[Gap] = []
-    if not limits_memory(machine):
+    if policy.limits.memory_bytes is None:
+        gaps.append(Gap(promise="memory", text="the policy sets no limit"))
+    elif not limits_memory(machine):
         text = "there is no control group: memory is limited for each process, and looked at for all together"
         gaps.append(Gap(promise="memory", text=text, fix=FIX_GROUPS))
-    if not _limits_processes(machine, own_users=own_users):
+    if policy.limits.processes is None:
+        gaps.append(Gap(promise="process_count", text="the policy sets no limit"))
+    elif not _limits_processes(machine, own_users=own_users):
         gaps.append(Gap(promise="process_count", text="nothing counts the processes of a command", fix=FIX_GROUPS))
     if machine.limiter is None:
         text = "the program that sets limits is missing"

@@ -16,7 +16,8 @@ SYSTEM_ROOTS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", 
 """Where programs and their libraries are."""
 
 SYSTEM_FILES = (
-    "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/os-release", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
+    "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/os-release", "/etc/ssl/certs",
+    "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
     "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
 )  # fmt: skip
 """What programs read to work at all; no file with a password, a key or a name of this network is among them."""
@@ -24,8 +25,8 @@ SYSTEM_FILES = (
 DEEP = 3
 """Parts of a path below which nobody keeps a whole home directory."""
 
-KERNEL_SECRETS = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug", "/proc/latency_stats")
-KERNEL_DIRECTORIES = ("/proc/acpi", "/proc/scsi")
+KERNEL_SECRETS = ("/proc/kcore", "/proc/keys", "/proc/sched_debug", "/proc/latency_stats")
+KERNEL_DIRECTORIES = ("/proc/scsi",)
 """What the kernel shows to an administrator."""
 
 
@@ -50,6 +51,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     identity_changer: str | None = None
     """The program that makes an administrator another user."""
     control_groups: ControlGroups | None = None
+    scope_maker: str | None = None
+    """The program by which the user's own service manager limits a command, where there are no control groups."""
     kernel: str = ""
 
 
@@ -76,6 +79,7 @@ def _machine(user: int) -> Machine:
         session_maker=_program("setsid"),
         identity_changer=_program("setpriv"),
         control_groups=find_control_groups(),
+        scope_maker=_program("systemd-run") if Path(f"/run/user/{user}/systemd/private").exists() else None,
         kernel=platform.release(),
     )
 

@@ -35,7 +35,7 @@ PROMISES: Mapping[Promise, str] = {
     "open_files": "the kernel limits how many files a process has open",
     "core_dumps": "a process that crashes leaves no copy of its memory",
     "wall_clock": "a command that takes too long is ended with everything it has started",
-    "output": "a command that writes too much is ended, and what is kept is bounded",
+    "output": "of what a command writes only so much is kept or passed on",
     "temporary_space": "the private `/tmp` and `/dev/shm` are bounded",
     "disk": "the kernel limits what is written to the workspace altogether",
 }  # fmt: skip

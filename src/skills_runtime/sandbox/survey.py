@@ -104,18 +104,26 @@ class _Survey:
             pending += [(path / name, depth + 1) for name in directory.subdirectories if name not in _CLOSED]
 
     def findings(self) -> Findings:
-        fastened = (*self._read_only, *self._placeholders)
-        above = {parent for path in fastened for parent in path.parents if self._workspace in parent.parents}
         return Findings(
             read_only=tuple(sorted(self._read_only)),
             hidden_files=tuple(sorted(set(self._hidden_files))),
             hidden_directories=tuple(sorted(self._hidden_directories)),
             placeholders=tuple(sorted(self._placeholders)),
             placeholder_directories=tuple(self._placeholder_directories),
-            pinned=tuple(sorted(above, key=lambda path: len(path.parts))),
+            pinned=self._pinned(),
             links=tuple(sorted(self._links)),
             complete=self._complete,
         )
+
+    def _pinned(self) -> tuple[Path, ...]:
+        """Every directory between the workspace and something that is fastened in it, parents first."""
+        above: set[Path] = set()
+        for path in (*self._read_only, *self._placeholders):
+            parent = path.parent
+            while parent != self._workspace and parent not in above:
+                above.add(parent)
+                parent = parent.parent
+        return tuple(sorted(above, key=lambda path: len(path.parts)))
 
     def _note(self, path: Path, directory: _Directory, *, top: bool) -> None:
         for name in directory.names:

@@ -55,6 +55,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     permissions: SandboxPermissions | None = None
     justification: str = ""
     terminal: bool = False
+    readable: tuple[Path, ...] = ()
+    """Directories it has to read besides the workspace."""
 
 
 class CommandArguments(Arguments, frozen=True, kw_only=True):
@@ -157,13 +159,14 @@ def plan_for(work: Work, context: ToolContext) -> SandboxPlan:
             environment=work.environment,
             permissions=_permissions(work),
             terminal=work.terminal,
+            readable=work.readable,
         )
     )
 
 
 def command_of(plan: SandboxPlan) -> Command:
     """What is really executed."""
-    return Command(plan.argv, plan.cwd, plan.environment)
+    return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
 
 
 def directory_beneath(root: Path, path: str) -> Path:

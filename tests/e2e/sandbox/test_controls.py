@@ -28,6 +28,10 @@ CONTROLS = {
         " v/bin/python -c pass"
     ),
     "git reads": shell("git status > /dev/null; git log --oneline -n 1 2>/dev/null || true"),
+    "git shows only what is somebody's work": shell(
+        'mkdir work; cd work; git init -q .; touch mine; test "$(git status --porcelain)" = "?? mine";'
+        ' cd ..; git status --porcelain | sort > /tmp/s; ! grep -E "claude|gemini|bashrc" /tmp/s'
+    ),
     "git works elsewhere": shell(
         "mkdir /tmp/r; cd /tmp/r; git init -q .; git config user.email a@b; git config user.name n; echo 1 > f;"
         " git add f; git commit -qm one; git log --oneline | grep -q one"

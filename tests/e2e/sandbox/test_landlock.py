@@ -21,9 +21,7 @@ pytestmark = pytest.mark.skipif(not Landlock().probe().works, reason="there is n
 
 
 def run(arena: Arena, code: str, *, tell: str = "") -> Finished:
-    policy = msgspec.structs.replace(
-        policy_for("workspace-write", arena.workspace, CAREFUL), accepted_gaps=ACCEPTED
-    )
+    policy = msgspec.structs.replace(policy_for("workspace-write", arena.workspace, CAREFUL), accepted_gaps=ACCEPTED)
     fence = Fence(policy, adapters_named("landlock"), {})
     prelude = "import os, socket, subprocess, ctypes\nprint('STARTED', flush=True)\n"
     request = ProcessRequest(
@@ -108,9 +106,9 @@ def test_what_it_cannot_promise_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_gaps_that_were_accepted_are_told(tmp_path: Path) -> None:
     policy = msgspec.structs.replace(policy_for("workspace-write", tmp_path), accepted_gaps=ACCEPTED)
-    evidence = Fence(policy, adapters_named("landlock"), {}).plan(
-        ProcessRequest(argv=("/bin/true",), cwd=tmp_path)
-    ).evidence
+    evidence = (
+        Fence(policy, adapters_named("landlock"), {}).plan(ProcessRequest(argv=("/bin/true",), cwd=tmp_path)).evidence
+    )
     assert evidence["accepted_gaps"] == sorted(ACCEPTED)
     assert not ACCEPTED & set(evidence["promises"])
     assert any(gap.startswith("protected_paths: ") for gap in evidence["gaps"])

@@ -82,7 +82,7 @@ def test_without_anybody_to_ask_the_run_fails_before_anything_ran(tmp_path: Path
     types = {event.type for event in events_of(result.wal_locator)}
     assert not types & {"tool_call_started", "approval_requested", "file_operation"}
     (failed,) = payloads_of(result.wal_locator, "run_failed")
-    assert "safety.mode" in failed.details["hint"]
+    assert "--approvals inbox" in failed.details["hint"]
 
 
 @pytest.mark.parametrize("decision", ["approved", "approved_for_session"])

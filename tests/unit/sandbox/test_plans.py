@@ -135,6 +135,17 @@ def test_control_groups_take_the_place_of_limits_for_each_process() -> None:
     assert enclosure.watch.memory_bytes is None
 
 
+def test_the_service_manager_limits_where_there_are_no_control_groups() -> None:
+    machine = msgspec.structs.replace(MACHINE, scope_maker="/usr/bin/systemd-run")
+    enclosed = Bubblewrap().enclose(policy_for("workspace-write", PLACE, CAREFUL), machine, FINDINGS, INNER)
+    assert enclosed.argv[:9] == (
+        "/usr/bin/systemd-run", "--user", "--scope", "--quiet", "--collect", "--property=MemoryMax=536870912",
+        "--property=MemorySwapMax=0", "--property=TasksMax=200", "--",
+    )  # fmt: skip
+    assert enclosed.environment == {"XDG_RUNTIME_DIR": "/run/user/1001"}
+    assert enclosed.enclosure.control_groups == ()
+
+
 def test_nothing_is_made_where_nothing_can_be_written() -> None:
     enclosure = Bubblewrap().enclose(policy_for("read-only", PLACE), MACHINE, FINDINGS, INNER).enclosure
     assert (enclosure.placeholders, enclosure.placeholder_directories) == ((), ())

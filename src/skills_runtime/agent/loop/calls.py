@@ -107,7 +107,7 @@ async def refuse_unanswerable(run: Run, calls: Sequence[Call], ports: AgentPorts
         if rule is not None:
             raise ConfigError(
                 f"`{call.tool}` needs an approval ({rule}) and nobody can give one",
-                hint="let it wait (`--approvals inbox`), give the agent an approval provider, or allow it by a rule of yours",
+                hint="let it wait (`--approvals inbox`), give the agent an approval provider, or allow it by a rule",
             )
 
 

@@ -16,7 +16,7 @@ class SandboxDoctorOptions(FenceOptions):
 
 
 def sandbox_doctor(options: SandboxDoctorOptions, program: Program) -> int:
-    """Say which fences work here, what they promise, what is missing and how to change that."""
+    """Say which fences work here, and what is missing."""
     import msgspec
 
     from skills_runtime.cli.fencing import fence_from

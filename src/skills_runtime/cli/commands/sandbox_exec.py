@@ -27,7 +27,7 @@ class SandboxExecOptions(FenceOptions):
 
 
 def sandbox_exec(options: SandboxExecOptions, program: Program) -> int:
-    """Run a command behind the fence, with the streams and the exit code it would have without."""
+    """Run a command behind the fence; streams and exit code pass through."""
     import asyncio
 
     from skills_runtime.cli.fencing import fence_from, variables_of

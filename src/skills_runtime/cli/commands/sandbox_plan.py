@@ -19,7 +19,7 @@ class SandboxPlanOptions(FenceOptions):
 
 
 def sandbox_plan(options: SandboxPlanOptions, program: Program) -> int:
-    """Show how a command would be started behind the fence, and what that promises."""
+    """Show how a command would be started behind the fence."""
     import msgspec
 
     from skills_runtime.cli.fencing import fence_from, variables_of

@@ -24,7 +24,7 @@ class SkillsShowOptions(ConfigOptions):
 
 
 def skills_show(options: SkillsShowOptions, program: Program) -> int:
-    """Show what a skill says of itself, what it brings along and what is odd about it."""
+    """Show what a skill says of itself, what it brings and what is odd about it."""
     from skills_runtime.cli.machine import checked_text
     from skills_runtime.cli.render.skills import show_skill, write_skill
     from skills_runtime.cli.settings import resolve_settings

@@ -6,7 +6,7 @@ in this very boot; so are those it has started. Everything is signalled through 
 
 import os
 import select
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from signal import SIGKILL
 
@@ -32,28 +32,29 @@ class Cleanup(msgspec.Struct, frozen=True, kw_only=True):
     """Processes that this user may not signal, or that did not disappear."""
 
 
-def orphans_of(entries: Entries, table: tree.Table, *, machine: str, spared: Iterable[int] = ()) -> list[tree.Process]:
-    """The living processes of these sessions."""
+def orphans_of(entries: Entries, table: tree.Table, *, machine: str, cleaner: int = 0) -> list[tree.Process]:
+    """The living processes of these sessions; whoever cleans up from within a session goes on, and those above it."""
     if entries.machine != machine:
         return []
     found: dict[int, tree.Process] = {}
     for entry in entries.exec_sessions.values():
         noted = [process for known in entry.processes if (process := _same(known, table)) is not None]
         for process in (*tree.marked(table, entry.assignment), *noted):
-            found |= {one.pid: one for one in (process, *tree.below(table, process.pid))}
-    for pid in spared:
-        found.pop(pid, None)
+            below = tree.below(table, process.pid, without={cleaner})
+            found |= {one.pid: one for one in (process, *below)}
+    while cleaner in table:
+        found.pop(cleaner, None)
+        cleaner = table[cleaner].parent
     return list(found.values())
 
 
 def end_orphans(entries: Entries) -> Cleanup:
     """Kill the processes of these sessions, and return when they are gone."""
-    machine, spared = this_machine(), _ourselves()
+    machine = this_machine()
     ended: set[Known] = set()
     survivors: set[Known] = set()
     for _ in range(ROUNDS):
-        table = tree.table()
-        found = orphans_of(entries, table, machine=machine, spared=spared)
+        found = orphans_of(entries, tree.table(), machine=machine, cleaner=os.getpid())
         fresh = [one for one in found if Known(one.pid, one.started) not in ended | survivors]
         if not fresh:
             break
@@ -70,15 +71,6 @@ def end_orphans(entries: Entries) -> Cleanup:
 def _same(known: Known, table: tree.Table) -> tree.Process | None:
     process = table.get(known.pid)
     return process if process is not None and process.started == known.started else None
-
-
-def _ourselves() -> list[int]:
-    """This process and those above it: whoever cleans up from within a session goes on."""
-    pid, above = os.getpid(), list[int]()
-    while pid > 0 and (process := tree.look(pid)) is not None:
-        above.append(pid)
-        pid = process.parent
-    return above
 
 
 def _kill(processes: Sequence[tree.Process]) -> set[Known]:

@@ -32,6 +32,12 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
+class NoServer(NotFound):
+    """No server serves the workspace."""
+
+    default_hint = "`RuntimeClient` starts one when it is needed"
+
+
 class Place:
     """The runtime directory of one workspace; a context manager that closes it."""
 
@@ -42,7 +48,7 @@ class Place:
 
     @classmethod
     def of(cls, workspace_root: Path | str, *, create: bool) -> Self:
-        """Open the directory of a workspace; a missing one is made, or `NotFound` is raised."""
+        """Open the directory of a workspace; a missing one is made, or `NoServer` is raised."""
         root = Path(workspace_root).resolve()
         if not root.is_dir():
             raise NotFound(f"the workspace `{root}` is not a directory", hint="name the directory you work in")
@@ -144,7 +150,7 @@ class Place:
             os.fchmod(self._descriptor, DIRECTORY_MODE)
 
 
-class _opened:  # noqa: N801 - used like a function
+class _opened:
     """A descriptor that is closed at the end of a block."""
 
     def __init__(self, descriptor: int) -> None:
@@ -175,7 +181,7 @@ def _locked(descriptor: int) -> bool:
 
 def _refusal(error: OSError, path: Path) -> SkillsRuntimeError:
     if error.errno == errno.ENOENT:
-        return NotFound(f"there is no `{path}`", hint="a server is started when somebody needs one")
+        return NoServer(f"there is no runtime server: `{path}` does not exist")
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return ValidationFailed(
             f"`{path}` is not a real file or directory", hint="remove the link that stands in its place"

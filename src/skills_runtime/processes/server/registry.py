@@ -97,7 +97,10 @@ class Registry:
 
     def end(self, *numbers: int) -> None:
         """Forget sessions of which nothing is left."""
-        if any([self._entries.pop(number, None) is not None for number in numbers]):
+        ended = [number for number in numbers if number in self._entries]
+        for number in ended:
+            del self._entries[number]
+        if ended:
             self._save()
 
     def _save(self) -> None:

@@ -28,6 +28,8 @@ class Groups:
     """The groups of one supervisor."""
 
     def __init__(self) -> None:
+        # A number alone could belong to a process of another container that sees the same groups.
+        self._name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns():x}"
         self._wanted: Wanted = ()
         self._before: dict[str, int] = {}
 
@@ -39,11 +41,11 @@ class Groups:
         else:
             for group, now in zip(wanted, self._wanted, strict=True):
                 if group["settings"] != now["settings"]:
-                    _configure(group)
+                    _configure(self._directory(group), group)
         self._wanted = wanted
         if wanted:
             with suppress(OSError):
-                _write(f"{_directory(wanted[0])}/{RESET}", "0")
+                _write(f"{self._directory(wanted[0])}/{RESET}", "0")
             self._before = self._counters()
             _prefer(SACRIFICED)
 
@@ -55,30 +57,35 @@ class Groups:
     def counted(self) -> "dict[str, int]":
         """What the kernel counted since the command was begun."""
         now = self._counters()
-        return {name: value if name == "memory_peak" else value - self._before.get(name, 0) for name, value in now.items()}
+        return {
+            name: value if name == "memory_peak" else value - self._before.get(name, 0) for name, value in now.items()
+        }
 
     def close(self) -> None:
         """Go back to where this process came from, and remove the groups."""
         for group in self._wanted:
             with suppress(OSError):
                 _write(f"{group['home']}/cgroup.procs", "0")
-            _remove(_directory(group))
+            _remove(self._directory(group))
         self._wanted = ()
 
     def _make(self, wanted: Wanted) -> None:
         for group in wanted:
             _sweep(group["parent"])
-            os.mkdir(_directory(group))  # noqa: PTH102 - nothing is imported here that is not needed
+            os.mkdir(self._directory(group))  # noqa: PTH102 - nothing is imported here that is not needed
             self._wanted = (*self._wanted, group)
-            _configure(group)
+            _configure(self._directory(group), group)
         for group in wanted:
-            _write(f"{_directory(group)}/cgroup.procs", "0")
+            _write(f"{self._directory(group)}/cgroup.procs", "0")
+
+    def _directory(self, group: Mapping[str, Any]) -> str:
+        return f"{group['parent']}/{self._name}"
 
     def _counters(self) -> "dict[str, int]":
         found: dict[str, int] = {}
         for group in self._wanted:
             for name in group["counters"]:
-                found |= _counts(name, _read(f"{_directory(group)}/{name}"))
+                found |= _counts(name, _read(f"{self._directory(group)}/{name}"))
         return found
 
 
@@ -92,14 +99,10 @@ def _counts(name: str, text: str) -> "dict[str, int]":
     return {"out_of_memory_kills": int(fields.get("oom_kill", 0))}
 
 
-def _directory(group: Mapping[str, Any]) -> str:
-    return f"{group['parent']}/{PREFIX}{os.getpid()}"
-
-
-def _configure(group: Mapping[str, Any]) -> None:
+def _configure(directory: str, group: Mapping[str, Any]) -> None:
     for name, value in group["settings"]:
         try:
-            _write(f"{_directory(group)}/{name}", value)
+            _write(f"{directory}/{name}", value)
         except OSError:
             if name not in OPTIONAL:
                 raise
@@ -148,6 +151,7 @@ def _sweep(parent: str) -> None:
         return
     _swept.add(parent)
     for entry in os.scandir(parent):
-        if entry.name.startswith(PREFIX) and look(int(entry.name[len(PREFIX) :])) is None:
+        pid = entry.name[len(PREFIX) :].partition("-")[0] if entry.name.startswith(PREFIX) else ""
+        if pid.isdigit() and look(int(pid)) is None:
             with suppress(OSError):
                 os.rmdir(entry.path)  # noqa: PTH106 - nothing is imported here that is not needed

@@ -76,11 +76,19 @@ class Placeholders:
 
     def _hold_file(self, parent: int, name: str) -> None:
         while not (self._link(parent, name) or self._create(parent, name)):
-            if not _is_placeholder(parent, name, stat.S_IFREG | MODE):
+            if not _is_placeholder(parent, name, stat.S_IFREG | MODE) or self._known(parent, name):
                 return
             if (descriptor := _share(parent, name, os.O_RDONLY)) is not None:
                 self._files[descriptor] = [(parent, name)]
                 return
+
+    def _known(self, parent: int, name: str) -> bool:
+        """Another name of a file that is held already: a second lock on it would be in the way of the first."""
+        for descriptor, names in self._files.items():
+            if _is_still(parent, name, descriptor):
+                names.append((parent, name))
+                return True
+        return False
 
     def _link(self, parent: int, name: str) -> bool:
         """Another name for a file that stands in the same directory already."""

@@ -39,7 +39,7 @@ _LOOSE = names("heredoc_body arithmetic_expansion array subscript ERROR expansio
 class Ground:
     """One script under way: where findings go and what is left to visit."""
 
-    __slots__ = ("bindings", "evaluator", "found", "functions", "opener", "scene", "script", "stack")
+    __slots__ = ("bindings", "evaluator", "extra", "found", "functions", "opener", "scene", "script", "stack")
 
     def __init__(self, opener: Opener, script: Script, environment: Mapping[str, str]) -> None:
         self.opener = opener
@@ -49,6 +49,8 @@ class Ground:
         self.evaluator = Evaluator(script, self.bindings, opener.found, self.hand_on)
         self.functions = Functions(script)
         self.stack: list[tuple[Node, Scene]] = []
+        self.extra: dict[int, list[Word]] = {}
+        """Words that stand behind a redirection and belong to a command, by the id of its node."""
         self.scene = Scene()
         """What surrounds the node that is visited now."""
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _MISSED = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[\w({\[@*#?$!-])")
 _BACKQUOTED = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_DOLLARED = re.compile(r"\$\(([^()]*)\)")
+_MAX_CODES = 64
 
 
 class Heredoc(msgspec.Struct, frozen=True):
@@ -30,7 +32,7 @@ def heredoc_of(node: "Node", script: Script) -> Heredoc:
     found = {child.type: child for child in node.children}
     start, body, end = found.get("heredoc_start"), found.get("heredoc_body"), found.get("heredoc_end")
     if start is None or end is None:
-        return Heredoc(None, (node.start_byte, node.end_byte), understood=False)
+        return _lost(script, node.start_byte)
     written = script.written(start.start_byte, start.end_byte)
     delimiter = re.sub(r"\\(.)|['\"]", lambda match: match[1] or "", written)
     first = script.source.find(b"\n", start.end_byte) + 1
@@ -44,10 +46,18 @@ def heredoc_of(node: "Node", script: Script) -> Heredoc:
     rest = script.source[end.start_byte : last if last >= 0 else None].decode(errors="replace")
     place = (first, end.start_byte)
     if not fits or rest != delimiter:
-        return Heredoc(None, place, understood=False)
+        return _lost(script, first)
     if written != delimiter:
         return Heredoc("\n".join(lines), place)
     return _expanded(body, script, "\n".join(lines), place)
+
+
+def _lost(script: Script, start: int) -> Heredoc:
+    """A here-document whose end is not certain: whatever follows may be carried out as a substitution."""
+    end = len(script.source)
+    text = script.written(start, end)
+    codes = (*_BACKQUOTED.findall(text), *_DOLLARED.findall(text))
+    return Heredoc(None, (start, end), understood=False, backquoted=codes[:_MAX_CODES])
 
 
 def _expanded(body: "Node | None", script: Script, text: str, place: tuple[int, int]) -> Heredoc:

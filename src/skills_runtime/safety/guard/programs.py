@@ -107,7 +107,7 @@ MEDIUM: dict[str, str] = reasons(
             vi vim nvim nano emacs pico ed ex view joe micro less more man most screen tmux zellij gnuplot
             mc
         """,
-        "shows or changes the shell's own state": "env printenv shopt ldd",
+        "shows or changes the shell's own state": "env printenv shopt ldd enable complete",
         "uses keys": "gpg gpg2 age minisign signify",
         "opens something in another program": "xdg-open open start gio code subl",
     }

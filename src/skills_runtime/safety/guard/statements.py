@@ -23,7 +23,7 @@ _EXPANDED = re.compile(rb"[$`](?!')")
 
 def command(ground: Ground, node: "Node") -> None:
     """One simple command that stands alone."""
-    _run(ground, node, [], ground.scene)
+    _run(ground, node, ground.extra.pop(node.id, []), ground.scene)
 
 
 def _run(ground: Ground, node: "Node", extra: list[Word], scene: Scene) -> None:
@@ -79,9 +79,19 @@ def redirected(ground: Ground, node: "Node") -> None:
     if body.type == "command":
         _run(ground, body, extra, scene)
         return
-    if extra:
+    last = _last_command(body)
+    if extra and last is None:
         ground.puzzle("words follow a redirection", node)
+    elif extra and last is not None:
+        ground.extra[last.id] = extra
     ground.stack.append((body, scene))
+
+
+def _last_command(node: "Node") -> "Node | None":
+    """The command that a redirection behind several belongs to."""
+    while node.type in ("list", "pipeline", "negated_command") and node.named_children:
+        node = node.named_children[-1]
+    return node if node.type == "command" else None
 
 
 def lone_redirect(ground: Ground, node: "Node") -> None:

@@ -36,7 +36,9 @@ def _parser() -> "Parser":
     return found
 
 
-_NEGATED_GROUP = re.compile(rb"!(?=[ \t]+(?:[{(!]|\w+=|if\b|while\b|until\b|for\b|case\b))")
+_NEGATED_GROUP = re.compile(
+    rb"!(?=[ \t]+(?:[{(!]|\w+=|[^\s(){};&|]+[ \t]*\(|function\b|if\b|while\b|until\b|for\b|case\b))"
+)
 
 
 def _prepared(source: bytes) -> bytes:

@@ -9,7 +9,7 @@ from skills_runtime.safety.guard.ground import SILENT, WORDS, Ground
 from skills_runtime.safety.guard.statements import VISITS
 from skills_runtime.safety.guard.syntax import Script
 from skills_runtime.safety.guard.text import names
-from skills_runtime.safety.guard.words import plain_word
+from skills_runtime.safety.guard.words import plain_word, unknown_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -67,6 +67,9 @@ def _salvage(ground: Ground, scene: Scene) -> None:
         ground.found.worsen("high", "connects over the network", text, ground.span(root))
     for segment in re.split(r"[;&|\n()`]|<<+-?", text)[:_MAX_SEGMENTS]:
         texts = re.sub(r"[{},]", " ", re.sub(r"['\"\\]", "", segment)).split()
-        words = [plain_word(part, 0, len(ground.script.source)) for part in texts[:_MAX_SEGMENTS]]
+        whole = len(ground.script.source)
+        words = [
+            unknown_word(end=whole) if "$" in part else plain_word(part, 0, whole) for part in texts[:_MAX_SEGMENTS]
+        ]
         if words and ground.found.spend(len(words)):
             ground.opener.command(ground.script, words, scene.deeper())

@@ -1,5 +1,6 @@
 """The secrets that runs have come across so far, and the redactor that knows them, made when it is first needed."""
 
+import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,15 @@ class Keeper:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known = frozenset(secrets)
         self._made: Redactor | None = None
+        self._lock = threading.Lock()
 
     def hide(self, *values: str) -> None:
         """Know more secrets from now on."""
-        new = {stripped for value in values if worth_hiding(stripped := value.strip())} - self._known
-        if new:
-            self._known |= new
-            self._made = None
+        worth = {stripped for value in values if worth_hiding(stripped := value.strip())}
+        with self._lock:
+            if not worth <= self._known:
+                self._known |= worth
+                self._made = None
 
     def text(self, text: str) -> str:
         """The text without secrets; the same object if it has none."""
@@ -50,5 +53,6 @@ class Keeper:
         return (self._made or self._make()).stream()
 
     def _make(self) -> "Redactor":
-        self._made = _redactor(self._known)
-        return self._made
+        with self._lock:
+            self._made = _redactor(self._known)
+            return self._made

@@ -8,8 +8,8 @@ from pathlib import Path
 from skills_runtime.ports import Enclosure
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
 from skills_runtime.sandbox.bubblewrap.probe import probe_program
-from skills_runtime.sandbox.bubblewrap.wrapping import LAYERS, takes_terminal, wrap
-from skills_runtime.sandbox.limiting import groups_for, limit_gaps, watch_for
+from skills_runtime.sandbox.bubblewrap.wrapping import FIRST_INPUT, LAYERS, takes_terminal, wrap
+from skills_runtime.sandbox.limiting import groups_for, limit_gaps, scope_for, scope_variables, watch_for
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.promises import Gap
@@ -53,11 +53,12 @@ class Bubblewrap:
         permitted = Permitted(unix_sockets=policy.unix_sockets)
         filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else b""
         wrapped = wrap(policy, findings, machine, inner, filter_program)
+        before = (*scope_for(policy.limits, machine), *_as_owner(policy, machine))
+        program = find_program(self._program) or self._program
         return Enclosed(
-            argv=(*_as_owner(policy, machine), find_program(self._program) or self._program, "--args", "3", "--",
-                  *wrapped.command),
+            argv=(*before, program, "--args", str(FIRST_INPUT), "--", *wrapped.command),
             cwd=Path("/"),
-            environment={},
+            environment=scope_variables(machine),
             options=wrapped.options,
             enclosure=Enclosure(
                 inputs=wrapped.inputs,
@@ -68,7 +69,7 @@ class Bubblewrap:
                 layers=LAYERS,
                 takes_terminal=takes_terminal(machine, inner),
             ),
-        )  # fmt: skip
+        )
 
 
 def find_program(name: str) -> str | None:

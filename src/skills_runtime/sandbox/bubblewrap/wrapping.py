@@ -6,6 +6,7 @@ import msgspec
 
 from skills_runtime.sandbox.adapter import Inner
 from skills_runtime.sandbox.environment import HOME, USER
+from skills_runtime.sandbox.limiting import limits_memory
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.protected import REPOSITORY
@@ -30,8 +31,10 @@ FILES: Mapping[str, str] = {
     "/etc/group": f"root:x:0:\n{USER}:x:{IDENTITY}:\nnogroup:x:65534:\n",
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+    "/etc/gitconfig": "[core]\n\texcludesFile = /etc/gitexcludes\n[safe]\n\tdirectory = *\n",
+    "/etc/gitexcludes": "",
 }
-"""Written anew, because those of the machine tell of its users and its network."""
+"""Written anew, because those of the machine tell of its users and its network; the last depends on the workspace."""
 
 
 class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +58,8 @@ def wrap(
     numbers: Sequence[int] = NUMBERS,
 ) -> Wrapped:
     """Everything bubblewrap is told."""
-    data = [filter_program, *(text.encode() for text in FILES.values())]
+    files = {**FILES, "/etc/gitexcludes": "".join(f"{path.name}\n" for path in findings.placeholders)}
+    data = [filter_program, *(text.encode() for text in files.values())]
     written = dict(zip(FILES, numbers[2:], strict=True))
     options = (
         *_isolation(policy, session=not takes_terminal(machine, inner)),
@@ -159,8 +163,7 @@ def _command(policy: SandboxPolicy, machine: Machine, inner: Inner) -> tuple[str
 
 
 def _limits(limits: ResourceLimits, machine: Machine) -> Iterator[str]:
-    groups = machine.control_groups
-    watched = None if groups is not None and groups.memory is not None else limits.memory_bytes
+    watched = None if limits_memory(machine) else limits.memory_bytes
     values = {
         "core": 0,
         "cpu": limits.cpu_seconds,

@@ -16,7 +16,7 @@ from typing import Any
 from skills_runtime.ports import Enclosure
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
 from skills_runtime.sandbox.landlock.inside import kernel
-from skills_runtime.sandbox.limiting import groups_for, limit_gaps, limits_memory, watch_for
+from skills_runtime.sandbox.limiting import groups_for, limit_gaps, limits_memory, scope_for, scope_variables, watch_for
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 from skills_runtime.sandbox.promises import Gap
@@ -80,9 +80,9 @@ class Landlock:
         specification = specify(policy, machine, inner)
         shown = [f"--{name}={specification[name]}" for name in ("reading", "writing", "limits")]
         return Enclosed(
-            argv=(_interpreter(), "-I", "-S", "-c", _BOOT, str(HOME)),
+            argv=(*scope_for(policy.limits, machine), _interpreter(), "-I", "-S", "-c", _BOOT, str(HOME)),
             cwd=Path("/"),
-            environment={},
+            environment=scope_variables(machine),
             options=tuple(shown),
             enclosure=Enclosure(
                 inputs=(json.dumps(specification).encode(),),

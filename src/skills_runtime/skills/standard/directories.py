@@ -55,7 +55,7 @@ def read_properties(path: Path, *, mode: Mode = "lenient") -> Properties:
     if inspected.skill is None:
         first = next((one for one in inspected.diagnostics if one.severity == "error"), None)
         message = first.message if first else f"{FILE_NAME} not found in {path}"
-        hint = first.hint if first else "only the model needs no `SKILL.md`"
+        hint = first.hint if first else "a skill that only runs has no properties to read"
         raise failure("SKILL_SCAN_METADATA_INVALID", message, hint=hint)
     return inspected.skill
 

@@ -19,7 +19,11 @@ _OPENING = re.compile(rb"---[ \t]{0,16}(?:\r\n|\n|\r)")
 _CLOSING = re.compile(rb"^---[ \t]{0,16}(?:\r\n|\n|\r|\Z)", re.MULTILINE)
 _OLD_CLOSING = re.compile(rb"\r---[ \t]{0,16}(?:\r|\Z)")
 """The same where lines end as they did on old machines."""
-_NEARLY_CLOSING = re.compile(rb"^(?:-{4,16}|\.\.\.)[ \t]{0,16}(?:\r\n|\n|\r|\Z)", re.MULTILINE)
+_NEARLY_OPENING = re.compile(rb"-{3,16}[ \t]{0,16}(?:\r\n|\n|\r)")
+_NEARLY_CLOSING = re.compile(
+    rb"^[ \t]{0,3}(?:-{3,16}|\.\.\.)[ \t]{0,16}(?:\r\n|\n|\r|\Z)|^---(?=[^-\r\n])", re.MULTILINE
+)
+"""Lines that were meant to be fences."""
 _SPACE = b" \t\r\n"
 
 
@@ -38,13 +42,16 @@ def split(data: bytes, mode: Mode, *, max_bytes: int) -> Split | Diagnostic:
     """The parts of a file; `data` need not hold much more than `max_bytes` of it."""
     mark = len(_MARK) if data.startswith(_MARK) else 0
     start = mark if mode == "strict" or data.startswith(b"---", mark) else _beginning(data, mark)
-    opening = _OPENING.match(data, start)
+    exactly = _OPENING.match(data, start)
+    opening = exactly or (_NEARLY_OPENING.match(data, start) if mode == "lenient" else None)
     if opening is None:
         return found("frontmatter_missing", mode, "`SKILL.md` must start with YAML frontmatter", line=1)
     notes: list[Diagnostic] = []
     if mark:
         notes.append(found("byte_order_mark", mode, "the file begins with a byte order mark", line=1))
     line = 1 + data.count(b"\n", 0, start)
+    if exactly is None:
+        notes.append(found("frontmatter_fence", mode, "the front matter begins with more than `---`", line=line))
     if start > mark:
         notes.append(found("frontmatter_moved", mode, "something stands before the front matter", line=line))
     closing = _closing(data, opening.end(), mode)
@@ -72,7 +79,7 @@ def _closing(data: bytes, start: int, mode: Mode) -> tuple[int, int, bool] | Non
 
 
 def _beginning(data: bytes, start: int) -> int:
-    """Where a front matter may begin after empty lines and comments; `start` when it does not."""
+    """Where a front matter may begin after empty lines, comments and fences of code; `start` when it does not."""
     end = min(len(data), start + _BEFORE)
     place = start
     while place < end:
@@ -83,6 +90,8 @@ def _beginning(data: bytes, start: int) -> int:
             if close < 0:
                 return start
             place = close + 3
+        elif data.startswith(b"```", place) and (line := data.find(b"\n", place, end)) > 0:
+            place = line + 1
         else:
             break
     begins_line = place > start and data[place - 1] in b"\r\n"

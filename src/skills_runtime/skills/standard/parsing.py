@@ -63,27 +63,34 @@ def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, m
     parts = split(data, mode, max_bytes=max_bytes)
     if isinstance(parts, Diagnostic):
         return Parsed(skill=None, diagnostics=(parts,))
-    try:
-        text = data[parts.start : parts.end].decode()
-    except UnicodeDecodeError as error:
-        place = parts.start + error.start
-        line = parts.first_line + data.count(b"\n", parts.start, place)
-        fault = found("not_utf8", mode, f"byte {place} of the file is not UTF-8", line=line)
-        return Parsed(skill=None, diagnostics=(*parts.notes, fault))
+    text, notes = _decoded(data, parts, mode)
+    if is_fatal(notes):
+        return Parsed(skill=None, diagnostics=notes)
     reading = _read(text, parts, mode)
     if isinstance(reading, Diagnostic):
-        return Parsed(skill=None, diagnostics=(*parts.notes, reading))
+        return Parsed(skill=None, diagnostics=(*notes, reading))
     if mode == "strict":
         skill, against = _strict(reading.fields, directory_name)
     else:
         skill, against = _lenient(reading, data[parts.body_start :], directory_name)
-    diagnostics = (*parts.notes, *reading.diagnostics, *(_placed(one, mode, text, parts.first_line) for one in against))
+    diagnostics = (*notes, *reading.diagnostics, *(_placed(one, mode, text, parts.first_line) for one in against))
     return Parsed(
         skill=None if is_fatal(diagnostics) else skill,
         diagnostics=diagnostics,
         fields=reading.fields,
         body_start=parts.body_start,
     )
+
+
+def _decoded(data: bytes, parts: Split, mode: Mode) -> tuple[str, tuple[Diagnostic, ...]]:
+    """The front matter as text, with marks in the place of bytes that are none."""
+    front = data[parts.start : parts.end]
+    try:
+        return front.decode(), parts.notes
+    except UnicodeDecodeError as error:
+        line = parts.first_line + front.count(b"\n", 0, error.start)
+        fault = found("not_utf8", mode, f"byte {parts.start + error.start} of the file is not UTF-8", line=line)
+        return front.decode(errors="replace"), (*parts.notes, fault)
 
 
 def _placed(breach: Breach, mode: Mode, text: str, first_line: int) -> Diagnostic:

@@ -75,6 +75,8 @@ def _about_name(value: Any, name: str, directory_name: str | None) -> Iterator[B
 
 def spelled(fields: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The fields under their right names, and those that were written otherwise."""
+    if fields.keys() <= FIELDS:
+        return dict(fields), ()
     odd = {key: other for key in fields if (other := key.strip().lower().replace("_", "-")) in FIELDS and other != key}
     changed = {key: other for key, other in odd.items() if other not in fields}
     return {changed.get(key, key): value for key, value in fields.items()}, tuple(changed)

@@ -92,5 +92,13 @@ def _plain(field: _Field) -> str:
     if _BLOCK.fullmatch(field.rest):
         return ("\n" if field.rest[0] == "|" else " ").join(more).strip()
     whole = " ".join(part for part in (field.rest, *more) if part and not part.startswith("# "))
-    quoted = len(whole) > 1 and whole[0] == whole[-1] and whole[0] in "\"'"
-    return whole[1:-1] if quoted else whole
+    return whole[1:-1] if _is_quoted(whole) else whole
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether the quotes around a text belong together, although there are more of them inside."""
+    if len(text) < 2 or text[0] not in "\"'" or text[0] != text[-1]:
+        return False
+    inner = text.find(text[0], 1, -1)
+    closes = inner > 0 and not text[inner - 1].isspace() and not text[inner + 1].isalnum()
+    return not closes

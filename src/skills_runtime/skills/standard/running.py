@@ -50,7 +50,7 @@ def _mapping(data: bytes) -> dict[str, Any]:
     if data.lstrip().startswith(b"{"):
         try:
             return _texts(msgspec.json.decode(data, type=dict[str, Any]), MAX_DEPTH)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass  # what begins like JSON may still be YAML
     return parse_mapping(data)
 

@@ -3,6 +3,7 @@
 Pure. Every scalar is the text it was written as; the line break at the end of a block of text does not count.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -13,6 +14,8 @@ NAME_CHARS = 64
 DESCRIPTION_CHARS = 1024
 COMPATIBILITY_CHARS = 500
 
+_PLAIN = re.compile("[a-z0-9]+(?:-[a-z0-9]+)*")
+"""Nearly every name there is."""
 _SHOWN_CHARS = 80
 _SHOWN_FIELDS = 10
 
@@ -39,6 +42,8 @@ def breaches(fields: Mapping[str, Any], directory_name: str | None) -> Iterator[
 
 def name_breaches(text: str) -> Iterator[Breach]:
     """What is wrong with a name that is there."""
+    if len(text) <= NAME_CHARS and _PLAIN.fullmatch(text):
+        return
     name = normal(text)
     shown = quoted(name)
     if len(name) > NAME_CHARS:

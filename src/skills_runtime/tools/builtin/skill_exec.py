@@ -94,7 +94,9 @@ class SkillExec:
         if missing:
             raise missing_variables(skill, missing)
         environment = self._environment(skill, action, context)
-        return processes.Work(argv=argv, environment=environment), action.timeout_ms or processes.DEFAULT_TIMEOUT_MS
+        readable = (skill.directory,) if skill.directory is not None else ()
+        work = processes.Work(argv=argv, environment=environment, readable=readable)
+        return work, action.timeout_ms or processes.DEFAULT_TIMEOUT_MS
 
     def _environment(self, skill: Skill, action: Action, context: ToolContext) -> dict[str, str]:
         """What the skill declares and what its action sets, then what only the runtime says."""

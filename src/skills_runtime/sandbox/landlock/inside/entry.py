@@ -19,7 +19,7 @@ NOT_FOUND = 127
 def main() -> NoReturn:
     """Become the command that the specification names."""
     with open(SPECIFICATION, encoding="utf-8") as file:
-        specification: "dict[str, Any]" = json.load(file)
+        specification: dict[str, Any] = json.load(file)
     os.closerange(SPECIFICATION, max(HIGHEST, os.sysconf("SC_OPEN_MAX")))
     argv = [_raw(word) for word in specification["argv"]]
     environment = {_raw(name): _raw(value) for name, value in specification["environment"].items()}

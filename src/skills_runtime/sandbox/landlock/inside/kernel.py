@@ -82,7 +82,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     except OSError:
         return
     try:
-        directory = os.stat(place).st_mode & 0o170000 == 0o040000
+        directory = os.fstat(place).st_mode & 0o170000 == 0o040000
         _call(ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", access if directory else access & OF_FILES, place), 0)
     finally:
         os.close(place)

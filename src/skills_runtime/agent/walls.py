@@ -1,0 +1,63 @@
+"""What stands around a run: the gate every call passes, the fence around processes, and the secrets kept from sight."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skills_runtime.agent.rules import rules_for
+from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan, Secrets
+from skills_runtime.runs import Run
+from skills_runtime.runs.spec import WorkspaceMode
+from skills_runtime.safety import Gate
+from skills_runtime.safety.sanitize import Fingerprint
+
+if TYPE_CHECKING:
+    from skills_runtime.agent.assemble import Equipment, RunRequest
+    from skills_runtime.config import Resolved
+
+
+def gate_of(run: Run, resolved: "Resolved", equipment: "Equipment", mode: WorkspaceMode) -> Gate:
+    """The rules of a run, and who is asked."""
+    safety, rules = resolved.settings.safety, equipment.rules or rules_for(resolved)
+    if mode == "shared":  # wherever the run directory is; an isolated run lives below its own
+        rules = msgspec.structs.replace(rules, control=(*rules.control, str(run.paths.root)))
+    return Gate(
+        rules=rules,
+        approver=equipment.approver,
+        remembered=equipment.remembered,
+        timeout_ms=safety.approval_timeout_ms,
+        fingerprint=Fingerprint(run.log.key.secret),
+    )
+
+
+def secrets_in(resolved: "Resolved") -> Secrets:
+    """What must not be shown of the environment that the settings name, and of that of the process."""
+    from skills_runtime.safety.redaction import Keeper, secrets_of
+
+    environment = {**resolved.environment.dotenv.values, **resolved.environment.process}
+    return Keeper(secrets_of(environment, (resolved.settings.llm.api_key_env,)))
+
+
+def without_secrets(request: "RunRequest", secrets: Secrets) -> "RunRequest":
+    """The request as it may be written down and shown to a model."""
+    history = secrets.value(list(request.history))
+    return msgspec.structs.replace(request, prompt=secrets.text(request.prompt), history=tuple(history))
+
+
+class FenceOnDemand:
+    """The fence of a run, put up when the first process needs it: most runs start none."""
+
+    def __init__(self, resolved: "Resolved", root: Path) -> None:
+        self._resolved = resolved
+        self._root = root
+        self._fence: Sandbox | None = None
+
+    def plan(self, request: ProcessRequest) -> SandboxPlan:
+        """The command inside the fence."""
+        if self._fence is None:
+            from skills_runtime.sandbox import fence_for
+
+            settings, variables = self._resolved.settings.sandbox, self._resolved.environment.process
+            self._fence = fence_for(settings, workspace=self._root, variables=variables)
+        return self._fence.plan(request)

@@ -1,0 +1,258 @@
+"""What can be asked of the server: one typed value for the parameters of each method, one function for its work."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from signal import Signals
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from skills_runtime.clock import RandomIds
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.ports import ProcessRequest
+from skills_runtime.processes.command import shell_command
+from skills_runtime.processes.pty import DEFAULT_SIZE
+from skills_runtime.processes.server.children import ServedChildren
+from skills_runtime.processes.server.sessions import Encoding, Said, ServedSessions
+from skills_runtime.processes.server.wire import Request
+
+MAX_WAIT_MS = 10 * 60 * 1000
+DEFAULT_OUTPUT_BYTES = 1 << 16
+MAX_OUTPUT_BYTES = 1 << 22
+
+Milliseconds = Annotated[int, Meta(ge=0, le=MAX_WAIT_MS)]
+OutputBytes = Annotated[int, Meta(ge=1, le=MAX_OUTPUT_BYTES)]
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a method takes."""
+
+
+class Spawn(Parameters, frozen=True, kw_only=True):
+    """`exec.spawn`: a program with its arguments, or a line of shell."""
+
+    argv: tuple[str, ...] = ()
+    cmd: str | None = None
+    cwd: str = "."
+    env: dict[str, str] = {}
+    tty: bool = True
+    """Accepted for clients of old; there is always a terminal."""
+    rows: int = DEFAULT_SIZE[0]
+    columns: int = DEFAULT_SIZE[1]
+    sandbox: Literal["inherit", "restricted"] = "inherit"
+
+
+class Numbered(Parameters, frozen=True, kw_only=True):
+    """A session by its number."""
+
+    session_id: int
+
+
+class Read(Numbered, frozen=True, kw_only=True):
+    """`exec.read`."""
+
+    yield_time_ms: Milliseconds = 50
+    until_idle_ms: Milliseconds | None = None
+    max_output_bytes: OutputBytes = DEFAULT_OUTPUT_BYTES
+    encoding: Encoding = "text"
+
+
+class Write(Read, frozen=True, kw_only=True):
+    """`exec.write`: types something and reads."""
+
+    chars: str = ""
+
+
+class Resize(Numbered, frozen=True, kw_only=True):
+    """`exec.resize`."""
+
+    rows: int
+    columns: int
+
+
+class Signal(Numbered, frozen=True, kw_only=True):
+    """`exec.signal`: a name such as `SIGINT`, or a number."""
+
+    signal: str | int
+
+
+class Cleaning(Parameters, frozen=True, kw_only=True):
+    """`runtime.cleanup`."""
+
+    exec: bool = True
+    children: bool = True
+
+
+class ChildSpawn(Parameters, frozen=True, kw_only=True):
+    """`collab.spawn`; the same `call_id` begins a child only once."""
+
+    message: Annotated[str, Meta(min_length=1)]
+    agent_type: str = ""
+    call_id: str | None = None
+
+
+class ChildWait(Parameters, frozen=True, kw_only=True):
+    """`collab.wait`."""
+
+    ids: tuple[str, ...]
+    timeout_ms: Annotated[int, Meta(ge=0)] | None = None
+
+
+class Child(Parameters, frozen=True, kw_only=True):
+    """A child by its id."""
+
+    id: str
+
+
+class ChildInput(Child, frozen=True, kw_only=True):
+    """`collab.send_input`."""
+
+    message: Annotated[str, Meta(min_length=1)]
+
+
+Work = Callable[[Any], Awaitable[Any]]
+Kind = TypeVar("Kind", bound=Parameters)
+
+LEFT_ALONE = frozenset({"exec.spawn", "exec.read", "exec.write", "collab.wait"})
+"""Methods given up when their client is gone; the others are finished all the same."""
+
+
+class Methods:
+    """The methods about sessions and children; the server adds those about itself."""
+
+    def __init__(self, root: Path, sessions: ServedSessions, children: ServedChildren) -> None:
+        self._root = root
+        self._sessions = sessions
+        self._children = children
+        self._table: dict[str, tuple[type[Parameters], Work]] = {
+            "exec.spawn": (Spawn, self._spawn),
+            "exec.read": (Read, self._read),
+            "exec.write": (Write, self._write),
+            "exec.resize": (Resize, self._resize),
+            "exec.signal": (Signal, self._signal),
+            "exec.close": (Numbered, self._close),
+            "exec.close_all": (Parameters, self._close_all),
+            "exec.list": (Parameters, self._list),
+            "collab.spawn": (ChildSpawn, self._child_spawn),
+            "collab.wait": (ChildWait, self._child_wait),
+            "collab.send_input": (ChildInput, self._child_send),
+            "collab.close": (Child, lambda wanted: self._children.close(wanted.id)),
+            "collab.resume": (Child, lambda wanted: self._children.resume(wanted.id)),
+            "collab.list": (Parameters, self._child_list),
+            "runtime.cleanup": (Cleaning, self._clean),
+        }
+
+    def add(self, name: str, work: Work) -> None:
+        """Offer one more method, which takes nothing."""
+        self._table[name] = Parameters, work
+
+    async def call(self, request: Request) -> Any:
+        """Do what is asked for."""
+        if request.method not in self._table:
+            known = ", ".join(sorted(self._table))
+            raise NotFound(f"there is no method `{request.method[:100]!a}`", hint=f"methods: {known}")
+        kind, work = self._table[request.method]
+        return await work(_parse(request, kind))
+
+    async def _spawn(self, wanted: Spawn) -> dict[str, Any]:
+        if bool(wanted.argv) == (wanted.cmd is not None):
+            raise ValidationFailed("a command is either `argv` or `cmd`", hint="give exactly one of them")
+        request = ProcessRequest(
+            argv=wanted.argv or shell_command(wanted.cmd or ""),
+            cwd=(self._root / wanted.cwd).resolve(),
+            environment=wanted.env,
+            permissions=wanted.sandbox,
+            terminal=True,
+        )
+        session = await self._sessions.spawn(request, size=(wanted.rows, wanted.columns))
+        return {
+            "session_id": session.number,
+            "created_at_ms": session.created_at_ms,
+            "running": True,
+            "sandbox": session.evidence,
+        }
+
+    async def _read(self, wanted: Read) -> Said:
+        return await self._sessions.read(
+            wanted.session_id,
+            wait_ms=wanted.yield_time_ms,
+            limit=wanted.max_output_bytes,
+            encoding=wanted.encoding,
+            until_idle_ms=wanted.until_idle_ms,
+        )
+
+    async def _write(self, wanted: Write) -> dict[str, Any]:
+        typed = wanted.chars.encode(errors="surrogatepass")
+        written = await self._sessions.write(wanted.session_id, typed) if typed else 0
+        return {**msgspec.to_builtins(await self._read(wanted)), "written": written}
+
+    async def _resize(self, wanted: Resize) -> dict[str, Any]:
+        self._sessions.resize(wanted.session_id, wanted.rows, wanted.columns)
+        return {"session_id": wanted.session_id}
+
+    async def _signal(self, wanted: Signal) -> dict[str, Any]:
+        self._sessions.signal(wanted.session_id, _signal_named(wanted.signal))
+        return {"session_id": wanted.session_id}
+
+    async def _close(self, wanted: Numbered) -> Said:
+        return await self._sessions.close(wanted.session_id)
+
+    async def _close_all(self, wanted: Parameters) -> dict[str, Any]:
+        del wanted
+        return {"closed": await self._sessions.close_all()}
+
+    async def _list(self, wanted: Parameters) -> dict[str, Any]:
+        del wanted
+        return {
+            "sessions": [
+                {
+                    "session_id": session.number,
+                    "argv": session.argv,
+                    "running": session.running,
+                    "created_at_ms": session.created_at_ms,
+                }
+                for session in self._sessions.all()
+            ]
+        }
+
+    async def _clean(self, wanted: Cleaning) -> dict[str, Any]:
+        closed = await self._sessions.close_all() if wanted.exec else 0
+        cancelled = await self._children.cancel_all() if wanted.children else 0
+        return {
+            "ok": True,
+            "exec": wanted.exec,
+            "children": wanted.children,
+            "closed_exec_sessions": closed,
+            "cancelled_children": cancelled,
+        }
+
+    async def _child_spawn(self, wanted: ChildSpawn) -> Any:
+        call_id = wanted.call_id or RandomIds().new("call")
+        return await self._children.spawn(wanted.message, call_id=call_id, agent_type=wanted.agent_type)
+
+    async def _child_wait(self, wanted: ChildWait) -> dict[str, Sequence[Any]]:
+        return {"results": await self._children.wait(wanted.ids, timeout_ms=wanted.timeout_ms)}
+
+    async def _child_send(self, wanted: ChildInput) -> Any:
+        return await self._children.send(wanted.id, wanted.message)
+
+    async def _child_list(self, wanted: Parameters) -> dict[str, Sequence[Any]]:
+        del wanted
+        return {"results": self._children.list()}
+
+
+def _parse(request: Request, kind: type[Kind]) -> Kind:
+    try:
+        return msgspec.json.decode(request.params, type=kind)
+    except msgspec.ValidationError as error:
+        raise ValidationFailed(f"`{request.method}` does not accept this: {error}", hint="see the guide") from None
+    except RecursionError:
+        raise ValidationFailed(f"the parameters of `{request.method}` are nested too deeply") from None
+
+
+def _signal_named(name: str | int) -> Signals:
+    try:
+        return Signals[name] if isinstance(name, str) else Signals(name)
+    except (KeyError, ValueError):
+        raise ValidationFailed(f"there is no signal `{str(name)[:40]!a}`", hint="such as `SIGINT`") from None

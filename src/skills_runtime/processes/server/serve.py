@@ -1,0 +1,224 @@
+"""The server: takes connections, checks who is there, does one thing for each, and ends when nobody needs it."""
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
+from skills_runtime.ports import Clock, Sandbox
+from skills_runtime.processes.server import registry, wire
+from skills_runtime.processes.server.children import ServedChildren
+from skills_runtime.processes.server.listening import Listener
+from skills_runtime.processes.server.methods import LEFT_ALONE, Methods
+from skills_runtime.processes.server.moments import milliseconds
+from skills_runtime.processes.server.orphans import Cleanup, end_orphans
+from skills_runtime.processes.server.peers import check_peer, hung_up
+from skills_runtime.processes.server.place import SERVER, SOCKET, Place
+from skills_runtime.processes.server.sessions import ServedSessions
+
+DEFAULT_IDLE_SECONDS = 60.0
+MAX_CONNECTIONS = 256
+DELIVERY_SECONDS = 10.0
+"""How long a client may take to accept its answer."""
+
+LAST_WORDS_SECONDS = 2.0
+"""How long requests under way have when the server stops."""
+
+HANG_UP_SECONDS = 0.5
+"""How soon it is seen that a client which has said everything is gone."""
+
+
+class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What `server.json` says: how to reach the server, for its own user only."""
+
+    pid: int
+    secret: str
+    socket_path: str
+    created_at_ms: int
+
+    def __repr__(self) -> str:
+        return f"ServerInfo(pid={self.pid}, socket_path={self.socket_path!r})"
+
+
+class RuntimeServer:
+    """The one server of a workspace; to be made by whoever holds the lock of its place."""
+
+    def __init__(
+        self,
+        place: Place,
+        sandbox: Sandbox,
+        children: ServedChildren,
+        *,
+        idle_seconds: float = DEFAULT_IDLE_SECONDS,
+        clock: Clock | None = None,
+    ) -> None:
+        self._place = place
+        self._children = children
+        self._idle_seconds = idle_seconds
+        self._clock = clock or SystemClock()
+        left = registry.load(place)
+        self.orphans: Cleanup = end_orphans(left)
+        self._registry = registry.Registry(place, last_session_id=left.last_session_id)
+        self._sessions = ServedSessions(place.workspace_root, sandbox, self._registry, self._clock)
+        self._methods = Methods(place.workspace_root, self._sessions, children)
+        for name in ("shutdown", "runtime.shutdown"):
+            self._methods.add(name, self._shut_down)
+        self._methods.add("ping", self._ping)
+        self._methods.add("runtime.status", self._status)
+        self._secret = secrets.token_hex(32)
+        self._created_at_ms = milliseconds(self._clock)
+        self._began = self._clock.monotonic()
+        self._stopping = asyncio.Event()
+        self._connections: set[asyncio.Task[Any]] = set()
+
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Serve until somebody ends it or nobody needs it; returns when nothing of it is left."""
+        # Whoever has reached the socket finds the secret that belongs to it.
+        self._place.write(SERVER, msgspec.json.encode(self._info()) + b"\n")
+        listener = Listener(self._place)
+        try:
+            server = await asyncio.start_unix_server(self._connected, sock=listener.socket, limit=wire.MAX_REQUEST)
+            with suppress(ValueError, RuntimeError):  # not in the main thread: whoever started it stops it
+                for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                    asyncio.get_running_loop().add_signal_handler(number, self.stop)
+            watch = asyncio.create_task(self._watch(listener), name="idle")
+            ready()
+            await self._stopping.wait()
+            watch.cancel()
+            server.close()
+        finally:
+            listener.close()
+            await self._end()
+
+    def stop(self) -> None:
+        """Have the server end everything and leave."""
+        self._stopping.set()
+
+    async def _end(self) -> None:
+        if self._connections:
+            _, late = await asyncio.wait(self._connections, timeout=LAST_WORDS_SECONDS)
+            for task in late:
+                task.cancel()
+        await self._sessions.close_all()
+        await self._children.aclose()
+        self._place.remove(SERVER)
+
+    async def _watch(self, listener: Listener) -> None:
+        """Stop when nothing has run and nobody has asked for anything for a while."""
+        quiet_since = self._clock.monotonic()
+        while True:
+            await asyncio.sleep(min(max(self._idle_seconds / 4, 0.02), 5.0))
+            self._sessions.tidy()
+            if self._connections or self._sessions.running or self._children.active:
+                quiet_since = self._clock.monotonic()
+            elif self._clock.monotonic() - quiet_since >= self._idle_seconds and listener.retire():
+                self.stop()
+                return
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._attend(reader, writer), name="connection")
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+
+    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            writer.write(await self._answered(reader, writer))
+            async with asyncio.timeout(DELIVERY_SECONDS):
+                await writer.drain()
+                writer.close()
+                await writer.wait_closed()
+        except (OSError, TimeoutError):  # the client is gone, or does not listen
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def _answered(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        """What the client is told."""
+        try:
+            check_peer(writer.get_extra_info("socket"))
+            if len(self._connections) > MAX_CONNECTIONS:
+                raise ValidationFailed(f"{MAX_CONNECTIONS} clients are served already", hint="try again later")
+            received = await wire.read_request(reader)
+            if not received:
+                return b""  # somebody who only wanted to know whether a server is there
+            request = wire.parse_request(received, secret=self._secret)
+        except SkillsRuntimeError as error:
+            return wire.failure(error)
+        work = asyncio.create_task(self._methods.call(request), name=request.method)
+        gone = asyncio.create_task(_until_gone(reader, writer))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and request.method in LEFT_ALONE:
+                work.cancel()
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            work.cancel()
+            await asyncio.wait({work})
+            raise
+        finally:
+            gone.cancel()
+        return _told(work)
+
+    async def _ping(self, wanted: Any) -> dict[str, Any]:
+        del wanted
+        return {"pong": True}
+
+    async def _shut_down(self, wanted: Any) -> dict[str, Any]:
+        del wanted
+        self.stop()
+        return {"ok": True}
+
+    async def _status(self, wanted: Any) -> dict[str, Any]:
+        del wanted
+        self._sessions.tidy()
+        return {
+            "ok": True,
+            "pid": os.getpid(),
+            "workspace_root": str(self._place.workspace_root),
+            "socket_path": str(self._place.path / SOCKET),
+            "created_at_ms": self._created_at_ms,
+            "uptime_ms": round((self._clock.monotonic() - self._began) * 1000),
+            "idle_seconds": self._idle_seconds,
+            "active_exec_sessions": self._sessions.running,
+            "active_children": self._children.active,
+            "exec_registry": {
+                "path": str(self._registry.path),
+                "count": len(self._registry),
+                "last_orphan_cleanup": msgspec.to_builtins(self.orphans),
+            },
+        }
+
+    def _info(self) -> ServerInfo:
+        path = str(self._place.path / SOCKET)
+        return ServerInfo(pid=os.getpid(), secret=self._secret, socket_path=path, created_at_ms=self._created_at_ms)
+
+
+async def _until_gone(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Return when the client has hung up; what it says after its request is not heard."""
+    with suppress(OSError):
+        while await reader.read(1 << 16):
+            pass
+    descriptor = writer.get_extra_info("socket").fileno()
+    while not hung_up(descriptor):
+        await asyncio.sleep(HANG_UP_SECONDS)
+
+
+def _told(work: "asyncio.Task[Any]") -> bytes:
+    if work.cancelled():
+        return b""  # nobody is there to be told
+    error = work.exception()
+    if error is None:
+        return wire.success(work.result())
+    if not isinstance(error, SkillsRuntimeError):
+        sys.stderr.write("".join(traceback.format_exception(error)))
+        sys.stderr.flush()
+    return wire.failure(error)

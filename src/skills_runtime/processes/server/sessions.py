@@ -1,0 +1,227 @@
+"""The terminal sessions of the server: started behind the fence, and there until somebody has been told their end."""
+
+import asyncio
+import codecs
+from base64 import b64encode
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from signal import Signals
+from typing import Any, Literal
+
+import msgspec
+
+from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
+from skills_runtime.ports import Clock, ProcessRequest, Sandbox
+from skills_runtime.processes.command import MEBIBYTE, Command
+from skills_runtime.processes.pty import PtySession, Reading, SessionStatus, Size
+from skills_runtime.processes.server.moments import milliseconds
+from skills_runtime.processes.server.registry import MARKER, Registry
+
+Encoding = Literal["text", "base64"]
+
+MAX_SESSIONS = 64
+MAX_TOLD = 64
+"""Ended sessions whose end can be asked for again: an answer may not have reached its client."""
+
+OUTPUT_BYTES = 8 * MEBIBYTE
+"""Kept of what nobody has read yet; what is longer loses its middle, and says so."""
+
+WRITE_MS = 5000
+"""How long a program may take to read what was typed."""
+
+DIED_OF_SIGNAL = 128
+"""Added to the number of a signal, as shells do it."""
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session has said since the last time; `running` is false only when nothing follows."""
+
+    session_id: int
+    running: bool
+    stdout: str
+    stderr: str = ""
+    """Always empty: a terminal has one stream."""
+    exit_code: int | None = None
+    signal: int | None = None
+    truncated: bool = False
+    left_out: int = 0
+    """Bytes that were lost because nobody read for too long."""
+    survivors: tuple[int, ...] = ()
+    sandbox: Mapping[str, Any] = {}
+
+
+class Session:
+    """One session, with what it has said and nobody was told yet."""
+
+    def __init__(self, number: int, terminal: PtySession, request: ProcessRequest, evidence: Mapping[str, Any]) -> None:
+        self.number = number
+        self.terminal = terminal
+        self.argv = request.argv
+        self.evidence = evidence
+        self.created_at_ms = 0
+        self._held = bytearray()
+        self._left_out = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def running(self) -> bool:
+        """Whether anything of it is left."""
+        return self.terminal.status.running
+
+    async def read(
+        self, *, wait_ms: int, limit: int, encoding: Encoding = "text", until_idle_ms: int | None = None
+    ) -> Said:
+        """What it says now; what is more than the limit is told the next time."""
+        if not self._held:
+            self._keep(await self.terminal.read(timeout_ms=wait_ms, until_idle_ms=until_idle_ms))
+        piece = bytes(self._held[:limit])
+        del self._held[:limit]
+        left_out, self._left_out = self._left_out, 0
+        status = self.terminal.status
+        over = not (status.running or self._held or self.terminal.unread)
+        return Said(
+            session_id=self.number,
+            running=not over,
+            stdout=b64encode(piece).decode() if encoding == "base64" else self._decoder.decode(piece, over),
+            truncated=bool(left_out),
+            left_out=left_out,
+            sandbox=self.evidence,
+            **(_ending(status) if over else {}),
+        )
+
+    def _keep(self, reading: Reading) -> None:
+        output = reading.output
+        self._left_out += output.left_out
+        gap = f"\n… {output.left_out} bytes left out …\n".encode() if output.left_out else b""
+        self._held += output.head + gap + output.tail
+
+
+def _ending(status: SessionStatus) -> dict[str, Any]:
+    code = DIED_OF_SIGNAL + status.signal if status.signal is not None else status.exit_code
+    return {"exit_code": code, "signal": status.signal, "survivors": status.survivors}
+
+
+class ServedSessions:
+    """Sessions by number; numbers are never used again in this workspace."""
+
+    def __init__(self, workspace_root: Path, sandbox: Sandbox, registry: Registry, clock: Clock) -> None:
+        self._root = workspace_root
+        self._sandbox = sandbox
+        self._registry = registry
+        self._clock = clock
+        self._sessions: dict[int, Session] = {}
+        self._told: OrderedDict[int, Said] = OrderedDict()
+        self._starting = 0
+
+    async def spawn(self, request: ProcessRequest, *, size: Size) -> Session:
+        """Start a command on a terminal, behind the fence."""
+        _check_directory(self._root, request.cwd)
+        self.tidy()
+        if len(self._sessions) + self._starting >= MAX_SESSIONS:
+            raise ValidationFailed(f"there are {MAX_SESSIONS} sessions already", hint="close one with `exec.close`")
+        self._starting += 1
+        try:
+            session = await self._start(request, size)
+        finally:
+            self._starting -= 1
+        self._sessions[session.number] = session
+        return session
+
+    async def read(
+        self,
+        number: int,
+        *,
+        wait_ms: int,
+        limit: int,
+        encoding: Encoding = "text",
+        until_idle_ms: int | None = None,
+    ) -> Said:
+        """What a session says now; its end can be heard again."""
+        if number in self._told:
+            return self._told[number]
+        session = self.get(number)
+        said = await session.read(wait_ms=wait_ms, limit=limit, encoding=encoding, until_idle_ms=until_idle_ms)
+        if not said.running:
+            self._forget(number, msgspec.structs.replace(said, stdout="", truncated=False, left_out=0))
+        return said
+
+    async def write(self, number: int, data: bytes) -> int:
+        """Type something; returns how much of it was taken."""
+        return 0 if number in self._told else await self.get(number).terminal.write(data, timeout_ms=WRITE_MS)
+
+    def signal(self, number: int, sent: Signals) -> None:
+        """Signal the programs in the foreground of a session."""
+        self.get(number).terminal.signal(sent)
+
+    def resize(self, number: int, rows: int, columns: int) -> None:
+        """Change the size of a terminal."""
+        self.get(number).terminal.resize(rows, columns)
+
+    async def close(self, number: int) -> Said:
+        """End a session and forget it; returns when nothing of it is left."""
+        if number in self._told:
+            return self._told[number]
+        session = self.get(number)
+        status = await session.terminal.close()
+        ending = Said(session_id=number, running=False, stdout="", sandbox=session.evidence, **_ending(status))
+        self._forget(number, ending)
+        return ending
+
+    async def close_all(self) -> int:
+        """End every session, all at the same time; returns how many there were."""
+        numbers = tuple(self._sessions)
+        async with asyncio.TaskGroup() as group:
+            for number in numbers:
+                group.create_task(self.close(number))
+        return len(numbers)
+
+    def get(self, number: int) -> Session:
+        """The session with this number."""
+        try:
+            return self._sessions[number]
+        except KeyError:
+            known = ", ".join(f"`{one}`" for one in self._sessions) or "none"
+            raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {known}") from None
+
+    def all(self) -> tuple[Session, ...]:
+        """Every session whose end nobody was told, oldest first."""
+        return tuple(self._sessions.values())
+
+    @property
+    def running(self) -> int:
+        """How many sessions run or are being started."""
+        return self._starting + sum(session.running for session in self._sessions.values())
+
+    def tidy(self) -> None:
+        """Take sessions of which nothing is left off the registry."""
+        self._registry.end(*(number for number, session in self._sessions.items() if not session.running))
+
+    async def _start(self, request: ProcessRequest, size: Size) -> Session:
+        # The fence looks at the workspace, which may take a while, and others want to be served.
+        plan = await asyncio.to_thread(self._sandbox.plan, request)
+        created_at_ms = milliseconds(self._clock)
+        number, entry = self._registry.begin(created_at_ms=created_at_ms)
+        environment = {**plan.environment, MARKER: entry.marker}
+        command = Command(plan.argv, plan.cwd, environment, enclosure=plan.enclosure)
+        try:
+            terminal = await PtySession.start(command, size=size, output_bytes=OUTPUT_BYTES)
+        except BaseException:
+            self._registry.end(number)
+            raise
+        self._registry.note(number)
+        session = Session(number, terminal, request, plan.evidence)
+        session.created_at_ms = created_at_ms
+        return session
+
+    def _forget(self, number: int, ending: Said) -> None:
+        self._sessions.pop(number, None)
+        self._registry.end(number)
+        self._told[number] = ending
+        while len(self._told) > MAX_TOLD:
+            self._told.popitem(last=False)
+
+
+def _check_directory(root: Path, directory: Path) -> None:
+    if not directory.is_relative_to(root):
+        raise AccessRefused(f"`{directory}` is outside the workspace", hint=f"start below `{root}`")

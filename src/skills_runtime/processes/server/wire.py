@@ -1,0 +1,99 @@
+"""One request and one answer as bytes: JSON, each at most one line, with limits on size and time.
+
+A request ends with a line feed or with the end of what the client sends, as clients of old do it.
+"""
+
+import asyncio
+import hmac
+from typing import Any
+
+import msgspec
+
+from skills_runtime.errors import AccessRefused, SkillsRuntimeError, ToolError, ValidationFailed
+
+MAX_REQUEST = 1 << 20
+READ_SECONDS = 10.0
+"""How long a client may take to send its request."""
+
+INTERNAL = "internal"
+"""The kind of an error that is ours; the log of the server tells more."""
+
+NOTHING = msgspec.Raw(b"{}")
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client asks for."""
+
+    method: str
+    params: msgspec.Raw = NOTHING
+    secret: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What it is told."""
+
+    ok: bool
+    data: Any = None
+    error_kind: str | None = None
+    error: str | None = None
+    hint: str = ""
+
+
+async def read_request(reader: asyncio.StreamReader, *, seconds: float = READ_SECONDS) -> bytes:
+    """The bytes of one request; empty when the client left without saying anything."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await reader.readuntil(b"\n")
+    except asyncio.IncompleteReadError as error:
+        return error.partial
+    except asyncio.LimitOverrunError:
+        raise ValidationFailed(
+            f"a request has {MAX_REQUEST} bytes at most", hint="write what is longer to a file in the workspace"
+        ) from None
+    except TimeoutError:
+        raise ToolError(
+            "timeout", f"the request was not complete within {seconds:g} s", hint="send it in one go, and end the line"
+        ) from None
+
+
+def parse_request(data: bytes, *, secret: str) -> Request:
+    """The request, if whoever sent it knows the secret."""
+    try:
+        request = msgspec.json.decode(data, type=Request)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise ValidationFailed(
+            "the request is not a JSON object with `method`, `params` and `secret`", hint="see `RuntimeClient`"
+        ) from None
+    # Compared in constant time: how long a refusal takes says nothing of the secret.
+    if not hmac.compare_digest(request.secret.encode(errors="surrogatepass"), secret.encode()):
+        raise AccessRefused("the secret is wrong", hint="read it from `server.json`, after connecting")
+    return request
+
+
+def success(data: Any) -> bytes:
+    """The answer to a request that was done."""
+    return _line(Answer(ok=True, data=data))
+
+
+def failure(error: BaseException) -> bytes:
+    """The answer to a request that was not."""
+    if isinstance(error, SkillsRuntimeError):
+        return _line(Answer(ok=False, error_kind=error.kind, error=error.message, hint=error.hint))
+    text = "the server met an error it does not know"
+    return _line(Answer(ok=False, error_kind=INTERNAL, error=text, hint="see `server.stderr.log`"))
+
+
+def outcome(answer: bytes) -> Any:
+    """The data of an answer, or the error it tells of."""
+    try:
+        decoded = msgspec.json.decode(answer, type=Answer)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise ToolError("unknown", "what answered is not a runtime server", hint="stop it, and try again") from None
+    if decoded.ok:
+        return decoded.data
+    kind = "unknown" if decoded.error_kind in (None, INTERNAL) else decoded.error_kind
+    raise ToolError(kind, decoded.error or "the server refused", hint=decoded.hint)
+
+
+def _line(answer: Answer) -> bytes:
+    return msgspec.json.encode(answer) + b"\n"

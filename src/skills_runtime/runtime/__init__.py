@@ -1,0 +1,1 @@
+"""The way of a client to the workspace runtime server: see `skills_runtime.runtime.client`."""

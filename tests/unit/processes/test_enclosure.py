@@ -1,0 +1,132 @@
+"""What a fence needs from whoever starts its command: inputs, descriptors, limits, and what became of them."""
+
+import os
+import socket
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from skills_runtime.errors import SandboxError, ValidationFailed
+from skills_runtime.ports import ControlGroup, Enclosure, Watch
+from skills_runtime.processes import Limits, execute
+from skills_runtime.processes.supervision.groups import Groups
+from skills_runtime.sandbox.machine import this_machine
+from tests.unit.processes.conftest import Tagged
+
+LIMITS = Limits(wall_seconds=30.0)
+
+
+async def test_inputs_are_read_from_numbered_descriptors(command: Tagged) -> None:
+    enclosure = Enclosure(inputs=(b"one\xff", b"two"))
+    asked = msgspec.structs.replace(command.shell("cat <&3; cat <&4"), enclosure=enclosure)
+    assert (await execute(asked, LIMITS)).stdout.head == b"one\xfftwo"
+
+
+async def test_descriptors_are_numbered_on_after_the_inputs(command: Tagged) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        enclosure = Enclosure(inputs=(b"one",))
+        asked = command.shell(f"cat <&3 >&{enclosure.next_descriptor}; ls /proc/self/fd | tr '\\n' ' '")
+        asked = msgspec.structs.replace(asked, enclosure=enclosure, descriptors=(theirs.fileno(),))
+        finished = await execute(asked, LIMITS, on_start=theirs.close)
+        assert ours.recv(10) == b"one"
+        assert ours.recv(10) == b""
+    assert finished.stdout.text().split() == ["0", "1", "2", "3", "4", "5"]
+
+
+async def test_too_many_descriptors_are_refused(command: Tagged) -> None:
+    asked = msgspec.structs.replace(command("true"), descriptors=tuple(range(3, 20)))
+    with pytest.raises(ValidationFailed, match="descriptors"):
+        await execute(asked, LIMITS)
+
+
+async def test_a_command_reads_from_a_descriptor_of_its_caller(command: Tagged) -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"given")
+    os.close(write_end)
+    try:
+        finished = await execute(command("cat"), LIMITS, source=read_end)
+    finally:
+        os.close(read_end)
+    assert finished.stdout.head == b"given"
+
+
+async def test_names_are_kept_free_only_while_the_command_runs(command: Tagged) -> None:
+    place = command.cwd.resolve()
+    enclosure = Enclosure(placeholders=(str(place / ".a"),), placeholder_directories=(str(place / ".c"),))
+    asked = msgspec.structs.replace(command.shell("ls -A"), enclosure=enclosure)
+    assert (await execute(asked, LIMITS)).stdout.text().split() == [".a", ".c"]
+    assert list(place.iterdir()) == []
+
+
+async def test_a_command_does_not_start_where_a_name_cannot_be_kept_free(command: Tagged) -> None:
+    place = command.cwd.resolve()
+    (place / ".a").symlink_to("/etc")
+    enclosure = Enclosure(placeholders=(str(place / ".a"),))
+    asked = msgspec.structs.replace(command.shell("touch ran"), enclosure=enclosure)
+    with pytest.raises(SandboxError, match="cannot be kept free"):
+        await execute(asked, LIMITS)
+    assert not (place / "ran").exists()
+
+
+async def test_a_command_does_not_start_without_its_control_group(command: Tagged) -> None:
+    group = ControlGroup(parent="/nowhere", home="/nowhere", settings=(("pids.max", "1"),))
+    asked = msgspec.structs.replace(command.shell("touch ran"), enclosure=Enclosure(control_groups=(group,)))
+    with pytest.raises(SandboxError, match="limits of a command cannot be set"):
+        await execute(asked, LIMITS)
+    assert not (command.cwd / "ran").exists()
+
+
+def _groups(processes: int) -> tuple[ControlGroup, ...]:
+    found = this_machine().control_groups
+    return () if found is None else found.groups(memory_bytes=64 << 20, processes=processes)
+
+
+needs_groups = pytest.mark.skipif(not _groups(1), reason="this user can make no control groups")
+
+
+@needs_groups
+async def test_the_kernel_counts_for_a_control_group(command: Tagged) -> None:
+    enclosure = Enclosure(control_groups=_groups(6))
+    code = "for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; wait"
+    finished = await execute(msgspec.structs.replace(command.shell(code), enclosure=enclosure), LIMITS)
+    assert finished.counted["process_limit_hits"] > 0
+    again = await execute(msgspec.structs.replace(command("true"), enclosure=enclosure), LIMITS)
+    assert again.counted["process_limit_hits"] == 0
+
+
+@needs_groups
+async def test_no_control_group_is_left_when_the_supervisor_is_gone(command: Tagged) -> None:
+    groups = Groups()
+    wanted = msgspec.to_builtins(_groups(50))
+    groups.enter(wanted)
+    made = [path for group in wanted for path in Path(group["parent"]).glob(f"skills-runtime-{os.getpid()}-*")]
+    assert len(made) == len(wanted)
+    groups.spare()
+    groups.close()
+    assert not any(path.exists() for path in made)
+
+
+async def test_what_uses_more_than_is_watched_for_is_ended(command: Tagged) -> None:
+    enclosure = Enclosure(watch=Watch(memory_bytes=20 << 20))
+    code = "import time; data = b'x' * (60 << 20); time.sleep(30)"
+    asked = msgspec.structs.replace(command("/usr/bin/python3", "-c", code), enclosure=enclosure)
+    finished = await execute(asked, LIMITS)
+    assert (finished.ended_by, finished.exceeded) == ("resource_limit", "memory")
+
+
+async def test_what_stays_within_is_not_ended(command: Tagged) -> None:
+    watch = Watch(memory_bytes=1 << 30, disk_path=str(command.cwd), disk_bytes=1 << 30, disk_files=1000)
+    asked = msgspec.structs.replace(command.shell("sleep 0.2; echo x > file"), enclosure=Enclosure(watch=watch))
+    finished = await execute(asked, LIMITS)
+    assert (finished.ended_by, finished.exit_code) == ("exit", 0)
+
+
+async def test_the_layers_of_a_fence_are_not_asked_to_end(command: Tagged) -> None:
+    code = (
+        "trap 'echo fence asked; exit 9' TERM; sh -c 'trap \"echo inner; exit 0\" TERM; sleep 60 & wait $!' & wait $!"
+    )
+    asked = msgspec.structs.replace(command.shell(code), enclosure=Enclosure(layers=1))
+    finished = await execute(asked, Limits(wall_seconds=0.5, grace_seconds=5.0))
+    assert finished.stdout.text() == "inner\n"

@@ -1,0 +1,175 @@
+"""What an approval is bound to: whatever would make it another call changes the key."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.ports import ApprovalRequest, FileTouch, Intent, ToolSpec
+from skills_runtime.safety.approvals.proposal import proposed_rule
+from skills_runtime.safety.approvals.request import request_of
+from skills_runtime.safety.guard import assess
+from skills_runtime.safety.policy import Ask, Rules, decide
+from skills_runtime.safety.sanitize import Fingerprint
+from skills_runtime.tools.scripts import scripts_named
+
+SHELL = ToolSpec(name="shell_command", description="Runs it.", parameters={"type": "object"})
+WRITE = ToolSpec(name="file_write", description="Writes it.", parameters={"type": "object"})
+CUSTOM = ToolSpec(
+    name="custom",
+    description="Does it.",
+    parameters={"type": "object", "properties": {"bound": {}, "text": {}, "seen": {}}},
+    hidden_arguments=("text",),
+)
+
+
+def key(arguments: dict[str, Any], intent: Intent | None = None) -> str:
+    return request_of(
+        CUSTOM, arguments, intent or Intent(), assess(CUSTOM, None), Ask("rule"), Fingerprint(b"secret")
+    ).key
+
+
+@pytest.mark.xfail(strict=True, reason="what an approval is bound to takes the place of an argument of that name")
+def test_an_argument_named_bound_counts_like_any_other() -> None:
+    intent = Intent(digests={"script": "1"})
+    assert key({"bound": "one"}, intent) != key({"bound": "two"}, intent)
+
+
+TEXT = pytest.mark.xfail(strict=True, reason="hidden values are compared by what `str` makes of them")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a", "b"),
+        ({"A": "x', 'B': 'y"}, {"A": "x", "B": "y"}),
+        pytest.param(1, "1", marks=TEXT),
+        pytest.param(None, "None", marks=TEXT),
+        pytest.param(["rm", "x"], "['rm', 'x']", marks=TEXT),
+        pytest.param({"a": "b"}, "{'a': 'b'}", marks=TEXT),
+    ],
+)
+def test_two_hidden_values_are_never_the_same(one: Any, other: Any) -> None:
+    assert key({"text": one}) != key({"text": other})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(1, "1"), (2**53, 2**53 + 1), (1e300, 10**300 + 1), ("\u00e9", "e\u0301"), ("a", "a\u200b"), (True, 1), ([], {})],
+)
+def test_two_visible_values_are_never_the_same(one: Any, other: Any) -> None:
+    assert key({"seen": one}) != key({"seen": other})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"digests": {"script": "2"}},
+        {"environment": {"A": "2"}},
+        {"fence": {"effective": "none"}},
+        {"files": (FileTouch(path="a", touch="change", before_sha256="2"),)},
+    ],
+)
+def test_whatever_a_call_would_do_otherwise_changes_the_key(change: dict[str, Any]) -> None:
+    assert key({}, Intent(**change)) != key({}, Intent())
+
+
+@pytest.mark.xfail(strict=True, reason="where a command really starts is shown and not bound")
+def test_another_real_directory_changes_the_key() -> None:
+    assert key({}, Intent(fence={"cwd": "/ws/a"})) != key({}, Intent(fence={"cwd": "/ws/b"}))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "sub" / "deep").mkdir(parents=True)
+    for name in ("x.sh", "x.py", "p.awk", "p.sed", "sub/only.sh", "sub/deep/deeper.sh"):
+        (tmp_path / name).write_text("echo one")
+    return tmp_path
+
+
+FED = pytest.mark.xfail(strict=True, reason="a script that comes by the standard input is not bound")
+WENT = pytest.mark.xfail(strict=True, reason="only `cd PLACE` is followed, and only one")
+FILE = pytest.mark.xfail(strict=True, reason="a file of code behind an option is not bound")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash x.sh",
+        "./x.sh",
+        ". ./x.sh",
+        "timeout 5 bash x.sh",
+        "bash -c 'bash x.sh'",
+        "cd sub && ./only.sh",
+        "python3.11 x.py",
+        "chmod +x x.sh && ./x.sh",
+        pytest.param("bash < x.sh", marks=FED),
+        pytest.param("python3 - < x.py", marks=FED),
+        pytest.param("cat x.sh | bash", marks=FED),
+        pytest.param("cd -- sub && ./only.sh", marks=WENT),
+        pytest.param("cd -P sub; ./only.sh", marks=WENT),
+        pytest.param("cd sub; cd deep; ./deeper.sh", marks=WENT),
+        pytest.param("env -C sub ./only.sh", marks=WENT),
+        pytest.param("bash --init-file=x.sh", marks=FILE),
+        pytest.param("BASH_ENV=x.sh bash -c ls", marks=FILE),
+        pytest.param("awk -f p.awk", marks=FILE),
+        pytest.param("sed -f p.sed x.py", marks=FILE),
+    ],
+)
+def test_an_approval_of_a_command_is_bound_to_the_script_it_names(place: Path, line: str) -> None:
+    assert scripts_named(Intent(line=line), place)
+
+
+def test_a_script_that_a_link_leads_to_is_bound_by_its_content(place: Path) -> None:
+    (place / "link.sh").symlink_to("x.sh")
+    before = scripts_named(Intent(line="bash link.sh"), place)
+    (place / "x.sh").write_text("echo two")
+    assert scripts_named(Intent(line="bash link.sh"), place) != before
+
+
+def allowed_after(spec: ToolSpec, approved: Intent, other: Intent) -> bool:
+    """Whether the rule made of an approved call allows another call."""
+    request = ApprovalRequest(approval_key="0" * 64, tool=spec.name, summary="", intent=approved)
+    rules = Rules(rules=(proposed_rule(request, "run"),), root="/ws")
+    return type(decide(assess(spec, other), rules)).__name__ == "Allow"
+
+
+@pytest.mark.parametrize("line", ["git status", "pytest tests/a.py", "rm a.txt"])
+def test_a_rule_made_of_a_call_allows_that_call(line: str) -> None:
+    assert allowed_after(SHELL, Intent(line=line), Intent(line=line))
+
+
+LONGER = pytest.mark.xfail(strict=True, reason="a command in a rule is a beginning, so the rule allows longer ones")
+
+
+@pytest.mark.parametrize(
+    ("approved", "other"),
+    [
+        pytest.param("rm a.txt", "rm a.txt b.txt", marks=LONGER),
+        pytest.param("pip install requests", "pip install requests other", marks=LONGER),
+        pytest.param("make", "make deploy", marks=LONGER),
+        ("rm a.txt", "rm b.txt"),
+        ("rm a.txt", "rm a.txt; rm b.txt"),
+        ("rm a.txt", "rm a.txt > out"),
+        ("rm a.txt", "rm $X"),
+        ("rm a.txt", "./rm a.txt"),
+    ],
+)
+def test_a_rule_made_of_a_command_allows_no_other(approved: str, other: str) -> None:
+    assert not allowed_after(SHELL, Intent(line=approved), Intent(line=other))
+
+
+@pytest.mark.xfail(strict=True, reason="a rule made of a command does not say where or with which variables it runs")
+@pytest.mark.parametrize("change", [{"directory": "elsewhere"}, {"environment": {"TARGET": "production"}}])
+def test_a_rule_made_of_a_command_allows_it_only_where_and_as_it_was(change: dict[str, Any]) -> None:
+    assert not allowed_after(SHELL, Intent(line="make"), Intent(line="make", **change))
+
+
+BELOW = pytest.mark.xfail(strict=True, reason="a path in a rule means everything below it too")
+
+
+@pytest.mark.parametrize(("approved", "other"), [("a.txt", "b.txt"), pytest.param("out", "out/a/b", marks=BELOW)])
+def test_a_rule_made_of_a_file_allows_no_other(approved: str, other: str) -> None:
+    one, two = (Intent(files=(FileTouch(path=path, touch="create"),)) for path in (approved, other))
+    assert allowed_after(WRITE, one, one)
+    assert not allowed_after(WRITE, one, two)

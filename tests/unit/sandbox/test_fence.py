@@ -1,0 +1,198 @@
+"""The fence as the tools meet it: a plan with evidence, or a refusal that says why."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from skills_runtime.config.models import SandboxSettings
+from skills_runtime.errors import AccessRefused, NotFound, SandboxError, ValidationFailed
+from skills_runtime.ports import ProcessRequest, Sandbox
+from skills_runtime.sandbox import Fence, NoFence, Unfenced, adapters_named, fence_for, policy_for
+from skills_runtime.sandbox.control_groups import ControlGroups, places_of
+from skills_runtime.sandbox.environment import fenced_environment
+from skills_runtime.sandbox.limiting import limit_gaps
+from skills_runtime.sandbox.machine import Machine, this_machine
+from skills_runtime.sandbox.promises import BOUNDED
+
+BARE = Machine(architecture="x86_64", user=1001, limiter="/usr/bin/prlimit")
+
+
+def request(place: Path, *argv: str, **others: Any) -> ProcessRequest:
+    return ProcessRequest(argv=argv or ("/bin/true",), cwd=place, **others)
+
+
+def fence(place: Path, **changes: Any) -> Fence:
+    policy = msgspec.structs.replace(policy_for("workspace-write", place), **changes)
+    return Fence(policy, adapters_named("bubblewrap"), {"LANG": "de_DE.UTF-8", "OPENAI_API_KEY": "k", "PATH": "/p"})
+
+
+def test_the_evidence_tells_what_is_promised_and_what_is_not(tmp_path: Path) -> None:
+    sandbox: Sandbox = fence(tmp_path)
+    evidence = dict(sandbox.plan(request(tmp_path)).evidence)
+    assert {name: evidence[name] for name in ("requested", "effective", "adapter", "active", "profile", "network")} == {
+        "requested": "inherit",
+        "effective": "restricted",
+        "adapter": "bubblewrap",
+        "active": True,
+        "profile": "workspace-write",
+        "network": "none",
+    }
+    assert {"fs_write", "network", "protected_paths", "system_calls"} <= set(evidence["promises"])
+    assert any(gap.startswith("disk: ") for gap in evidence["gaps"])
+    assert evidence["policy"].startswith("sha256:")
+    assert msgspec.json.decode(msgspec.json.encode(evidence)) == evidence
+
+
+def test_a_plan_changes_nothing(tmp_path: Path) -> None:
+    assert fence(tmp_path).plan(request(tmp_path)) == fence(tmp_path).plan(request(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_rights_are_not_given_here(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="no way out"):
+        fence(tmp_path).plan(request(tmp_path, permissions="require_escalated"))
+
+
+def test_more_rights_are_given_where_somebody_is_asked_before(tmp_path: Path) -> None:
+    chosen = fence_for(SandboxSettings(), workspace=tmp_path, variables={}, may_leave=True)
+    evidence = chosen.plan(request(tmp_path, permissions="require_escalated")).evidence
+    assert (evidence["requested"], evidence["effective"], evidence["active"]) == ("require_escalated", "none", False)
+    assert chosen.plan(request(tmp_path)).evidence["active"]
+
+
+def test_a_directory_outside_is_no_place_to_start(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    with pytest.raises(SandboxError, match="outside the workspace"):
+        fence(tmp_path / "workspace").plan(request(tmp_path))
+
+
+def test_the_directory_of_a_skill_can_be_read(tmp_path: Path) -> None:
+    for name in ("workspace", "skill"):
+        (tmp_path / name).mkdir()
+    _, enclosed = fence(tmp_path / "workspace").explain(request(tmp_path / "workspace", readable=(tmp_path / "skill",)))
+    place = str(tmp_path / "skill")
+    assert ("--ro-bind", place, place) in zip(
+        enclosed.options, enclosed.options[1:], enclosed.options[2:], strict=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "error", "message"),
+    [
+        (("no-such-program",), NotFound, "not a program inside the sandbox"),
+        (("/etc/passwd",), NotFound, "not a program inside the sandbox"),
+        (("./data",), AccessRefused, "not executable"),
+        (("./missing",), NotFound, "not a program inside the sandbox"),
+        (("../sneaky",), NotFound, "not a program inside the sandbox"),
+        ((), NotFound, "not a program"),
+    ],
+)
+def test_a_program_must_be_there_inside(argv: tuple[str, ...], error: Any, message: str, tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "data").touch()
+    (tmp_path / "sneaky").touch(mode=0o755)
+    with pytest.raises(error, match=message):
+        fence(workspace).plan(ProcessRequest(argv=argv, cwd=workspace))
+
+
+def test_a_missing_promise_is_a_refusal_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="cannot promise `disk`"):
+        fence(tmp_path, required=frozenset({"disk"})).plan(request(tmp_path))
+
+
+def test_where_there_is_no_adapter_nothing_starts(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="there is none for this system"):
+        Fence(policy_for("workspace-write", tmp_path), (), {}).plan(request(tmp_path))
+
+
+def test_a_link_at_a_protected_name_is_refused_unless_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / ".vscode").symlink_to("/etc")
+    with pytest.raises(SandboxError, match=r"`\.vscode` is a link"):
+        fence(tmp_path).plan(request(tmp_path))
+    assert fence(tmp_path, access="read").plan(request(tmp_path)).argv
+
+
+def test_variables_are_few_and_those_asked_for_come_last() -> None:
+    found = fenced_environment(
+        {"LANG": "de", "KEY": "k", "PATH": "/p", "HOME": "/h"}, {"HOME": "/mine", "X": "1"}, BARE
+    )
+    assert (found["LANG"], found["HOME"], found["X"]) == ("de", "/mine", "1")
+    assert "KEY" not in found
+    assert "/p" not in found["PATH"].split(":")
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({"default_policy": "none"}, Unfenced),
+        ({"default_policy": "restricted"}, Fence),
+        ({"default_policy": "restricted", "os": {"mode": "none"}}, NoFence),
+        ({"default_policy": "restricted", "os": {"mode": "bubblewrap"}}, Fence),
+    ],
+)
+def test_settings_choose_the_fence(settings: dict[str, Any], kind: type, tmp_path: Path) -> None:
+    chosen = fence_for(SandboxSettings.model_validate(settings), workspace=tmp_path, variables={})
+    assert isinstance(chosen, kind)
+
+
+def test_a_network_must_be_the_user_s_wish_and_is_told(tmp_path: Path) -> None:
+    settings = SandboxSettings.model_validate({"os": {"bubblewrap": {"unshare_net": False}}})
+    evidence = fence_for(settings, workspace=tmp_path, variables={}).plan(request(tmp_path)).evidence
+    assert evidence["network"] == "host"
+    assert "network" not in evidence["promises"]
+    assert evidence["accepted_gaps"] == ["network"]
+
+
+def test_an_unknown_adapter_is_refused() -> None:
+    with pytest.raises(ValidationFailed, match="no adapter"):
+        adapters_named("magic")
+
+
+def test_without_control_groups_memory_is_a_gap(tmp_path: Path) -> None:
+    policy = policy_for("workspace-write", tmp_path)
+    assert {gap.promise for gap in limit_gaps(policy, BARE, own_users=True)} == {"memory", "cpu", "disk"}
+    root = msgspec.structs.replace(BARE, user=0)
+    assert "process_count" in {gap.promise for gap in limit_gaps(policy, root, own_users=True)}
+    assert {"memory"} <= BOUNDED
+
+
+def test_without_the_limiter_limits_are_gaps(tmp_path: Path) -> None:
+    machine = msgspec.structs.replace(BARE, limiter=None)
+    gaps = {gap.promise for gap in limit_gaps(policy_for("workspace-write", tmp_path), machine, own_users=True)}
+    assert {"file_size", "open_files", "core_dumps", "process_count"} <= gaps
+
+
+def test_places_of_control_groups_are_read_from_the_kernel() -> None:
+    memberships = "4:memory:/a/b\n8:pids:/\n0::/user.slice/x.scope\n"
+    mounts = (
+        "31 25 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "32 25 0:28 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+        "33 25 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+    )
+    assert {name: str(path) for name, path in places_of(memberships, mounts).items()} == {
+        "memory": "/sys/fs/cgroup/memory/a/b",
+        "pids": "/sys/fs/cgroup/pids",
+        "": "/sys/fs/cgroup/unified/user.slice/x.scope",
+    }
+
+
+def test_both_versions_of_control_groups_keep_the_same_limits() -> None:
+    one = ControlGroups(version=1, memory=Path("/m"), pids=Path("/p")).groups(memory_bytes=100, processes=7)
+    two = ControlGroups(version=2, memory=Path("/g"), pids=Path("/g"), home=Path("/h")).groups(
+        memory_bytes=100, processes=7
+    )
+    assert [dict(group.settings) for group in one] == [
+        {"memory.limit_in_bytes": "100", "memory.swappiness": "0"},
+        {"pids.max": "7"},
+    ]
+    assert [dict(group.settings) for group in two] == [{"memory.max": "100", "memory.swap.max": "0", "pids.max": "7"}]
+    assert two[0].home == "/h"
+
+
+def test_this_machine_is_asked_once_for_each_user() -> None:
+    assert this_machine() is this_machine()
+    assert this_machine().user == os.geteuid()

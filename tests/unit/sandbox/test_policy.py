@@ -1,0 +1,93 @@
+"""Policies are values: equal ones have one name, and every difference is another name."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.sandbox.adapter import kept
+from skills_runtime.sandbox.policy import CAREFUL, ResourceLimits, SandboxPolicy
+from skills_runtime.sandbox.profiles import DESCRIPTIONS, PROFILES, policy_for, profile_named
+from skills_runtime.sandbox.promises import BOUNDED, ISOLATION, PROMISES, Gap, promise_named, refusal, unmet
+
+POLICY = SandboxPolicy(profile="workspace-write", workspace=Path("/project"), limits=CAREFUL)
+
+
+def test_the_digest_is_the_same_on_every_machine() -> None:
+    assert POLICY.digest == "sha256:d5d130c9fcf673190a009ddb2581a163b27d0524d8fa785a7265239843521272"
+
+
+def test_equal_policies_are_one() -> None:
+    other = SandboxPolicy(profile="workspace-write", workspace=Path("/project"), limits=CAREFUL)
+    assert {POLICY, other} == {POLICY}
+    assert POLICY.digest == other.digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"workspace": Path("/other")},
+        {"access": "read"},
+        {"network": "host"},
+        {"unix_sockets": True},
+        {"readable": (Path("/skills"),)},
+        {"writable": (Path("/skills"),)},
+        {"limits": ResourceLimits()},
+        {"required": BOUNDED},
+        {"accepted_gaps": frozenset({"network"})},
+        {"owner": (1, 2)},
+    ],
+)
+def test_every_difference_is_another_digest(change: dict[str, Any]) -> None:
+    assert msgspec.structs.replace(POLICY, **change).digest != POLICY.digest
+
+
+def test_every_profile_has_a_policy_and_a_description() -> None:
+    assert PROFILES == ("read-only", "workspace-write", "workspace-net", "build", "danger")
+    assert set(DESCRIPTIONS) == set(PROFILES)
+    assert [policy_for(profile, Path("/p")).profile for profile in PROFILES] == list(PROFILES)
+
+
+def test_only_danger_requires_nothing() -> None:
+    required = {profile: policy_for(profile, Path("/p")).required for profile in PROFILES}
+    assert required.pop("danger") == frozenset()
+    assert set(required.values()) == {ISOLATION}
+
+
+def test_the_default_profile_is_what_the_old_name_means() -> None:
+    assert profile_named("restricted") == "workspace-write"
+    with pytest.raises(ValidationFailed, match="no profile"):
+        profile_named("other")
+
+
+def test_a_gap_in_what_is_required_is_unmet() -> None:
+    gaps = (
+        Gap(promise="network", text="t"),
+        Gap(promise="disk", text="t"),
+        Gap(promise="fs_write", text="t", partial=True),
+    )
+    assert [gap.promise for gap in unmet(ISOLATION, frozenset(), gaps)] == ["network"]
+    assert unmet(ISOLATION, frozenset({"network"}), gaps) == ()
+
+
+def test_what_has_no_gap_is_promised() -> None:
+    gaps = (Gap(promise="network", text="t"), Gap(promise="fs_write", text="t", partial=True))
+    assert set(PROMISES) - set(kept(gaps)) == {"network"}
+
+
+def test_a_refusal_names_what_is_missing_and_what_to_do() -> None:
+    error = refusal("bubblewrap", (Gap(promise="memory", text="no groups", fix="use them"),))
+    assert error.kind == "sandbox_denied"
+    assert error.exit_code == 24
+    assert "`memory`" in error.message
+    assert "no groups" in error.message
+    assert error.hint == "use them"
+    assert error.details == {"adapter": "bubblewrap", "missing": ["memory"]}
+
+
+def test_promises_have_names() -> None:
+    assert promise_named("network") == "network"
+    with pytest.raises(ValidationFailed, match="no promise"):
+        promise_named("peace")
