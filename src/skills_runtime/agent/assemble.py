@@ -4,6 +4,7 @@ Configuration is imported where it is used: reading settings needs pydantic, imp
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from skills_runtime.ports import (
     Approver,
     Backend,
     Children,
+    Files,
     HumanIO,
     Ids,
     Inbox,
@@ -203,7 +205,7 @@ def agent_ports(
     return AgentPorts(
         backend=backend,
         tools=_offered(resolved, equipment, run.text("prompt.md")),
-        files=files_of(run, resolved.workspace_root, mode=mode, delete=settings.sandbox.delete),
+        files=_files(run, resolved, mode),
         gate=gate_of(run, resolved, equipment, mode),
         sandbox=FenceOnDemand(resolved, root),
         secrets=equipment.secrets or secrets_in(resolved),
@@ -228,6 +230,18 @@ def agent_ports(
 def text_in(path: Path) -> str:
     """The text of a file to the letter, with the ends of lines it has."""
     return path.read_bytes().decode()
+
+
+def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], Files]:
+    workspace = resolved.workspace_root
+
+    @cache
+    def files() -> Files:
+        return files_of(run, workspace, mode=mode, delete=resolved.settings.sandbox.delete)
+
+    if mode == "shared" and run.paths.root.samefile(workspace):
+        files()  # says why that cannot be, before anything has happened
+    return files
 
 
 def _scope(equipment: Equipment) -> RunScope:

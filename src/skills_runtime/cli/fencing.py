@@ -4,6 +4,7 @@ No settings are read here, least of all those of the workspace: a command line s
 this process's environment is passed on either.
 """
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,11 +54,12 @@ def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
     profile = profile_named(options.profile)
     if profile == "danger":
         raise ValidationFailed("the profile `danger` is no sandbox", hint="run the command without `sandbox exec`")
-    workspace = _path(options.workspace)
-    policy = policy_for(profile, workspace, None if profile == "build" else _careful())
+    given = _path(options.workspace)
+    policy = policy_for(profile, given.resolve(), None if profile == "build" else _careful())
     policy = msgspec.structs.replace(
         policy,
         limits=_changed(policy.limits, options),
+        aliases=(given,) if given != policy.workspace else (),
         accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
     )
     adapters = adapters_named(options.adapter, bubblewrap=options.bwrap)
@@ -69,7 +71,7 @@ def _path(text: str) -> Path:
 
     if not text.strip() or "\0" in text:
         raise ValidationFailed("`--workspace` does not name a usable path", hint="give the path of a directory")
-    return Path(text).resolve()
+    return Path(os.path.abspath(text))
 
 
 def variables_of(assignments: list[str]) -> dict[str, str]:

@@ -53,7 +53,7 @@ class RuntimeClient:
                 except NoServer:
                     if not self._start:
                         raise
-                    self._bring_up(place)
+                self._bring_up(place)
         raise ToolError("unknown", "runtime servers come and go too fast to be asked", hint="see `server.stderr.log`")
 
     def ensure_server(self) -> ServerInfo:

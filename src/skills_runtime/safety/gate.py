@@ -14,8 +14,8 @@ from skills_runtime.projections.approvals import Approvals, Settled
 from skills_runtime.safety.approvals.added import with_added
 from skills_runtime.safety.approvals.asking import Asking, Room, ask, void
 from skills_runtime.safety.approvals.request import Wanted, request_of
-from skills_runtime.safety.guard import Facts, assess
-from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, decide
+from skills_runtime.safety.guard import assess
+from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, Verdict, decide
 from skills_runtime.safety.sanitize import Fingerprint
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
@@ -47,21 +47,26 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Fingerprint = Fingerprint()
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it."""
+    known: dict[str, Verdict] = {}
+    """What the rules say of tools that tell nothing but their effect: the same for every call."""
 
-    def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> tuple[Facts, Allow | Ask | Deny]:
-        """What a call would do, and what the rules say about it, with those that were added for this run."""
-        facts = assess(spec, intent)
-        return facts, decide(facts, with_added(self.rules, approvals.rules))
+    def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> Verdict:
+        """What the rules say about a call, with those that were added for this run."""
+        if intent is not None or approvals.rules:
+            return decide(assess(spec, intent), with_added(self.rules, approvals.rules))
+        if spec.name not in self.known:
+            self.known[spec.name] = decide(assess(spec, None), self.rules)
+        return self.known[spec.name]
 
     async def asking_rule(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
         """What says that somebody must be asked about a call, or nothing where nobody must."""
-        _, verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
+        verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
         return verdict.rule if isinstance(verdict, Ask) else None
 
     async def admit(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
         """Whether a call may run; raises `Parked` where that is decided later, `ApprovalDenied` where the run ends."""
         while True:
-            _, verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
+            verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
             match verdict:
                 case Allow():
                     return Admission()
@@ -84,7 +89,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _edited(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
         """Whether a call may run as somebody changed it: they have approved it, but what is denied stays denied."""
-        _, verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
+        verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
         return Admission(_denial(verdict) if isinstance(verdict, Deny) else None)
 
     def _asking(self, approver: Approver) -> Asking:

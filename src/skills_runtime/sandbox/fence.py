@@ -98,6 +98,8 @@ class Fence:
     def _enclosed(self, request: ProcessRequest) -> tuple[Chosen, SandboxPolicy, Enclosed]:
         machine = self._machine or this_machine()
         policy = self._for(request)
+        if machine.user == 0 and policy.owner not in (None, (0, 0)):
+            machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no rights
         findings = survey(policy.workspace)
         _refuse_links(findings, policy)
         chosen = self._choose(policy, machine, findings)
@@ -114,9 +116,8 @@ class Fence:
             raise SandboxError(
                 f"the working directory `{request.cwd}` is outside the workspace", hint="start in the workspace"
             )
-        found = policy.workspace.stat()
         readable = tuple(dict.fromkeys((*policy.readable, *request.readable)))
-        return msgspec.structs.replace(policy, readable=readable, owner=(found.st_uid, found.st_gid))
+        return msgspec.structs.replace(policy, readable=readable, owner=owner_of(policy.workspace))
 
     def _choose(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> Chosen:
         troubles: list[str] = []
@@ -136,6 +137,15 @@ class Fence:
                 raise error
             troubles.append(f"{adapter.name} cannot promise {', '.join(f'`{gap.promise}`' for gap in missing)}")
         raise _no_adapter(troubles, fixes)
+
+
+def owner_of(workspace: Path) -> tuple[int, int] | None:
+    """User and group of a workspace; nothing where they could not even get there by themselves."""
+    found = workspace.stat()
+    above = [place.stat() for place in workspace.parents]
+    if all(one.st_mode & stat.S_IXOTH or one.st_uid == found.st_uid for one in above):
+        return (found.st_uid, found.st_gid)
+    return None
 
 
 def _no_adapter(troubles: list[str], fixes: list[str]) -> SandboxError:

@@ -62,6 +62,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile
     workspace: Path
     """A real path, without links."""
+    aliases: tuple[Path, ...] = ()
+    """Other paths by which the workspace is known, through links outside it."""
     owner: tuple[int, int] | None = None
     """User and group of the workspace, if the command of an administrator is to run as them."""
     access: Access = "write"

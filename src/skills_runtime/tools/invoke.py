@@ -43,6 +43,8 @@ def failure(error: SkillsRuntimeError) -> ToolResult:
 async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
     limit = asyncio.timeout(tool.spec.timeout_sec)
     try:
+        if tool.spec.timeout_sec is None:
+            return _checked(await tool.invoke(arguments, context))
         async with limit:
             return _checked(await tool.invoke(arguments, context))
     except LogError:

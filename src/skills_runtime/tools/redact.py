@@ -11,11 +11,9 @@ REDACTED = "redacted"
 
 def redacted(result: ToolResult, secrets: Secrets, keep: Callable[[bytes], str]) -> ToolResult:
     """The result with its secrets taken out; it says where the exact one is."""
-    exact = msgspec.to_builtins(result)
-    seen = secrets.value(exact)
+    exact = msgspec.json.encode(result)
+    seen = secrets.line(exact)
     if seen is exact:
         return result
-    shown = msgspec.convert(seen, ToolResult)
-    return msgspec.structs.replace(
-        shown, data={**(shown.data or {}), REDACTED: {"blob": keep(msgspec.json.encode(exact))}}
-    )
+    shown = msgspec.json.decode(seen, type=ToolResult)
+    return msgspec.structs.replace(shown, data={**(shown.data or {}), REDACTED: {"blob": keep(exact)}})

@@ -75,6 +75,13 @@ def _touched(path: Path) -> bool:
 
 MISSING = (".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".idea", ".bashrc", ".zshrc", ".profile")
 
+
+def _removed(name: str) -> str:
+    """Code that tries to take away whatever keeps a name free."""
+    ways = "os.unlink, os.rmdir, lambda name: os.rename(name, 'away')"
+    return f"for way in ({ways}):\n    try: way('{name}')\n    except OSError: pass\n"
+
+
 PROTECTED = [
     _protected("write a hook", "write('.git/hooks/pre-commit')", ".git/hooks/pre-commit"),
     _protected("append to the configuration of git", "open('.git/config', 'a').write('changed')", ".git/config"),
@@ -100,15 +107,17 @@ PROTECTED = [
     _protected("write to the runtime's directory", "write('.skills_runtime_sdk/runtime/server.json')",
                ".skills_runtime_sdk/runtime/server.json"),
     _protected("rename the runtime's directory", "os.rename('.skills_runtime_sdk', 'r')", "r"),
-    *(_protected(f"make {name}", f"os.mkdir('{name}'); write('{name}/x')", name) for name in MISSING),
-    *(_protected(f"write {name} as a file", f"write('{name}')", name) for name in (".bashrc", ".gitmodules")),
-    _protected("take a placeholder away", "os.rmdir('.claude'); os.mkdir('.claude'); write('.claude/settings.json')",
+    *(_protected(f"make {name}", f"{_removed(name)}os.mkdir('{name}'); write('{name}/x')", name) for name in MISSING),
+    *(_protected(f"write {name} as a file", f"{_removed(name)}write('{name}')", name)
+      for name in (".bashrc", ".gitmodules")),
+    _protected("rename a file over a placeholder", "write('n'); os.rename('n', '.claude')", ".claude"),
+    _protected("rename a directory over a placeholder", "os.mkdir('n'); write('n/x'); os.rename('n', '.claude')",
                ".claude"),
-    _protected("rename over a placeholder", "os.mkdir('n'); write('n/x'); os.rename('n', '.claude')", ".claude"),
-    _protected("write into a placeholder", "write('.claude/settings.json')", ".claude"),
-    _protected("exchange a placeholder", "os.mkdir('n')\n"
-               "call(316, -100, b'n', -100, b'.claude', 2)", ".claude/x"),
-    _protected("open up a placeholder", "os.chmod('.claude', 0o777); write('.claude/settings.json')", ".claude"),
+    _protected("write into a placeholder", "os.chmod('.claude', 0o666); write('.claude')", ".claude"),
+    _protected("exchange a placeholder", "write('n')\ncall(316, -100, b'n', -100, b'.claude', 2)", ".claude"),
+    _protected("write by another name of a placeholder", "os.link('.claude', 'l'); os.chmod('l', 0o666); write('l')",
+               ".claude", "l"),
+    _protected("replace a placeholder by a link", f"{_removed('.claude')}os.symlink('/etc', '.claude')", ".claude"),
 ]  # fmt: skip
 
 ATTEMPTS = [*WRITES, *PROTECTED]

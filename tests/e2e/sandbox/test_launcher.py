@@ -11,6 +11,7 @@ import pytest
 from skills_runtime.processes.supervision.placeholders import DIRECTORY_MODE, MODE
 from tests.e2e.sandbox.arena import ORIGINAL, SECRET, Arena, new_arena
 from tests.e2e.sandbox.attempt import snapshot
+from tests.support.unprivileged import NOBODY, Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 TIMEOUT_SECONDS = 60
@@ -114,6 +115,23 @@ def test_any_name_can_be_a_workspace(name: str, tmp_path: Path) -> None:
     done = execute(workspace, "sh", "-c", "pwd; touch made")
     assert (done.returncode, done.stdout) == (0, f"{workspace}\n"), done.stderr
     assert snapshot(workspace) == {"made": ""}
+
+
+def test_a_workspace_is_there_by_every_name_it_was_given(tmp_path: Path) -> None:
+    (tmp_path / "real/workspace").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    given = tmp_path / "link/workspace"
+    done = execute(given, "sh", "-c", f"pwd; touch {given}/made")
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/real/workspace\n"), done.stderr
+    assert snapshot(tmp_path / "real/workspace") == {"made": ""}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only an administrator works in the directories of others")
+def test_an_administrator_s_command_works_as_the_owner_of_the_workspace(unprivileged: Unprivileged) -> None:
+    done = execute(unprivileged.path, "sh", "-c", "id -u; touch made")
+    assert (done.returncode, done.stdout) == (0, "1000\n"), done.stderr
+    assert (unprivileged.path / "made").stat().st_uid == NOBODY
+    assert snapshot(unprivileged.path) == {"made": ""}
 
 
 def test_what_this_process_has_open_stays_its_own(arena: Arena) -> None:

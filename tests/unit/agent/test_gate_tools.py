@@ -1,7 +1,7 @@
 """Tools that describe their calls badly, and calls that are hard to describe: the run goes on and nothing slips by."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,9 @@ def plain(arguments: Mapping[str, Any], context: ToolContext) -> Intent:
 
 @pytest.mark.xfail(strict=True, reason="whatever a tool's description raises ends the run")
 @pytest.mark.parametrize("name", ["intent", "preview"])
-@pytest.mark.parametrize("value", [raising, garbage, plain, "text"], ids=["raises", "garbage", "not async", "no method"])
+@pytest.mark.parametrize(
+    "value", [raising, garbage, plain, "text"], ids=["raises", "garbage", "not async", "no method"]
+)
 def test_a_tool_that_cannot_describe_its_call_fails_that_call_only(tmp_path: Path, name: str, value: Any) -> None:
     tool = Odd(**{name: value})
     stage = Stage(tmp_path, [calls(("odd", {})), says("done")], tool=tool)
@@ -79,9 +81,22 @@ def test_a_command_may_name_a_directory(tmp_path: Path, command: str) -> None:
     assert stage.work(Answering("denied")).status == "completed"
 
 
-NASTY = ["a\0b", "x" * 300, "/" * 5000, "a/" * 3000, "\ud800", "e\u0301", "..", "", "~", "~/x", "/proc/self/environ", "\n"]
+NASTY = [
+    "a\0b",
+    "x" * 300,
+    "/" * 5000,
+    "a/" * 3000,
+    "\ud800",
+    "e\u0301",
+    "..",
+    "",
+    "~",
+    "~/x",
+    "/proc/self/environ",
+    "\n",
+]
 """Words that are hard to make sense of, as a path, a command or a text."""
-TOOLS: dict[str, tuple[str, Any]] = {
+TOOLS: dict[str, tuple[str, Callable[[str], dict[str, Any]]]] = {
     "file_write": ("file_write", lambda text: {"path": text, "content": text}),
     "file_delete": ("file_delete", lambda text: {"path": text}),
     "read_file": ("read_file", lambda text: {"file_path": text}),

@@ -49,7 +49,7 @@ class CallContext(msgspec.Struct, frozen=True):
     @property
     def files(self) -> Files:
         """The run's files."""
-        return self.ports.files.for_call(self.call.id)
+        return self.ports.files().for_call(self.call.id)
 
     @property
     def sandbox(self) -> Sandbox:

@@ -80,7 +80,8 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
 
     backend: Backend
     tools: Registry
-    files: Files
+    files: Callable[[], Files]
+    """The files of the run; most runs touch none, so they are looked at when a call does."""
     gate: Gate
     sandbox: Sandbox
     secrets: Secrets

@@ -13,7 +13,7 @@ def write_answer(answer: Mapping[str, Any], lines: Iterable[str], out: TextIO, *
     if as_json:
         out.write(msgspec.json.format(msgspec.json.encode(answer)).decode() + "\n")
     else:
-        out.writelines(f"{one_line(line)}\n" for line in lines)
+        out.writelines(f"{line}\n" for line in lines)
 
 
 def status_lines(answer: Mapping[str, Any]) -> list[str]:
@@ -23,12 +23,12 @@ def status_lines(answer: Mapping[str, Any]) -> list[str]:
     registry = answer["exec_registry"]
     orphans = registry["last_orphan_cleanup"]
     return [
-        f"The runtime server {answer['pid']} serves {answer['workspace_root']}.",
+        f"The runtime server {answer['pid']} serves {one_line(answer['workspace_root'])}.",
         f"  up for:    {answer['uptime_ms'] / 1000:.0f} s; ends after {answer['idle_seconds']:g} s without work",
         f"  sessions:  {answer['active_exec_sessions']}",
         f"  children:  {answer['active_children']}",
         f"  orphans:   {len(orphans['ended'])} ended when it began, {len(orphans['survivors'])} left",
-        f"  registry:  {registry['path']}",
+        f"  registry:  {one_line(registry['path'])}",
     ]
 
 

@@ -25,7 +25,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     marker: str
     processes: tuple[Known, ...] = ()
-    """Those seen when it began, in case they lose their marker."""
+    """The first of them, in case it drops its marker."""
     created_at_ms: int = 0
 
     @property
@@ -87,13 +87,13 @@ class Registry:
         self._save()
         return self._last, entry
 
-    def note(self, number: int) -> None:
-        """Remember the processes that a session has now."""
-        entry = self._entries[number]
-        seen = tree.marked(tree.table(), entry.assignment)
-        processes = tuple(Known(process.pid, process.started) for process in seen)
-        self._entries[number] = msgspec.structs.replace(entry, processes=processes)
-        self._save()
+    def note(self, number: int, pid: int) -> None:
+        """Remember the first process of a session, which may drop its marker at any time."""
+        process = tree.look(pid)
+        if process is not None:
+            known = Known(process.pid, process.started)
+            self._entries[number] = msgspec.structs.replace(self._entries[number], processes=(known,))
+            self._save()
 
     def end(self, *numbers: int) -> None:
         """Forget sessions of which nothing is left."""

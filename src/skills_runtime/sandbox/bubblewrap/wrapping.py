@@ -135,16 +135,7 @@ def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
         yield from ("--ro-bind", workspace, workspace)
     else:
         yield from ("--bind", workspace, workspace)
-        for path in findings.pinned:
-            yield from ("--bind", str(path), str(path))
-        for path in findings.read_only:
-            yield from ("--ro-bind", str(path), str(path))
-        for path in findings.placeholders:
-            # Git goes on looking above what is no file at all, but stops at a file that says nothing.
-            source = "/dev/null" if path.name == REPOSITORY else str(path)
-            yield from ("--ro-bind-try", source, str(path))
-    for path in findings.hidden_files:
-        yield from ("--ro-bind", "/dev/null", str(path))
+        yield from _protection(findings)
     # Where nothing can be written there is no placeholder either, and nothing to hide.
     missing = findings.placeholder_directories if policy.access == "read" else ()
     hidden = [path for path in findings.hidden_directories if path not in missing]
@@ -152,8 +143,24 @@ def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
         yield from ("--tmpfs", str(path))
     for path in policy.writable:
         yield from ("--bind", str(path), str(path))
+    for path in policy.aliases:
+        yield from ("--symlink", workspace, str(path))
+    for path in findings.hidden_files:
+        yield from ("--ro-bind", "/dev/null", str(path))
     for path in hidden:
         yield from ("--remount-ro", str(path))
+
+
+def _protection(findings: Findings) -> Iterator[str]:
+    """Parents before what is in them: a directory that is put in its place again would uncover what it holds."""
+    for path in findings.pinned:
+        yield from ("--bind", str(path), str(path))
+    for path in findings.read_only:
+        yield from ("--ro-bind", str(path), str(path))
+    for path in findings.placeholders:
+        # Git goes on looking above what is no file at all, but stops at a file that says nothing.
+        source = "/dev/null" if path.name == REPOSITORY else str(path)
+        yield from ("--ro-bind-try", source, str(path))
 
 
 def _command(policy: SandboxPolicy, machine: Machine, inner: Inner) -> tuple[str, ...]:

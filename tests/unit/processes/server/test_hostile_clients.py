@@ -21,7 +21,7 @@ from tests.support.unprivileged import Unprivileged
 from tests.unit.processes.conftest import Tagged
 from tests.unit.processes.server.conftest import Served, unfenced
 
-REQUEST = {"method": "ping", "params": {}}
+REQUEST: dict[str, Any] = {"method": "ping", "params": {}}
 
 
 def kind_of(answer: bytes) -> str:
@@ -124,22 +124,27 @@ async def test_a_client_that_takes_no_answer_is_let_go(served: Served, monkeypat
     monkeypatch.setattr(serve, "DELIVERY_SECONDS", 0.05)
     number = await served.spawn("seq 1 300000; read line")
     await served.until(number, "9")
-    reader, writer = await served.connect()
     wanted = {"session_id": number, "max_output_bytes": 1 << 22, "yield_time_ms": 60_000, "until_idle_ms": 500}
-    writer.write(json.dumps({"method": "exec.read", "params": wanted, "secret": served.secret}).encode() + b"\n")
-    writer.transport.pause_reading()  # pyright: ignore[reportAttributeAccessIssue]
-    while len(served.server._connections):  # pyright: ignore[reportPrivateUsage]
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.connect(served.place.address)
+        deaf.sendall(json.dumps({"method": "exec.read", "params": wanted, "secret": served.secret}).encode() + b"\n")
+        (connection,) = await _connections(served, 1)
+        await asyncio.wait([connection])
+        assert await served.call("ping") == {"pong": True}
+
+
+async def _connections(served: Served, count: int) -> set[asyncio.Task[Any]]:
+    """The connections that are served now, as soon as there are so many."""
+    connections = served.server._connections  # pyright: ignore[reportPrivateUsage]
+    while len(connections) < count:
         await asyncio.sleep(0)
-    assert await served.call("ping") == {"pong": True}
-    del reader
-    writer.transport.abort()
+    return set(connections)
 
 
 async def test_more_clients_than_can_be_served_are_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "MAX_CONNECTIONS", 2)
     waiting = [await served.connect() for _ in range(2)]
-    while len(served.server._connections) < 2:  # pyright: ignore[reportPrivateUsage]
-        await asyncio.sleep(0)
+    await _connections(served, 2)
     with pytest.raises(ToolError, match="2 clients"):
         await asyncio.to_thread(RuntimeClient(served.place.workspace_root, start=False).call, "ping")
     for _, writer in waiting:

@@ -128,11 +128,11 @@ def test_a_session_is_noted_before_it_starts(place: Place) -> None:
     place.close()
 
 
-def test_the_registry_remembers_the_processes_of_a_session(place: Place, started: Started) -> None:
+def test_the_registry_remembers_the_first_process_of_a_session(place: Place, started: Started) -> None:
     registry = Registry(place)
     number, entry = registry.begin(created_at_ms=5)
     ours = started(SLEEP, entry.marker)
-    registry.note(number)
+    registry.note(number, ours.pid)
     assert load(place).exec_sessions[number] == msgspec.structs.replace(entry, processes=(known(ours),))
     place.close()
 

@@ -192,3 +192,10 @@ async def test_files_of_the_server_are_private(served: Served) -> None:
     files = list(served.place.path.iterdir())
     assert {path.name for path in files} >= {"runtime.sock", "server.json", "exec_registry.json"}
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+async def test_the_registry_knows_a_program_that_drops_its_marker_at_once(served: Served) -> None:
+    await served.call("exec.spawn", argv=["/usr/bin/env", "-i", "/bin/sleep", "1000"])
+    (entry,) = json.loads((served.place.path / "exec_registry.json").read_text())["exec_sessions"].values()
+    assert len(entry["processes"]) == 1
+    await served.call("exec.close_all")

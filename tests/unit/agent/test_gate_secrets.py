@@ -1,0 +1,158 @@
+"""Secrets and the gate: nothing shows them, and looking for them breaks nothing."""
+
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.safety.redaction import Keeper
+from tests.support.agents import Answering, Watched, calls, says, writes
+from tests.unit.safety.hunting.stage import Stage, Yes
+
+SECRET = "kV7-my-secret-Q9Z"
+SKILLS = {
+    "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],
+    "sources": [{"id": "f", "type": "filesystem", "options": {"root": "skills"}}],
+}
+
+
+def public_files(root: Path) -> dict[str, bytes]:
+    """Every file of a run but its private blobs."""
+    found = (path for path in root.rglob("*") if path.is_file() and "blobs" not in path.parts)
+    return {path.name: path.read_bytes() for path in found}
+
+
+def test_what_is_typed_into_a_terminal_is_not_in_the_result_or_the_call(tmp_path: Path) -> None:
+    typed = calls(("write_stdin", {"session_id": 1, "chars": "correct horse battery\n"}))
+    stage = Stage(tmp_path, [typed, says("done")])
+    stage.work(Yes())
+    for kind in ("tool_call_requested", "tool_call_finished"):
+        assert "correct horse" not in str(stage.all(kind))
+
+
+@pytest.mark.xfail(strict=True, reason="the part of a call that is a risk is logged, also of a hidden argument")
+def test_what_is_typed_into_a_terminal_is_not_in_the_request_either(tmp_path: Path) -> None:
+    typed = calls(("write_stdin", {"session_id": 1, "chars": "correct horse battery\n"}))
+    stage = Stage(tmp_path, [typed, says("done")])
+    stage.work()
+    assert "correct horse" not in str(stage.all("approval_requested"))
+
+
+@pytest.mark.xfail(strict=True, reason="hidden arguments are named by a plain digest in the event of the call")
+def test_a_short_value_of_a_variable_cannot_be_found_again_by_its_digest(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, [calls(("shell_command", {"command": "true", "env": {"PIN": "4711"}})), says("done")])
+    stage.work()
+    guess = hashlib.sha256(str({"PIN": "4711"}).encode()).hexdigest()
+    assert guess not in stage.paths.events.read_text()
+
+
+def told_with(place: Path, settings: dict[str, Any], task: str = "Go.") -> tuple[Watched, dict[str, bytes]]:
+    """What a model was told, and what the run wrote, where the text it starts from holds a secret."""
+    stage = Stage(place, [], settings=settings, variables={"MY_API_TOKEN": SECRET})
+    model = Watched([says("done")])
+    result = stage.agent(backend=model).run(task)
+    return model, public_files(Path(result.wal_locator).parent)
+
+
+TOLD = pytest.mark.xfail(strict=True, reason="system texts, skills and settings are written and sent as they are")
+
+
+@TOLD
+def test_a_secret_in_the_system_text_is_neither_told_nor_written(tmp_path: Path) -> None:
+    model, files = told_with(tmp_path, {"prompt": {"system_text": f"The key is {SECRET}."}})
+    assert SECRET not in str(model.requests[0].messages)
+    assert [name for name, data in files.items() if SECRET.encode() in data] == []
+
+
+@TOLD
+@pytest.mark.parametrize("where", ["description", "body"])
+def test_a_secret_in_a_skill_is_neither_told_nor_written(tmp_path: Path, where: str) -> None:
+    skill = tmp_path / "skills" / "writer"
+    skill.mkdir(parents=True)
+    description, body = (f"Uses {SECRET}.", "Briefly.") if where == "description" else ("Writes.", SECRET)
+    (skill / "SKILL.md").write_text(f"---\nname: writer\ndescription: {description}\n---\n\n{body}\n")
+    model, files = told_with(tmp_path, {"skills": SKILLS}, "Use $[web:mvp].writer now.")
+    assert SECRET not in str(model.requests[0].messages)
+    assert [name for name, data in files.items() if SECRET.encode() in data] == []
+
+
+def test_a_secret_in_a_denial_is_not_told_to_the_model(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, [], variables={"MY_API_TOKEN": SECRET})
+    model = Watched([calls(("file_read", {"path": f"../{SECRET}"})), says("done")])
+    stage.agent(Answering(), backend=model).run("Go.")
+    assert SECRET not in str(model.requests[-1].messages[-1])
+
+
+WORDS = pytest.mark.xfail(strict=True, reason="words of the log itself are taken for secrets")
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "workspace",
+        "completed",
+        "timestamp",
+        "run_started",
+        "a.txt",
+        *(
+            pytest.param(word, marks=WORDS)
+            for word in ("approved", "file_write", "call_id", "approval", "decision", "arguments_blob")
+        ),
+    ],
+)
+def test_a_password_that_is_an_ordinary_word_does_not_break_a_run(tmp_path: Path, secret: str) -> None:
+    stage = Stage(tmp_path, [calls(writes("a.txt", "one")), says("done")], variables={"DB_PASSWORD": secret})
+    assert stage.work(Yes()).status == "completed"
+    assert stage.files() == ["a.txt"]
+
+
+@pytest.mark.xfail(strict=True, reason="four letters that stand in a digest by chance are taken out of it")
+def test_a_short_password_does_not_break_the_names_of_blobs(tmp_path: Path) -> None:
+    digest = hashlib.sha256(json.dumps({"path": "a.txt", "content": "one"}).encode()).hexdigest()
+    pieces = (digest[place : place + 4] for place in range(len(digest)))
+    short = next(piece for piece in pieces if re.search("[a-f]", piece) and re.search("[0-9]", piece))
+    stage = Stage(tmp_path, [calls(writes("a.txt", "one")), says("done")], variables={"DB_PASSWORD": short})
+    assert stage.work(Yes()).status == "completed"
+    assert stage.files() == ["a.txt"]
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the root of a sub-agent's run is taken from an event, and events have no secrets"
+)
+def test_a_password_that_is_part_of_the_workspace_does_not_lose_sub_agents(tmp_path: Path) -> None:
+    place = tmp_path / "myproject1"
+    place.mkdir()
+    script = [calls(("spawn_agent", {"message": "child"}), ids=["s"]), says("from the child")]
+    stage = Stage(place, script, variables={"DB_PASSWORD": "myproject1"})
+    stage.agent(mode="allow").run("Go.")
+    roots = [root for path in place.rglob("events.jsonl") for root in _started(path)]
+    assert roots
+    assert all(Path(root).is_dir() for root in roots)
+
+
+def _started(path: Path) -> list[str]:
+    events = map(json.loads, path.read_text().splitlines())
+    return [event["payload"]["root"] for event in events if event["type"] == "child_run_started"]
+
+
+@pytest.mark.xfail(strict=True, reason="every letter of a long row may begin a secret, and is looked at in Python")
+@pytest.mark.parametrize("secret", ["xxxxxxx1", "00000000x", "-----B1"])
+def test_a_long_row_of_one_letter_is_searched_without_a_step_for_each(secret: str) -> None:
+    keeper, text, steps = Keeper([secret]), secret[0] * 20_000, 0
+    keeper.text(text[:10])
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal steps
+        steps += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        keeper.text(text)
+    finally:
+        sys.setprofile(before)
+    assert steps < len(text) // 4
