@@ -4,7 +4,9 @@ import sys
 
 from benchmarks.measure import run_benchmark
 
-BENCHMARKS = ("import_agent", "create_run", "append", "resume_large", "turns", "guard", "gate")
+BENCHMARKS = (
+    "import_agent", "create_run", "append", "resume_large", "turns", "guard", "gate", "redaction", "scan_skills",
+)  # fmt: skip
 AHEAD = ("concurrent",)
 """Numbers that are not held on every machine yet; run them by name."""
 

@@ -22,7 +22,7 @@ REQUEST_ARGV = ("/bin/true",)
 def main() -> None:
     with directory() as base:
         workspace = (base / "workspace").resolve()
-        workspace.mkdir()
+        (workspace / ".skills_runtime_sdk").mkdir(parents=True)  # as it is in the workspace of every run
         fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {})
         added, planning, left = asyncio.run(_measured(fence, workspace))
     report(

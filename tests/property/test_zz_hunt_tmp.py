@@ -29,9 +29,9 @@ from skills_runtime.testing import InMemoryInbox
 from tests.support.agents import calls, says
 
 RUN = "r"
-EDITED_AND_KILLED = True
+EDITED_AND_KILLED = False
 """Whether a process may die between a changed approval and its call; the original would run then."""
-EDITED_FOR_THE_SESSION = False
+EDITED_FOR_THE_SESSION = True
 """Whether changed arguments may be approved for the session; the original would be approved, too."""
 SECOND_DECISIONS = False
 """Whether a second decision on one request must be recorded as refused without another message behind it."""

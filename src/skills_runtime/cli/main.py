@@ -116,7 +116,7 @@ _GROUPS = {
         {"validate": skills_validate.COMMAND, "show": skills_show.COMMAND, "new": skills_new.COMMAND},
     ),
     "runtime": Group(
-        "Look after the server that keeps terminal sessions and child agents of a workspace.",
+        "Look after the server that keeps sessions and child agents.",
         ("runtime status", "runtime stop"),
         {"status": runtime_status.COMMAND, "stop": runtime_stop.COMMAND, "cleanup": runtime_cleanup.COMMAND},
     ),

@@ -171,6 +171,36 @@ def test_settings_are_those_of_the_moment(client: RuntimeClient, home: Path) -> 
     assert client.call("ping") == {"pong": True}
 
 
+ATTACK = """
+import socket
+for name in ("server.json", "exec_registry.json"):
+    try:
+        print("READ", open(f"{place}/{{name}}").read())
+    except OSError as error:
+        print("refused", error.errno)
+try:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect("{place}/runtime.sock")
+    print("REACHED")
+except OSError as error:
+    print("refused", error.errno)
+print("tried")
+"""
+
+
+def test_a_command_behind_the_fence_reaches_neither_socket_nor_secret(
+    client: RuntimeClient, workspace: Path, home: Path
+) -> None:
+    (home / ".config/skills_runtime/config.yaml").unlink()
+    workspace.chmod(0o755)
+    (workspace / "attack.py").write_text(ATTACK.format(place=workspace / ".skills_runtime_sdk/runtime"))
+    started = client.call("exec.spawn", {"argv": ["/usr/bin/python3", "attack.py"]})
+    assert started["sandbox"]["active"] is True
+    said = rest(client, started["session_id"])["stdout"]
+    assert "tried" in said
+    assert not {word for word in ("READ", "REACHED", client.ensure_server().secret) if word in said}, said
+
+
 def test_a_request_that_is_too_long_is_refused_by_the_client(client: RuntimeClient) -> None:
     with pytest.raises(ValidationFailed, match="bytes at most"):
         client.call("exec.spawn", {"argv": ["x" * (1 << 20)]})

@@ -8,6 +8,7 @@ from tests.support import ROOT
 from tests.support.checkouts import Checkout
 
 NO_SANDBOX = "setup: bubblewrap is missing, so this is limited: commands of agents cannot run: no sandbox\n"
+NO_RIPGREP = "setup: ripgrep is missing, so this is limited: searching many files reads each of them\n"
 NO_FUSE = "setup: fuse3 is missing, so this is limited: the power-loss tests cannot run\n"
 
 
@@ -16,7 +17,7 @@ def checkout(tmp_path: Path) -> Checkout:
     """A checkout of an ordinary user on a machine with nothing missing."""
     checkout = Checkout(tmp_path)
     checkout.add_user(1000)
-    for name in ("apt-get", "bwrap", "fusermount3"):
+    for name in ("apt-get", "bwrap", "rg", "fusermount3"):
         checkout.add_command(name, "exit 0")
     return checkout
 
@@ -38,7 +39,7 @@ def test_every_line_of_the_table_has_a_package_a_check_groups_and_a_limitation()
     rows = [line.split(maxsplit=3) for line in (ROOT / "scripts/system-packages").read_text().splitlines()]
     rows = [row for row in rows if row[0] != "#"]
     assert all(len(row) == 4 and set(row[2].split(",")) <= {"core", "dev"} for row in rows)
-    assert {row[0] for row in rows} >= {"bubblewrap", "fuse3"}
+    assert {row[0] for row in rows} >= {"bubblewrap", "ripgrep", "fuse3"}
 
 
 def test_a_plan_changes_nothing_and_calls_nothing(checkout: Checkout) -> None:
@@ -53,16 +54,18 @@ def test_a_plan_changes_nothing_and_calls_nothing(checkout: Checkout) -> None:
 def test_without_rights_the_exact_command_and_the_limitation_are_printed(bare: Checkout) -> None:
     plan = bare.setup("--plan", "dev")
     assert plan.stdout.startswith(
-        NO_SANDBOX + NO_FUSE + "setup: to install what is missing, as root: "
-        "apt-get update && apt-get install -y --no-install-recommends bubblewrap fuse3\n"
+        NO_SANDBOX + NO_RIPGREP + NO_FUSE + "setup: to install what is missing, as root: "
+        "apt-get update && apt-get install -y --no-install-recommends bubblewrap ripgrep fuse3\n"
     )
     assert plan.returncode == 0
 
 
 def test_a_sudo_that_asks_for_a_password_is_left_to_the_user(bare: Checkout) -> None:
     bare.add_command("sudo", "exit 1")
-    install = "sudo apt-get update && sudo apt-get install -y --no-install-recommends bubblewrap\n"
-    assert bare.setup("--plan", "core").stdout.startswith(f"{NO_SANDBOX}setup: to install what is missing: {install}")
+    install = "sudo apt-get update && sudo apt-get install -y --no-install-recommends bubblewrap ripgrep\n"
+    assert bare.setup("--plan", "core").stdout.startswith(
+        f"{NO_SANDBOX}{NO_RIPGREP}setup: to install what is missing: {install}"
+    )
 
 
 def test_packages_of_the_tests_are_not_asked_for_when_only_running(bare: Checkout) -> None:
@@ -73,7 +76,7 @@ def test_a_machine_without_apt_is_told_the_names_of_the_packages(tmp_path: Path)
     checkout = Checkout(tmp_path)
     checkout.add_user(0)
     plan = checkout.setup("--plan", "dev")
-    assert "there is no apt-get here; install with your system's own tool: bubblewrap fuse3\n" in plan.stdout
+    assert "there is no apt-get here; install with your system's own tool: bubblewrap ripgrep fuse3\n" in plan.stdout
 
 
 def test_a_package_that_is_there_is_not_mentioned(checkout: Checkout) -> None:
@@ -90,6 +93,7 @@ def test_root_installs_what_is_missing_and_updates_the_lists_once_when_needed(ba
         "install --no-install-recommends bubblewrap",
         "update",
         "install --no-install-recommends bubblewrap",
+        "install --no-install-recommends ripgrep",
         "install --no-install-recommends fuse3",
     ]
     assert "limited" not in result.stdout
@@ -107,7 +111,8 @@ def test_a_package_that_cannot_be_installed_does_not_stop_the_setup(bare: Checko
     bare.add_command("apt-get", "echo no route to host; exit 100")
     result = bare.setup("core")
     assert result.returncode == 0
-    assert f"no route to host\n{NO_SANDBOX}setup: to install what is missing, as root: apt-get update" in result.stdout
+    assert f"no route to host\n{NO_SANDBOX}" in result.stdout
+    assert f"no route to host\n{NO_RIPGREP}setup: to install what is missing, as root: apt-get update" in result.stdout
     assert any("--editable" in call for call in bare.calls())
 
 

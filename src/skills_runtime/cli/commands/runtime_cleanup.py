@@ -7,7 +7,7 @@ from skills_runtime.cli.program import Command, Program
 
 
 def runtime_cleanup(options: RuntimeOptions, program: Program) -> int:
-    """End every session and child agent of the workspace, also those that a dead server has left behind."""
+    """End all sessions and child agents, and what a dead server has left."""
     from skills_runtime.cli.render.serving import cleanup_lines, write_answer
     from skills_runtime.cli.serving import client_for
 

@@ -15,7 +15,7 @@ class RuntimeOptions(WorkspaceOptions):
 
 
 def runtime_status(options: RuntimeOptions, program: Program) -> int:
-    """Say whether a runtime server serves the workspace, and what it does; none is started for that."""
+    """Say whether a runtime server is there and what it does, without starting one."""
     from skills_runtime.cli.render.serving import status_lines, write_answer
     from skills_runtime.cli.serving import client_for
     from skills_runtime.processes.server.place import NoServer

@@ -7,7 +7,7 @@ from skills_runtime.cli.program import Command, Program
 
 
 def runtime_stop(options: RuntimeOptions, program: Program) -> int:
-    """End the runtime server of the workspace with its sessions; child agents can be resumed."""
+    """End the runtime server with its sessions; child agents can be resumed."""
     from skills_runtime.cli.render.serving import write_answer
     from skills_runtime.cli.serving import client_for
 

@@ -120,7 +120,7 @@ class Place:
         return descriptor
 
     def lock(self) -> int | None:
-        """Take the place of the server; nothing when somebody has it. It is given back when the descriptor closes."""
+        """Take the place of the server until the descriptor is closed; nothing when somebody has it."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             descriptor = os.open(LOCK, flags, FILE_MODE, dir_fd=self._descriptor)
