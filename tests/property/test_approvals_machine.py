@@ -7,7 +7,7 @@ recorded as refused.
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +21,9 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.assemble import log_ports
 from skills_runtime.events import Event
 from skills_runtime.llm import ScriptedBackend
-from skills_runtime.ports import ApprovalRequest, Intent, ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import ApprovalRequest, DecisionKind, Intent, Parked, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import RunPaths, read_events, read_view, runs_root
-from skills_runtime.safety import InboxApprovals
 from skills_runtime.testing import InMemoryInbox
 from tests.support.agents import calls, says
 
@@ -69,6 +68,19 @@ class Act:
         return ToolResult(ok=True)
 
 
+class Passing:
+    """Somebody who answers a few times and then leaves the rest to others."""
+
+    def __init__(self, answers: Sequence[DecisionKind]) -> None:
+        self._answers = list(answers)
+
+    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
+        """Give the next answer, if there is one."""
+        if not self._answers:
+            raise Parked(request.call_id)
+        return self._answers.pop(0)
+
+
 class ApprovalsMachine(RuleBasedStateMachine):
     """One run, its inbox, the people who decide, and processes that come and go."""
 
@@ -88,9 +100,9 @@ class ApprovalsMachine(RuleBasedStateMachine):
         if hasattr(self, "place"):
             shutil.rmtree(self.place)
 
-    @rule()
-    def work(self) -> None:
-        self._work()
+    @rule(answers=st.sampled_from([(), (), ("approved",), ("denied",)]))
+    def work(self, answers: tuple[DecisionKind, ...]) -> None:
+        self._work(answers=answers)
 
     @precondition(lambda self: self._open())
     @rule(moment=st.sampled_from(MOMENTS), nth=st.integers(1, 2))
@@ -177,7 +189,7 @@ class ApprovalsMachine(RuleBasedStateMachine):
     def _blob(self, digest: str) -> bytes:
         return next(self.paths.blobs.rglob(digest)).read_bytes()
 
-    def _work(self, moment: str = "", nth: int = 1) -> None:
+    def _work(self, moment: str = "", nth: int = 1, answers: Sequence[DecisionKind] = ()) -> None:
         """Go on with the run as a new process, which dies right behind an event if told so."""
         if self.paths.events.exists() and not self._open():
             return
@@ -193,7 +205,7 @@ class ApprovalsMachine(RuleBasedStateMachine):
             workspace_root=self.place,
             backend=ScriptedBackend(SCRIPT),
             session_settings={"safety": {"mode": "ask"}},
-            approval_provider=InboxApprovals(),
+            approval_provider=Passing(answers),
             inbox=self.inbox,
             event_hooks=[watch],
         )

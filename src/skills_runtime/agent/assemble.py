@@ -70,6 +70,8 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What sub-agents may be; nothing means that there are none."""
     limits: Limits | None = None
     """What a sub-agent may use of what its parent has left."""
+    only: frozenset[str] | None = None
+    """The names of all tools a sub-agent may have; nothing means that nobody narrowed them."""
     depth: int = 0
     """How many runs stand above this agent's."""
     library: "Library | None" = None
@@ -102,11 +104,15 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     ids: Ids = msgspec.field(default_factory=RandomIds)
 
 
-def config_text_of(resolved: "Resolved") -> str:
+def config_text_of(resolved: "Resolved", secrets: Secrets | None = None) -> str:
     """The settings as every run of an agent archives them; writing them out costs more than the rest of a small run."""
     from skills_runtime.config import snapshot
 
-    return snapshot(resolved.settings)
+    settings = resolved.settings
+    if secrets is not None:  # what a model would be told; anything else in settings is checked when they are read
+        told = {name: secrets.value(value) for name, value in settings.prompt}
+        settings = settings.model_copy(update={"prompt": settings.prompt.model_copy(update=told)})
+    return snapshot(settings)
 
 
 def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None) -> "Library":
@@ -186,7 +192,7 @@ def log_ports(secrets: Secrets | None = None) -> LogPorts:
     from skills_runtime.safety.redaction import Keeper, secrets_of
 
     known = secrets or Keeper(secrets_of(process_environ()))
-    return LogPorts(keys=KeyRing(keys_home()), redact=known.line)
+    return LogPorts(keys=KeyRing(keys_home()), secrets=known)
 
 
 def agent_ports(
@@ -279,7 +285,9 @@ def _offered(resolved: "Resolved", equipment: Equipment, task: str) -> Registry:
         )
         tools = Registry(*tools, *(tool for tool in skill_tools if tools.find(tool.spec.name) is None))
     names = exposed(with_template(settings.prompt, equipment.templates), task, [tool.spec.name for tool in tools])
-    return tools if names is None else Registry(*(tool for tool in tools if tool.spec.name in names))
+    for wanted in (names, equipment.only):
+        tools = tools if wanted is None else Registry(*(tool for tool in tools if tool.spec.name in wanted))
+    return tools
 
 
 def prices_of(resolved: "Resolved") -> dict[str, Price]:

@@ -12,6 +12,7 @@ from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, HistoryLoaded, ImagesAttached, RunStarted
 from skills_runtime.events.states import RunStatus
+from skills_runtime.ports import Secrets
 from skills_runtime.runs import Run
 from skills_runtime.tools.images import recognise
 
@@ -37,9 +38,11 @@ def gather(
     request: RunRequest,
     tool_names: Sequence[str],
     library: "Library",
+    *,
+    secrets: Secrets,
     templates: Mapping[str, str] | None = None,
 ) -> Material:
-    """Read and check everything a request names."""
+    """Read and check everything a request names; no secret goes into what a model is told."""
     parts = prompt_parts(resolved, request.prompt, tool_names, library, templates)
     if parts.missing_env:
         missing = ", ".join(f"`{one.name}`" for one in parts.missing_env)
@@ -49,13 +52,13 @@ def gather(
     images = [_image(path) for path in request.images]
     pictures = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
     shown = [ImagesAttached(images=pictures)] if pictures else []
-    texts = [one.text.encode() for one in parts.injected]
+    texts = [secrets.text(one.text).encode() for one in parts.injected]
     taught = [
         msgspec.structs.replace(one.event, text_blob=_digest(text))
         for one, text in zip(parts.injected, texts, strict=True)
     ]
     events = (*loaded, *parts.skipped, *taught, *shown)
-    return Material(parts.system, events, (*texts, *(data for _, _, data in images)))
+    return Material(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images)))
 
 
 def told_of(variables: "Iterable[MissingVariable]", resolved: "Resolved") -> Iterator[Payload]:

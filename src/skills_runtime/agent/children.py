@@ -159,13 +159,17 @@ class ChildRuns:
         depth = self._equipment.depth + 1
         hidden = FAMILY if depth >= MAX_DEPTH else frozenset[str]()
         names = {tool.spec.name for tool in self._equipment.tools} - hidden
+        only = self._equipment.only
         if chosen is not None and chosen.tools is not None:
             names &= chosen.tools
+            only = chosen.tools if only is None else only & chosen.tools
         limits = rest_of(self._run.view, self._equipment.limits or limits_of(self._agent.resolved))
         if chosen is not None and chosen.max_steps is not None:
             limits = msgspec.structs.replace(limits, max_steps=min(limits.max_steps, chosen.max_steps))
         tools = Registry(*(tool for tool in self._equipment.tools if tool.spec.name in names))
-        equipment = msgspec.structs.replace(self._equipment, tools=tools, limits=limits, depth=depth, hooks=())
+        equipment = msgspec.structs.replace(
+            self._equipment, tools=tools, only=only, limits=limits, depth=depth, hooks=()
+        )
         return Agent.from_resolved(self._agent.resolved, equipment)
 
     def _running(self, child_id: str) -> bool:

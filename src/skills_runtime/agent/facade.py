@@ -253,9 +253,16 @@ class Agent:
         self._equipped()  # rules that cannot be read leave no run behind
         request = without_secrets(request, self._secrets)
         if self._config_text is None:
-            self._config_text = config_text_of(self._resolved)
+            self._config_text = config_text_of(self._resolved, self._secrets)
         names = [tool.spec.name for tool in self._tools]
-        material = gather(self._resolved, request, names, self._library(), self._equipment.templates)
+        material = gather(
+            self._resolved,
+            request,
+            names,
+            self._library(),
+            secrets=self._secrets,
+            templates=self._equipment.templates,
+        )
         spec = spec_for(
             self._resolved,
             request,

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
+
 from skills_runtime.events.payloads import ApprovalDecided, ApprovalRequested, HumanRequest, HumanResponse
 from skills_runtime.ports import Inbox, Parked
 from skills_runtime.projections.approvals import PendingApproval, SentDecision
@@ -33,6 +35,9 @@ async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: In
     if sent is not None:
         # First the child, then the record: said again after a crash it is the same message.
         body = {**sent.body, "run_id": child.name}
+        if blob := sent.said("arguments_blob"):
+            del body["arguments_blob"]
+            body["arguments"] = msgspec.json.decode(run.blobs.get(blob))
         inbox.send(child.name, "approve", body, idempotency_key=f"decision-{asked.approval_id}")
         run.append(_decided(asked, sent, name))
         await run.commit_async()

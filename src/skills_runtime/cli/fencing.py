@@ -60,10 +60,22 @@ def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
         policy,
         limits=_changed(policy.limits, options),
         aliases=(given,) if given != policy.workspace else (),
+        hidden=_hidden(policy.workspace),
         accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
     )
     adapters = adapters_named(options.adapter, bubblewrap=options.bwrap)
     return Fence(policy, adapters, {}), policy
+
+
+def _hidden(workspace: Path) -> tuple[Path, ...]:
+    """What the runtime keeps for this user; it can lie only in a directory that holds a whole home."""
+    from skills_runtime.sandbox import own_directories
+
+    if workspace not in (home := Path.home().resolve(), *home.parents):
+        return ()
+    from skills_runtime.config.environment import process_environ
+
+    return own_directories(workspace, process_environ())
 
 
 def _path(text: str) -> Path:

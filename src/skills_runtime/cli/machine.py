@@ -18,7 +18,7 @@ from skills_runtime.safety.redaction import Keeper, secrets_of
 def log_ports() -> LogPorts:
     """Keys, clock and disk of this machine; what is written down has no secrets."""
     known = Keeper(secrets_of(process_environ()))
-    return LogPorts(keys=KeyRing(keys_home()), redact=known.line)
+    return LogPorts(keys=KeyRing(keys_home()), secrets=known)
 
 
 def this_ledger() -> Ledger:

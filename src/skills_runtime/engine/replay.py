@@ -20,6 +20,7 @@ from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, InboxR
 from skills_runtime.ports import InboxKind, InboxMessage, Tool, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections import Conversation, Moves, fold
 from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, read_events, whole_history
+from skills_runtime.safety import Rules
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
         tools=_recorded_tools(paths, recorded.conversation),
         inbox=inbox,
         hooks=(inbox.watch,),
+        rules=Rules(mode="allow"),  # nothing is executed: what was decided then is what the recording holds
     )
     agent = Agent.from_resolved(resolved, equipment)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as aside:

@@ -64,6 +64,10 @@ class Files(Protocol):
         """What a change would replace, for whoever judges it: checked like a change, and only a refusal is recorded."""
         ...
 
+    def real(self, path: str) -> str:
+        """Where a path really leads, links followed, or the path itself where that cannot be told; records nothing."""
+        ...
+
     def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
         """Replace a file atomically; returns the number of bytes."""
         ...

@@ -14,6 +14,8 @@ class FileTouch(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     """As the call names it."""
     touch: Touch
+    real: str = ""
+    """Where the path really leads, when that is not how it is written."""
     before_sha256: str | None = None
     """The content it would replace, change or delete."""
     diff: str = ""

@@ -130,7 +130,7 @@ class Approvals(msgspec.Struct):
             self.session[decided.approval_key] = decided.decided_by
         if decided.decision == "denied":
             self.denials[decided.approval_key] = self.denials.get(decided.approval_key, 0) + 1
-        if decided.rule:
+        if decided.rule and decided.decision.startswith("approved"):
             self.rules.append(decided.rule)
 
     def _refuse(self, refused: ApprovalRefused) -> None:

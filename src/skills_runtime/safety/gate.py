@@ -3,12 +3,13 @@
 Nothing passes by omission: no rule means ask, and nobody to ask means no.
 """
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import msgspec
 
-from skills_runtime.errors import ApprovalDenied
+from skills_runtime.errors import ApprovalDenied, ToolError
 from skills_runtime.ports import Approver, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections.approvals import Approvals, Settled
 from skills_runtime.safety.approvals.added import with_added
@@ -19,6 +20,13 @@ from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, Verdict, decid
 from skills_runtime.safety.sanitize import Fingerprint
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
+MAX_CHANGES = 5
+"""How often a call may turn out to be another one while somebody looks at it."""
+USUAL_ERRORS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, NameError, OSError, RuntimeError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What a description by somebody else may raise."""
 MAX_DENIALS = 2
 """How often one request may be denied before the run ends: a model that asks again and again does not listen."""
 
@@ -65,7 +73,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     async def admit(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
         """Whether a call may run; raises `Parked` where that is decided later, `ApprovalDenied` where the run ends."""
-        while True:
+        for _ in range(MAX_CHANGES):
             verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
             match verdict:
                 case Allow():
@@ -86,6 +94,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             if (await self._wanted(tool, arguments, place, verdict)).key == wanted.key:
                 return Admission()
             void(place, settled.approval_id, settled.approval_key)
+        return Admission("what the call would do changes each time it is looked at, so nobody can approve it")
 
     async def _edited(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
         """Whether a call may run as somebody changed it: they have approved it, but what is denied stays denied."""
@@ -102,14 +111,27 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _wanted(self, tool: Tool, arguments: Mapping[str, Any], place: Place, verdict: Ask) -> Wanted:
         preview = getattr(tool, "preview", None)
-        intent = await preview(arguments, place) if preview is not None else await _intent(tool, arguments, place)
+        shown = _described(tool, preview, arguments, place) if preview is not None else _intent(tool, arguments, place)
+        intent = await shown
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
         return request_of(tool.spec, arguments, intent or Intent(), facts, verdict, self.fingerprint)
 
 
 async def _intent(tool: Tool, arguments: Mapping[str, Any], place: ToolContext) -> Intent | None:
     describe = getattr(tool, "intent", None)
-    return await describe(arguments, place) if describe is not None else None
+    return await _described(tool, describe, arguments, place) if describe is not None else None
+
+
+async def _described(tool: Tool, describe: Any, arguments: Mapping[str, Any], place: ToolContext) -> Intent:
+    """What a tool says about a call; one that cannot say it cannot be called."""
+    try:
+        said = describe(arguments, place)
+        intent: object = await said if inspect.isawaitable(said) else said
+    except USUAL_ERRORS as error:
+        raise ToolError("unknown", f"`{tool.spec.name}` cannot tell what it would do: {error!r}") from error
+    if not isinstance(intent, Intent):
+        raise ToolError("unknown", f"`{tool.spec.name}` tells `{type(intent).__name__}` instead of an `Intent`")
+    return intent
 
 
 def _denial(verdict: Deny) -> str:

@@ -1,6 +1,6 @@
 """The fence around processes: a policy becomes a plan that can be printed, and a refusal where it cannot be kept."""
 
-from skills_runtime.sandbox.choosing import adapters_for, adapters_named, fence_for
+from skills_runtime.sandbox.choosing import adapters_for, adapters_named, fence_for, own_directories
 from skills_runtime.sandbox.fence import Fence
 from skills_runtime.sandbox.no_fence import NoFence
 from skills_runtime.sandbox.policy import CAREFUL, Profile, ResourceLimits, SandboxPolicy
@@ -19,6 +19,7 @@ __all__ = [
     "adapters_for",
     "adapters_named",
     "fence_for",
+    "own_directories",
     "policy_for",
     "profile_named",
 ]

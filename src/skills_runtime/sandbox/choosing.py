@@ -45,10 +45,20 @@ def fence_for(
         return NoFence()
     policy = msgspec.structs.replace(
         policy_for(profile, workspace.resolve()),
+        hidden=own_directories(workspace.resolve(), variables),
         writable=tuple(path.resolve() for path in writable),
     )
     beyond = Unfenced(variables) if may_leave else None
     return Fence(_tuned(policy, settings), adapters, variables, beyond=beyond)
+
+
+def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """The runtime's keys, records and configuration of this user, as far as they lie in the workspace."""
+    from skills_runtime.config.environment import config_home, keys_home, state_home
+
+    places = {home(variables).resolve() for home in (config_home, keys_home, state_home)}
+    inside = {place for place in places if workspace in place.parents and place.is_dir()}
+    return tuple(sorted(place for place in inside if inside.isdisjoint(place.parents)))
 
 
 def adapters_for(settings: "SandboxSettings") -> tuple[Adapter, ...]:

@@ -19,6 +19,8 @@ from skills_runtime.sandbox.survey import Findings, survey
 
 FORBIDDEN_WORKSPACES = (
     "/",
+    "/boot",
+    "/home",
     "/usr",
     "/etc",
     "/bin",

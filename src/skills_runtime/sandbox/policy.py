@@ -74,6 +74,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What can be read besides the system and the workspace."""
     writable: tuple[Path, ...] = ()
     """What can be written besides the workspace and `/tmp`, even below a protected directory."""
+    hidden: tuple[Path, ...] = ()
+    """Directories in the workspace that are neither read nor written, besides those with a name that says so."""
     limits: ResourceLimits = ResourceLimits()
     required: frozenset[Promise] = ISOLATION
     """What must be kept, or nothing is started."""

@@ -19,8 +19,11 @@ START_UP = (
 
 READ_ONLY = frozenset((REPOSITORY, *CONFIGURATION, *START_UP))
 
-KEPT_FREE = (REPOSITORY, *CONFIGURATION, ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".gitmodules")
+KEPT_FREE = (REPOSITORY, *CONFIGURATION)
 """What cannot be made either where it does not exist yet."""
+
+KEPT_FREE_AT_HOME = (*KEPT_FREE, *START_UP)
+"""The same in a home directory, the only place in which anything is a start-up file."""
 
 SECRETS = ".env"
 """How the names of files begin that hold secrets, wherever in a workspace they lie."""

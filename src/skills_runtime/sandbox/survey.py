@@ -4,6 +4,7 @@ A directory that has not changed since the last look is not read again, so a sur
 """
 
 import os
+import pwd
 import stat
 import time
 from pathlib import Path
@@ -14,11 +15,13 @@ from skills_runtime.sandbox.protected import (
     CONFIGURATION,
     CREDENTIALS,
     KEPT_FREE,
+    KEPT_FREE_AT_HOME,
     READ_ONLY,
     REPOSITORY,
     RUNTIME_DIRECTORY,
     SECRETS,
     SKIPPED,
+    START_UP,
 )
 
 MAX_DEPTH = 8
@@ -30,6 +33,7 @@ PLACEHOLDER_MODES = (stat.S_IFREG | 0o1444, stat.S_IFDIR | 0o1755)
 UNSETTLED_NS = 20_000_000
 """A directory that changed so shortly before it was read may have changed again within the same tick of its clock."""
 
+_START_UP = frozenset(START_UP)
 _BARE = {"HEAD", "objects", "refs"}
 _CLOSED = READ_ONLY | CREDENTIALS | {RUNTIME_DIRECTORY}
 """Protected or hidden as a whole, so that nothing in them is looked for."""
@@ -131,7 +135,7 @@ class _Survey:
         if not os.access(path, os.W_OK):
             return  # what this user cannot make the command cannot either
         if top:
-            self._keep_free(path, directory, KEPT_FREE)
+            self._keep_free(path, directory, KEPT_FREE_AT_HOME if _is_home(path, directory) else KEPT_FREE)
             if RUNTIME_DIRECTORY not in directory.names:
                 self._placeholder_directories.append(path / RUNTIME_DIRECTORY)
                 self._hidden_directories.append(path / RUNTIME_DIRECTORY)
@@ -167,6 +171,16 @@ class _Survey:
         target = Path(os.path.realpath(path))
         if self._workspace in target.parents and target.is_file():
             self._hidden_files.append(target)
+
+
+def _is_home(path: Path, directory: _Directory) -> bool:
+    """Whether somebody's shell starts here: it is their home, or holds what only a home does."""
+    if not directory.names.isdisjoint(_START_UP):
+        return True
+    try:
+        return path == Path(pwd.getpwuid(path.stat().st_uid).pw_dir)
+    except (KeyError, OSError):
+        return False
 
 
 def _is_placeholder(path: Path) -> bool:

@@ -41,6 +41,10 @@ class ExecSessions:
                 self._submit(self._close(started))  # nobody was told its number, so nobody could end it
             raise
 
+    def program(self, number: int) -> str:
+        """What runs under a number."""
+        return self._sessions.program(number)
+
     async def write(self, number: int, data: bytes) -> int:
         """Type something; returns how much of it was taken."""
         return await asyncio.wrap_future(self._submit(self._sessions.write(number, data)))

@@ -15,9 +15,15 @@ MAX_DIFF_BYTES = 1 << 20
 MAX_LOOKED_AT = 64 << 20
 
 
-def touching(touch: Touch, *paths: str) -> Intent:
-    """A call that touches files, and does the same to each."""
-    return Intent(files=tuple(FileTouch(path=path, touch=touch) for path in paths))
+def touching(files: Files, touch: Touch, path: str) -> Intent:
+    """A call that touches one file or directory."""
+    return Intent(files=(touched(files, touch, path),))
+
+
+def touched(files: Files, touch: Touch, path: str) -> FileTouch:
+    """What a call does to a path, and where that really leads."""
+    real = files.real(path)
+    return FileTouch(path=path, touch=touch, real=real if real != path else "")
 
 
 def replacing(files: Files, path: str, content: bytes | None) -> FileTouch:
@@ -25,7 +31,8 @@ def replacing(files: Files, path: str, content: bytes | None) -> FileTouch:
     before = files.glance(path, limit=MAX_LOOKED_AT)
     touch: Touch = "delete" if content is None else "create" if before is None else "overwrite"
     digest = hashlib.sha256(before).hexdigest() if before is not None else None
-    return FileTouch(path=path, touch=touch, before_sha256=digest, diff=diff_of(path, before, content))
+    diff = diff_of(path, before, content)
+    return msgspec.structs.replace(touched(files, touch, path), before_sha256=digest, diff=diff)
 
 
 def diff_of(path: str, before: bytes | None, after: bytes | None) -> str:
@@ -35,11 +42,6 @@ def diff_of(path: str, before: bytes | None, after: bytes | None) -> str:
         return f"{path}: {_size(before)} -> {_size(after)}"
     names = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
     return "\n".join(line.rstrip("\n") for line in difflib.unified_diff(old, new, *names))
-
-
-def with_files(intent: Intent, *files: FileTouch) -> Intent:
-    """The intent with what exactly would become of its files."""
-    return msgspec.structs.replace(intent, files=files)
 
 
 def _lines(content: bytes | None) -> list[str] | None:

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from skills_runtime.ports import Intent
@@ -16,16 +17,18 @@ from skills_runtime.safety.guard.judges.interpreters import LANGUAGES
 from skills_runtime.safety.guard.judges.shells import SHELLS
 
 MAX_BYTES = 64 << 20
-_RUNS_FILES = SHELLS | LANGUAGES.keys() | {"source", "."}
+_RUNS_FILES = SHELLS | LANGUAGES.keys() | {"source", ".", "awk", "gawk", "mawk", "sed", "make", "cmake", "ninja"}
 _VERSION = re.compile(r"[\d.]+$")
+_GLUED = re.compile(r"--?[\w-]+=(.+)|-[A-Za-z](.+)")
+"""The value of an option that is written in one word with it."""
 
 
 def scripts_named(intent: Intent, directory: Path) -> dict[str, str]:
     """The digest of every file that the command would run as code, by the name it is given."""
     reading = read_line(intent.line) if intent.line is not None else read_argv(intent.argv)
-    places = [directory, *(directory / place for place in _entered(reading))]
+    places = _places(reading, directory)
     found: dict[str, str] = {}
-    for word in _code(reading):
+    for word in dict.fromkeys((*_code(reading), *intent.environment.values())):
         for place in places:
             digest = _digest(place / word)
             if digest is not None:
@@ -34,27 +37,41 @@ def scripts_named(intent: Intent, directory: Path) -> dict[str, str]:
 
 
 def _code(reading: Reading) -> Iterator[str]:
-    """The words that may name a file of code."""
-    for command in reading.commands:
-        program, *rest = command.words
-        if program is not None and "/" in program:
+    """The words that may name a file of code; where something is fed to an interpreter, every word of the line may."""
+    programs = [command.words[0] or "" for command in reading.commands if command.words]
+    runs = [_runs_files(program_name(program)) for program in programs]
+    for command, program, interprets in zip(reading.commands, programs, runs, strict=True):
+        if "/" in program:
             yield program
-        if program is not None and _runs_files(program_name(program)):
-            yield from (word for word in rest if word is not None and not word.startswith("-"))
+        if interprets or (any(runs) and len(programs) > 1):
+            yield from _values(command)
+        yield from _values(command) if "=" in program else ()
+    if any(runs):
+        yield from filter(None, reading.reads)
+        yield from re.findall(r"[A-Za-z_]\w*=(\S+)", " ".join(command.text for command in reading.commands))
+
+
+def _values(command: SimpleCommand) -> Iterator[str]:
+    for word in filter(None, command.words[1:]):
+        glued = _GLUED.fullmatch(word)
+        yield (glued[1] or glued[2]) if glued else word
 
 
 def _runs_files(name: str) -> bool:
     return name in _RUNS_FILES or _VERSION.sub("", name) in _RUNS_FILES
 
 
-def _entered(reading: Reading) -> Iterator[str]:
-    """The directories that the line goes to on its way."""
+def _places(reading: Reading, directory: Path) -> list[Path]:
+    """Where the line may be on its way: each directory it goes to, from each it was in."""
+    places = [directory]
     for command in reading.commands:
-        match command:
-            case SimpleCommand(words=("cd" | "pushd", str(place))):
-                yield place
-            case _:
-                pass
+        words = [word for word in command.words if word is not None]
+        if words and words[0] in ("cd", "pushd"):
+            targets = [word for word in words[1:] if not word.startswith("-")]
+        else:
+            targets = [after for option, after in pairwise(words) if option in ("-C", "--chdir")]
+        places += [place / target for place in places for target in targets if len(places) < 16]
+    return places
 
 
 def _digest(path: Path) -> str | None:
@@ -62,7 +79,12 @@ def _digest(path: Path) -> str | None:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None
-    with open(fd, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return None
-        return hashlib.sha256(file.read(MAX_BYTES)).hexdigest()
+        with open(fd, "rb", closefd=False) as file:
+            return hashlib.sha256(file.read(MAX_BYTES)).hexdigest()
+    except OSError:
+        return None
+    finally:
+        os.close(fd)

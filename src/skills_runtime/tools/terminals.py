@@ -1,5 +1,6 @@
 """The terminal sessions of a run, from one call to the next."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -32,12 +33,19 @@ class RunSessions:
     def __init__(self) -> None:
         self._sessions = Sessions()
         self._known: dict[int, tuple[PtySession, Mapping[str, Any]]] = {}
+        self._programs: dict[int, str] = {}
 
     async def start(self, plan: SandboxPlan) -> int:
         """Start a command on a terminal and return its number."""
         number = await self._sessions.start(command_of(plan))
         self._known[number] = self._sessions.get(number), plan.evidence
+        self._programs[number] = shlex.join(plan.argv)
         return number
+
+    def program(self, number: int) -> str:
+        """What runs under a number."""
+        self._find(number)
+        return self._programs[number]
 
     async def write(self, number: int, data: bytes) -> int:
         """Type something; returns how much of it was taken."""

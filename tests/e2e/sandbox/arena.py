@@ -93,6 +93,7 @@ class Arena:
         (self.workspace / ".vscode").mkdir()
         (self.workspace / ".vscode/tasks.json").write_text(ORIGINAL)
         (self.workspace / ".mcp.json").write_text(ORIGINAL)
+        (self.workspace / ".bash_logout").write_text(ORIGINAL)  # so it is somebody's home as well
         for place in (self.workspace, self.workspace / "nested"):
             self._repository(place)
 

@@ -1,5 +1,6 @@
 """The fence as the tools meet it: a plan with evidence, or a refusal that says why."""
 
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, Sandbox
-from skills_runtime.sandbox import Fence, NoFence, Unfenced, adapters_named, fence_for, policy_for
+from skills_runtime.sandbox import Fence, NoFence, Unfenced, adapters_named, fence_for, own_directories, policy_for
 from skills_runtime.sandbox.control_groups import ControlGroups, places_of
 from skills_runtime.sandbox.environment import fenced_environment
 from skills_runtime.sandbox.limiting import limit_gaps
@@ -137,6 +138,19 @@ def test_variables_are_few_and_those_asked_for_come_last() -> None:
 def test_settings_choose_the_fence(settings: dict[str, Any], kind: type, tmp_path: Path) -> None:
     chosen = fence_for(SandboxSettings.model_validate(settings), workspace=tmp_path, variables={})
     assert isinstance(chosen, kind)
+
+
+def test_the_runtime_s_own_keys_are_hidden_in_a_home(tmp_path: Path) -> None:
+    keys = tmp_path / ".local/state/skills_runtime/keys"
+    keys.mkdir(parents=True)
+    variables = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / ".local/state")}
+    assert [path for path in own_directories(tmp_path, variables) if path in (keys, *keys.parents)]
+    assert own_directories(tmp_path / "project", variables) == ()
+    chosen = fence_for(SandboxSettings(), workspace=tmp_path, variables=variables)
+    assert isinstance(chosen, Fence)
+    _, enclosed = chosen.explain(request(tmp_path))
+    covered = {Path(target) for word, target in itertools.pairwise(enclosed.options) if word == "--tmpfs"}
+    assert covered & {keys, *keys.parents}
 
 
 def test_a_network_must_be_the_user_s_wish_and_is_told(tmp_path: Path) -> None:

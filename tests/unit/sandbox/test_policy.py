@@ -16,7 +16,7 @@ POLICY = SandboxPolicy(profile="workspace-write", workspace=Path("/project"), li
 
 
 def test_the_digest_is_the_same_on_every_machine() -> None:
-    assert POLICY.digest == "sha256:18a457a5e240a4b2362744dc792ecc57f39562be1a943e961bb1406cf5146230"
+    assert POLICY.digest == "sha256:2e6117c2882a8c26ffcb02c64a109d96594f598b8d2123340a48b41931319ec8"
 
 
 def test_equal_policies_are_one() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.processes.supervision import placeholders
 from skills_runtime.sandbox import survey as module
-from skills_runtime.sandbox.protected import CONFIGURATION, KEPT_FREE
+from skills_runtime.sandbox.protected import CONFIGURATION, KEPT_FREE, KEPT_FREE_AT_HOME
 from skills_runtime.sandbox.survey import Findings, survey
 
 
@@ -36,6 +36,23 @@ def test_what_does_not_exist_is_kept_free(tmp_path: Path) -> None:
     findings = survey(tmp_path)
     assert found(tmp_path, findings.placeholders) == set(KEPT_FREE) - {".git"}
     assert found(tmp_path, findings.placeholder_directories) == {".skills_runtime_sdk"}
+
+
+def test_start_up_files_are_kept_free_in_a_home(tmp_path: Path) -> None:
+    make(tmp_path, ".bash_logout")
+    assert found(tmp_path, survey(tmp_path).placeholders) == set(KEPT_FREE_AT_HOME) - {".bash_logout"}
+
+
+def test_the_home_of_a_user_is_one_whatever_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class User:
+        pw_dir = str(tmp_path)
+
+    def user_of(number: int) -> User:
+        assert number == os.getuid()
+        return User()
+
+    monkeypatch.setattr(module.pwd, "getpwuid", user_of)
+    assert ".bashrc" in found(tmp_path, survey(tmp_path).placeholders)
 
 
 def test_secrets_are_hidden_wherever_they_are(tmp_path: Path) -> None:

@@ -80,7 +80,11 @@ class CallContext(msgspec.Struct, frozen=True):
     def arguments(self) -> bytes:
         """The exact arguments that count."""
         edited = self.edited
-        return self.run.blobs.get(edited) if edited else arguments_of(self.call, self.run.blobs.get).encode()
+        return self.run.blobs.get(edited) if edited else self.proposed()
+
+    def proposed(self) -> bytes:
+        """The exact arguments as the model wrote them: what an approver is asked about."""
+        return arguments_of(self.call, self.run.blobs.get).encode()
 
     @property
     def approvals(self) -> Approvals:

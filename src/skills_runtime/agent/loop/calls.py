@@ -103,7 +103,7 @@ async def refuse_unanswerable(run: Run, calls: Sequence[Call], ports: AgentPorts
         with suppress(
             ToolError, UsageError, PolicyDenied, SandboxError
         ):  # such a call fails by itself, and asks nobody
-            rule = await ports.gate.asking_rule(tool, read_arguments(context.arguments()), context)
+            rule = await ports.gate.asking_rule(tool, read_arguments(context.proposed()), context)
         if rule is not None:
             raise ConfigError(
                 f"`{call.tool}` needs an approval ({rule}) and nobody can give one",
@@ -133,10 +133,9 @@ async def _settle(run: Run, call: Call, ports: AgentPorts) -> Settled:
         known = await _recovered(tool, read_arguments(context.arguments()), context)
         if known is not None:
             return Settled(known, tool.spec.hidden_results, commit=True)
-    else:
-        stopped = await _passed(tool, context)
-        if stopped is not None:
-            return Settled(stopped)
+    stopped = await _passed(tool, context)  # one that is made again too: what was approved may not be what is there now
+    if stopped is not None:
+        return Settled(stopped)
     await _begin(context, tool)
     arguments = read_arguments(context.arguments())
     result = await invoke(tool, arguments, context, clock=run.ports.clock)
@@ -147,7 +146,7 @@ async def _passed(tool: Tool, context: CallContext) -> ToolResult | None:
     """The result of a call that may not run, or cannot; nothing where it may."""
     try:
         with context.ports.control.waiting():  # whoever decides may think as long as they like
-            admission = await context.ports.gate.admit(tool, read_arguments(context.arguments()), context)
+            admission = await context.ports.gate.admit(tool, read_arguments(context.proposed()), context)
     except (LogError, ApprovalDenied):
         raise
     except SkillsRuntimeError as error:

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
+
+import msgspec
 
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import InboxReceived
@@ -12,17 +15,29 @@ from skills_runtime.safety.approvals import stray_decisions
 
 async def take_in(run: Run, inbox: Inbox | None) -> None:
     """Record every message that waits; what they mean is read off the log."""
-    if inbox is None:
-        return
+    if inbox is not None:
+        await _record_waiting(run, inbox)
+    await _refuse_strays(run)
+
+
+async def _record_waiting(run: Run, inbox: Inbox) -> None:
     for message in _waiting(run, inbox):
         seq = _record(run, message)
-        for refused in stray_decisions(run.view.pending.approvals, run.state.run_id):
-            run.append(refused)
         await run.commit_async()
         try:
             inbox.acknowledge(message.id, event_seq=seq)
         except SkillsRuntimeError:
             return  # asked for again at the next turn, and known by then
+
+
+async def _refuse_strays(run: Run) -> None:
+    """Record every decision that counts for nothing, also one whose request was settled since it came."""
+    approvals = run.view.pending.approvals
+    strays = stray_decisions(approvals, run.state.run_id) if approvals.sent else ()
+    for refused in strays:
+        run.append(refused)
+    if strays:
+        await run.commit_async()
 
 
 def record_all(run: Run, inbox: Inbox | None) -> Callable[[], None]:
@@ -54,8 +69,16 @@ def _record(run: Run, message: InboxMessage) -> int:
                 message_id=message.id,
                 position=message.position,
                 kind=message.kind,
-                body=dict(message.body),
+                body=_body(run, message),
                 sent_at=message.created_at,
             )
         )
     return run.state.inbox_seq
+
+
+def _body(run: Run, message: InboxMessage) -> dict[str, Any]:
+    """The message as the log may hold it: arguments that an approver changed are a blob, as all arguments are."""
+    body = dict(message.body)
+    if message.kind == "approve" and isinstance(body.get("arguments"), dict):
+        body["arguments_blob"] = run.keep(msgspec.json.encode(body.pop("arguments")))
+    return body

@@ -104,11 +104,13 @@ class RuntimeServer:
         self._stopping.set()
 
     async def _end(self) -> None:
+        await self._sessions.close_all()  # whoever waits for one of them is told its end
         if self._connections:
             _, late = await asyncio.wait(self._connections, timeout=LAST_WORDS_SECONDS)
             for task in late:
                 task.cancel()
-        await self._sessions.close_all()
+            await asyncio.gather(*late, return_exceptions=True)
+        await self._sessions.close_all()  # what was just being started
         await self._children.aclose()
         self._place.remove(SERVER)
 

@@ -71,6 +71,14 @@ class RunFiles:
             with self._attempt("write", path):
                 raise
 
+    def real(self, path: str) -> str:
+        """Where a path really leads, links followed, or the path itself where that cannot be told; records nothing."""
+        try:
+            with locate(self.policy, parse_path(self.policy, path), self.opener) as place:
+                return str(place.location)
+        except (OSError, SkillsRuntimeError):
+            return path
+
     def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
         """Replace a file atomically, keeping its mode; returns the number of bytes."""
         with self._attempt("write", path) as facts:

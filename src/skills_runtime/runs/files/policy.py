@@ -1,17 +1,23 @@
 """What a run's file tools may touch, as one frozen value."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, RunPaths
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, RunPaths, runs_root
 
 DeleteRule = Literal["disabled", "allow"]
 HardLinkRule = Literal["refuse", "allow"]
 
 DELIVERABLES = "deliverables"
+OF_THE_RUNTIME = (
+    "blobs", "run.lock", "logs", "events.jsonl", "run.json", "config.yaml", "session.json", "sandbox-manifest.json",
+    "artifact-manifest.json", "transcript.md", "archive", "executions",
+)  # fmt: skip
+"""What of a run directory no tool of the run reads: its log, its state and its settings."""
 SHARED_FILE_MODE = 0o644
 SHARED_DIRECTORY_MODE = 0o755
 
@@ -64,7 +70,7 @@ def isolated_policy(run_root: Path) -> PathPolicy:
         write_roots=(paths.workspace.name, paths.deliverables.name),
         trash=paths.logs / "trash",
         aliases=_alias(run_root, real),
-        private=(paths.blobs.name, paths.lock.name, paths.logs.name),
+        private=OF_THE_RUNTIME,
     )
 
 
@@ -76,19 +82,28 @@ def shared_policy(workspace_root: Path, run_root: Path) -> PathPolicy:
             f"the run directory `{run}` is the workspace itself, so its log could be written by tools",
             hint="put the run into a directory of its own",
         )
-    paths = RunPaths(run)
+    paths, runs = RunPaths(run), (run, *_linked_runs(base))
     return PathPolicy(
         base=base,
         write_roots=(".",),
         trash=paths.logs / "trash",
         mounts={DELIVERABLES: paths.deliverables},
         aliases=_alias(workspace_root, base) | _alias(run_root, run),
-        private=(run.relative_to(base).as_posix(),) if run.is_relative_to(base) else (),
+        private=tuple(one.relative_to(base).as_posix() for one in runs if one.is_relative_to(base)),
         private_names=frozenset({STATE_DIRECTORY}),
         hard_links="allow",
         file_mode=SHARED_FILE_MODE,
         directory_mode=SHARED_DIRECTORY_MODE,
     )
+
+
+def _linked_runs(base: Path) -> list[Path]:
+    """Where the runs of this workspace really are that were put somewhere else."""
+    try:
+        with os.scandir(runs_root(base)) as entries:
+            return [Path(entry.path).resolve() for entry in entries if entry.is_symlink()]
+    except OSError:
+        return []
 
 
 def _real(path: Path) -> Path:

@@ -15,7 +15,7 @@ from typing import NoReturn
 import msgspec
 
 from skills_runtime.errors import LogEnded, StorageFailed
-from skills_runtime.events import TERMINAL_TYPES, Event, Payload, decode_payload, encode_payload
+from skills_runtime.events import TERMINAL_TYPES, Event, Payload, encode_payload
 from skills_runtime.runs.log.chain import Chain
 from skills_runtime.runs.log.checkpoints import EVERY_BYTES, Checkpoints
 from skills_runtime.runs.log.commit import committer
@@ -24,6 +24,7 @@ from skills_runtime.runs.log.keys import LogKey
 from skills_runtime.runs.log.lines import prefix_digest
 from skills_runtime.runs.log.ports import LogPorts
 from skills_runtime.runs.log.position import Position
+from skills_runtime.runs.log.shown import without_secrets
 
 Listener = Callable[[Event], None]
 
@@ -50,7 +51,7 @@ class EventLog:
         self._durable = 0
         self._ended = start.ended
         self._now = ports.clock.now
-        self._redact = ports.redact
+        self._secrets = ports.secrets
         self._disk = ports.disk
         self._checkpoints = checkpoints
         self._failure: StorageFailed | None = None
@@ -101,9 +102,9 @@ class EventLog:
     def append(self, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
         """Write one event; it survives the process, and after `commit` also the machine."""
         event_type, data = payload.event_type, encode_payload(payload)
-        shown = self._redact(data)
-        if shown is not data:
-            payload, data = decode_payload(event_type, shown), shown
+        if self._secrets is not None and self._secrets.line(data) is not data:
+            payload = without_secrets(payload, self._secrets)
+            data = encode_payload(payload)
         with self._mutex:
             if self._failure is not None or self._ended:
                 self._refuse(event_type)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.safety.policy import Rule, Rules, load_rules
 
 ORIGIN = "added for this run"
@@ -21,4 +22,8 @@ def with_added(rules: Rules, added: Sequence[Mapping[str, Any]]) -> Rules:
 
 @lru_cache(maxsize=256)
 def _read(text: str) -> tuple[Rule, ...]:
-    return load_rules(text, origin=ORIGIN)
+    """The rules of a text; one that cannot be read allows nothing."""
+    try:
+        return load_rules(text, origin=ORIGIN)
+    except SkillsRuntimeError:
+        return ()

@@ -11,6 +11,7 @@ from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, App
 from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Parked, Secrets
 from skills_runtime.projections.approvals import Approvals, PendingApproval, SentDecision, Settled
 from skills_runtime.safety.approvals.request import Wanted, shown_to_approver
+from skills_runtime.safety.approvals.stray import lateness
 
 LOOK_SECONDS = 0.25
 """How often messages are looked for while somebody is asked."""
@@ -101,7 +102,7 @@ async def ask(wanted: Wanted, room: Room, asking: Asking) -> Settled:
     sent = room.approvals.decision_on(asked.approval_id)
     if sent is None:
         return await _heard(wanted, asked, room, asking)
-    return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, message_id=sent.message_id)
+    return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, sent)
 
 
 def void(room: Room, approval_id: str, key: str, *, reason: str = "changed", message: str = CHANGED) -> None:
@@ -179,15 +180,18 @@ async def _heard(wanted: Wanted, asked: PendingApproval, room: Room, asking: Ask
             await room.look()
             sent = room.approvals.decision_on(asked.approval_id)
             if sent is not None:
-                return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, message_id=sent.message_id)
+                return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, sent)
             if room.cancelled:
                 raise Parked(room.call_id)
         decision, reason = said.result()
-        if decision.decision == "approved_for_session":
-            asking.remembered[wanted.key] = decision.decided_by
-        return await _decide(room, wanted.key, decision, reason, asked)
     finally:
         said.cancel()
+    if late := lateness(asked, room.now()):
+        void(room, asked.approval_id, asked.approval_key, reason="expired", message=late)
+        return await ask(wanted, room, asking)
+    if decision.decision == "approved_for_session" and decision.arguments is None:
+        asking.remembered[wanted.key] = decision.decided_by
+    return await _decide(room, wanted.key, decision, reason, asked)
 
 
 async def _said(shown: ApprovalRequest, asking: Asking) -> tuple[Decision, str]:
@@ -209,22 +213,25 @@ async def _decide(
     decision: Decision,
     reason: str,
     asked: PendingApproval | None = None,
-    *,
-    message_id: str = "",
+    sent: SentDecision | None = None,
 ) -> Settled:
-    edited = decision.arguments
+    edited = (sent.said("arguments_blob") if sent is not None else "") or None
+    if decision.arguments is not None:
+        edited = room.keep(msgspec.json.encode(decision.arguments))
+    # What was changed was seen once: it says nothing about the call as the model made it.
+    said = "approved" if edited and decision.decision == "approved_for_session" else decision.decision
     room.emit(
         ApprovalDecided(
             approval_key=key,
-            decision=decision.decision,
+            decision=said,
             reason=reason,
             call_id=room.call_id,
             decided_by=decision.decided_by,
             approval_id=asked.approval_id if asked is not None else "",
-            message_id=message_id,
+            message_id=sent.message_id if sent is not None else "",
             note=decision.note,
             rule=dict(decision.rule),
-            arguments_blob=room.keep(msgspec.json.encode(edited)) if edited is not None else None,
+            arguments_blob=edited,
         )
     )
     await room.commit()
@@ -233,14 +240,12 @@ async def _decide(
 
 def _decision_in(sent: SentDecision) -> Decision:
     """A decision as it came in a message, which `problem_with` has looked at."""
-    body: dict[str, Any] = sent.body
-    rule, arguments = body.get("rule"), body.get("arguments")
+    rule: Any = sent.body.get("rule")
     return Decision(
         decision=cast("DecisionKind", sent.said("decision")),
         note=sent.said("note"),
         decided_by=sent.said("decided_by"),
         rule=cast("dict[str, Any]", rule) if isinstance(rule, dict) else {},
-        arguments=cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
     )
 
 

@@ -4,8 +4,8 @@ Pure.
 """
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 import msgspec
 
@@ -15,7 +15,7 @@ from skills_runtime.safety.policy import Ask, approval_key
 from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 SUMMARY_CHARS = 500
-FENCE_FACTS = ("effective", "adapter", "profile", "policy")
+FENCE_FACTS = ("effective", "adapter", "profile", "policy", "cwd")
 """What of a fence an approval holds for; the rest differs from one start to the next."""
 
 
@@ -37,12 +37,15 @@ def request_of(
     spec: ToolSpec, arguments: Mapping[str, Any], intent: Intent, facts: Facts, asked_by: Ask, fingerprint: Fingerprint
 ) -> Wanted:
     """The request for a call; whatever would make it another call changes its key."""
-    shown = sanitize(spec, arguments, fingerprint) | _bound(intent, fingerprint)
-    risk = {"level": facts.risk.level, "reason": facts.risk.reason, "part": facts.risk.part}
+    visible = sanitize(spec, arguments, fingerprint)
+    shown = {"arguments": visible, **_bound(intent, fingerprint)}
+    # What a tool hides is not told by the part of it that is a risk; whoever decides sees all of it anyway.
+    part = facts.risk.part if any(facts.risk.part in text for text in _texts(visible)) else ""
+    risk = {"level": facts.risk.level, "reason": facts.risk.reason, "part": part}
     return Wanted(
         key=approval_key(spec.name, shown),
         tool=spec.name,
-        summary=summary_of(spec.name, intent, shown),
+        summary=summary_of(spec.name, intent, visible),
         shown=shown,
         arguments=arguments,
         intent=intent,
@@ -87,9 +90,11 @@ def summary_of(tool: str, intent: Intent, shown: Mapping[str, Any]) -> str:
 def _bound(intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
     """What the arguments do not say, and an approval holds for all the same."""
     before = {touch.path: touch.before_sha256 for touch in intent.files if touch.before_sha256}
+    real = {touch.path: touch.real for touch in intent.files if touch.real}
     bound: dict[str, Any] = {
         "script": dict(intent.digests),
         "before": before,
+        "real": real,
         "fence": {name: intent.fence[name] for name in FENCE_FACTS if name in intent.fence},
         "environment": fingerprint.of(dict(intent.environment)) | {"keys": sorted(intent.environment)}
         if intent.environment
@@ -97,3 +102,15 @@ def _bound(intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
     }
     filled = {name: value for name, value in bound.items() if value}
     return {"bound": filled} if filled else {}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in cast("Mapping[Any, Any]", value).values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in cast("list[Any]", value):
+            yield from _texts(inner)

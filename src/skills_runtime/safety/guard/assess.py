@@ -45,6 +45,7 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
         effect=spec.effect,
         commands=found.commands,
         writes=found.writes,
+        reads=found.reads,
         files=intent.files,
         hosts=tuple(dict.fromkeys((*intent.hosts, *found.hosts))),
         skill=intent.skill,
@@ -84,6 +85,7 @@ def _command(intent: Intent) -> Reading:
     return Reading(
         commands=tuple(command for found in readings for command in found.commands),
         writes=tuple(path for found in readings for path in found.writes),
+        reads=tuple(path for found in readings for path in found.reads),
         hosts=tuple(dict.fromkeys(host for found in readings for host in found.hosts)),
         unclear=next((found.unclear for found in readings if found.unclear), ""),
         risk=worst(*(found.risk for found in readings)),

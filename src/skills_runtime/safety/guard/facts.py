@@ -41,6 +41,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """Every program it would run: the wrappers themselves and what they wrap."""
     writes: tuple[str | None, ...] = ()
     """The files its redirections write; one whose name only the running shell knows is nothing."""
+    reads: tuple[str | None, ...] = ()
+    """The files its redirections read: a name, a pattern that it fits, and nothing beside it where it is not certain."""
     hosts: tuple[str, ...] = ()
     """The hosts it names."""
     unclear: str = ""
@@ -55,6 +57,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     effect: Effect = "effectful"
     commands: tuple[SimpleCommand, ...] = ()
     writes: tuple[str | None, ...] = ()
+    reads: tuple[str | None, ...] = ()
     files: tuple[FileTouch, ...] = ()
     hosts: tuple[str, ...] = ()
     skill: str = ""

@@ -9,13 +9,14 @@ MAX_WORK = 20_000
 
 
 class Findings:
-    """Collects commands, writes, hosts, the worst risk, and the first thing that was not understood."""
+    """Collects commands, reads, writes, hosts, the worst risk, and the first thing that was not understood."""
 
-    __slots__ = ("_height", "_risk", "commands", "hosts", "unclear", "work", "writes")
+    __slots__ = ("_height", "_risk", "commands", "hosts", "reads", "unclear", "work", "writes")
 
     def __init__(self) -> None:
         self.commands: list[SimpleCommand] = []
         self.writes: list[str | None] = []
+        self.reads: list[str | None] = []
         self.hosts: dict[str, None] = {}
         self.unclear = ""
         self.work = 0
@@ -48,6 +49,7 @@ class Findings:
         return Reading(
             commands=tuple(self.commands),
             writes=tuple(self.writes),
+            reads=tuple(self.reads),
             hosts=tuple(self.hosts),
             unclear=self.unclear,
             risk=Risk(level=LEVELS[self._height], reason=reason, part=shortened(part), span=span),

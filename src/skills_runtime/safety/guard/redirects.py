@@ -8,7 +8,7 @@ from skills_runtime.safety.guard.calls import Feed, Scene
 from skills_runtime.safety.guard.ground import SILENT, WORDS, Ground
 from skills_runtime.safety.guard.heredocs import heredoc_of
 from skills_runtime.safety.guard.paths import HARMLESS_SINKS, normal, writing
-from skills_runtime.safety.guard.words import Word
+from skills_runtime.safety.guard.words import HOLE, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -50,12 +50,27 @@ def _read(ground: Ground, operator: str, target: Word, scene: Scene) -> Scene:
     if operator != "<" and not target.shape.strip("0123456789-"):
         return scene
     ground.look_at(target)
+    if not target.process:
+        _note_read(ground, target)
     if normal(target.shape).startswith(_NETWORK):
+        _note_host(ground, normal(target.shape))
         ground.found.worsen("high", "connects over the network", *ground.place_of(target))
     if target.built:
         ground.found.puzzle("reads a file that is only known when it runs", *ground.place_of(target))
     known = target.value is not None and not target.process
     return fed(scene, Feed(None, ("cat",) if known else (None,), (target.start, target.end)))
+
+
+def _note_read(ground: Ground, target: Word) -> None:
+    """Take note of the file; of a name that is not certain, of what is written of it too."""
+    ground.found.reads.append(target.value)
+    if target.value is None and target.shape != HOLE:
+        ground.found.reads.append(target.shape.replace(HOLE, "*"))
+
+
+def _note_host(ground: Ground, path: str) -> None:
+    if path.count("/") > 3:
+        ground.found.hosts[path.split("/")[3]] = None
 
 
 def _write(ground: Ground, target: Word) -> None:
@@ -65,8 +80,8 @@ def _write(ground: Ground, target: Word) -> None:
     ground.found.writes.append(target.value)
     if target.value is None:
         ground.found.puzzle("writes a file whose name is only known when it runs", *ground.place_of(target))
-    if path.startswith(_NETWORK) and path.count("/") > 3:
-        ground.found.hosts[path.split("/")[3]] = None
+    if path.startswith(_NETWORK):
+        _note_host(ground, path)
     ground.found.worsen(*writing(target.shape), *ground.place_of(target))
 
 

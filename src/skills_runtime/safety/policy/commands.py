@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
+from skills_runtime.safety.guard.names import program_name
 from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD
-
-SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
-"""Where a program of a plain name is what the system installed under it."""
 
 _MOVING = frozenset({"cd", "chdir", "pushd", "popd", "ssh", "chroot", "unshare", "nsenter", "sudo", "doas", "su"})
 _MOVING_OPTIONS = ("-C", "-D", "--chdir", "--directory", "--working-directory")
@@ -77,7 +75,7 @@ def _is_program(word: str | None, wanted: str) -> bool:
     """A plain name means the program of the system; a path means itself and nothing else."""
     if not word or not wanted or wanted == ONE_WORD:
         return False
-    return word == wanted or ("/" not in wanted and word in (f"{place}/{wanted}" for place in SYSTEM_DIRECTORIES))
+    return word == wanted or ("/" not in wanted and program_name(word) == wanted)
 
 
 def entry_may_match(entry: str, words: Words) -> bool:

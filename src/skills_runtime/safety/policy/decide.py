@@ -22,6 +22,7 @@ from skills_runtime.safety.policy.matching import (
 )
 from skills_runtime.safety.policy.paths import Anchor
 from skills_runtime.safety.policy.rule import Rule, Rules
+from skills_runtime.safety.policy.steps import wanders
 from skills_runtime.safety.policy.verdict import Allow, Ask, Deny, Verdict
 
 PartKind = Literal["command", "write", "file", "host", "call"]
@@ -91,6 +92,8 @@ def _asked_whatever_allows_it(facts: Facts, rules: Rules) -> Ask | Allow | None:
         return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the fence allows")
     if facts.unclear:
         return Ask(f"{BUILT_IN}: not understood", facts.unclear)
+    if wanders(facts):
+        return Ask(f"{BUILT_IN}: not understood", "the line goes to more places than can be followed")
     if part := needs_consent(facts, rules):
         return Ask(f"{BUILT_IN}: configuration of the next run", f"`{_cut(part)}` decides what the next run may do")
     for rule in rules.rules:

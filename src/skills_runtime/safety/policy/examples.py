@@ -96,6 +96,7 @@ def facts_of(example: Example, rule: Rule) -> Facts:
         tool=example.tool or _tool_of(example, rule),
         commands=reading.commands,
         writes=reading.writes,
+        reads=reading.reads,
         files=tuple(FileTouch(path=path, touch="change") for path in example.path),
         hosts=(*reading.hosts, *example.host),
         skill=example.skill,

@@ -1,13 +1,13 @@
 """Whether a rule is about a call: what stops a call needs one part that may fit, what allows it every part."""
 
-import posixpath
 from collections.abc import Iterator
 
 from skills_runtime.safety.guard.facts import LEVELS, Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import is_elsewhere, pattern_covers, pattern_may_match
 from skills_runtime.safety.policy.names import is_host, named
-from skills_runtime.safety.policy.paths import Anchor, fits, may_fit, tokens_of
+from skills_runtime.safety.policy.paths import Anchor, fits, has_glob, may_fit, tokens_of
 from skills_runtime.safety.policy.rule import Rule
+from skills_runtime.safety.policy.steps import places_of, seen_from
 
 
 def stops(rule: Rule, facts: Facts, base: Anchor) -> bool:
@@ -21,7 +21,7 @@ def stops(rule: Rule, facts: Facts, base: Anchor) -> bool:
 
 def could_stop(rule: Rule, facts: Facts) -> bool:
     """Whether only words that nobody knows keep us from telling whether the rule is about the call."""
-    unknown = any(None in command.words for command in facts.commands)
+    unknown = None in facts.reads or any(None in command.words for command in facts.commands)
     return unknown and bool(rule.path or rule.host) and _is_of_concern(rule, facts)
 
 
@@ -45,17 +45,17 @@ def _touches(rule: Rule, facts: Facts, base: Anchor) -> bool:
 
 
 def _paths(facts: Facts) -> Iterator[str]:
-    """Every path a call names, from the top and from where it starts; arguments of commands are taken for paths too."""
+    """Every path a call names, from the top and from wherever it goes; arguments of commands are taken for paths too."""
+    places = places_of(facts)
     for path in _named_paths(facts):
-        yield path
-        if is_elsewhere(facts) and not path.startswith(("/", "~")):
-            yield posixpath.join(facts.directory, path)
+        yield from seen_from(places, path)
 
 
 def _named_paths(facts: Facts) -> Iterator[str]:
     yield facts.directory
     yield from (touch.path for touch in facts.files)
     yield from filter(None, facts.writes)
+    yield from (path for path in facts.reads if path is not None and not has_glob(path))
     for command in facts.commands:
         for word in filter(None, command.words[1:]):
             yield from tokens_of(word)

@@ -21,6 +21,9 @@ _HIDDEN = "Cf"
 MAX_CHARS = 4096
 """What is longer names no file on any system."""
 
+MAX_LETTERS = 4
+"""How many short options in one word are looked behind."""
+
 Parts = tuple[str, ...]
 Segment = Callable[[str, str], bool]
 
@@ -101,12 +104,41 @@ def absolute_parts(path: str, base: Anchor) -> Parts | None:
 
 
 def tokens_of(word: str) -> Iterator[str]:
-    """Everything in a word that may be a path, as in `--file=a/b` or `HEAD:a/b`."""
+    """Everything in a word that may be a path, as in `--file=a/b`, `-oa/b` or `HEAD:a/b`."""
     if len(word) <= MAX_CHARS:
         yield word
+        if word.startswith("-"):
+            yield from _glued(word)
     pieces = _SEPARATORS.split(word)
     if len(pieces) > 1:
         yield from (piece for piece in pieces if piece and len(piece) <= MAX_CHARS)
+
+
+def _glued(word: str) -> Iterator[str]:
+    """What may be the value of a short option, which others may stand before."""
+    for length in range(2, min(len(word), MAX_LETTERS + 2)):
+        if not word[length - 1].isalnum():
+            return
+        yield word[length:]
+
+
+def unaliased(path: str) -> Iterator[str]:
+    """The same path without the names that `/proc` has for the working directory and for the top of the machine."""
+    if "proc" not in path:
+        return
+    parts: list[str] = []
+    names = _split(path)
+    found = None
+    for index, name in enumerate(names, 1):
+        if name != "..":
+            parts.append(name)
+        elif parts:
+            parts.pop()
+        if parts[:1] == ["proc"] and name in ("cwd", "root") and len(parts) in (3, 5):
+            parts = []
+            found = ("." if name == "cwd" else "", *names[index:])
+    if found is not None:
+        yield "/".join(found) or "/"
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,13 @@ from skills_runtime.ports import Enclosure
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
 from skills_runtime.sandbox.bubblewrap.probe import probe_program
 from skills_runtime.sandbox.bubblewrap.wrapping import FIRST_INPUT, LAYERS, takes_terminal, wrap
-from skills_runtime.sandbox.limiting import groups_for, limit_gaps, scope_for, scope_variables, watch_for
+from skills_runtime.sandbox.limiting import (
+    groups_for,
+    limit_gaps,
+    scope_for,
+    scope_variables,
+    watch_for,
+)
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.promises import Gap

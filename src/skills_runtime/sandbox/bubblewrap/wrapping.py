@@ -138,7 +138,7 @@ def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
         yield from _protection(findings)
     # Where nothing can be written there is no placeholder either, and nothing to hide.
     missing = findings.placeholder_directories if policy.access == "read" else ()
-    hidden = [path for path in findings.hidden_directories if path not in missing]
+    hidden = [path for path in (*findings.hidden_directories, *policy.hidden) if path not in missing]
     for path in hidden:
         yield from ("--tmpfs", str(path))
     for path in policy.writable:

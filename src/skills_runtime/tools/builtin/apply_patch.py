@@ -10,7 +10,7 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import FileChange, Files, FileTouch, Intent, ToolContext, ToolResult, ToolSpec, Touch
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import diff_of
+from skills_runtime.tools.intents import diff_of, touched
 from skills_runtime.tools.patch import Change, Plan, Section, make_plan, parse_patch, paths_to_read
 from skills_runtime.tools.patch.parse import AddFile, DeleteFile, UpdateFile
 
@@ -54,7 +54,7 @@ class ApplyPatch:
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The files it is about."""
         sections = parse_patch(parse(arguments, ApplyPatchArguments).input)
-        touches = [FileTouch(path=path, touch=touch) for one in sections for path, touch in _touched(one)]
+        touches = [touched(context.files, touch, path) for one in sections for path, touch in _touched(one)]
         return Intent(files=tuple(touches))
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
@@ -62,7 +62,8 @@ class ApplyPatch:
         sections = parse_patch(parse(arguments, ApplyPatchArguments).input)
         contents = {path: context.files.glance(path, limit=MAX_FILE_BYTES) or b"" for path in paths_to_read(sections)}
         plan = await asyncio.to_thread(make_plan, sections, contents)
-        return Intent(files=tuple(one for change in plan.files for one in _previewed(change, contents)))
+        shown = (one for change in plan.files for one in _previewed(change, contents))
+        return Intent(files=tuple(_placed(one, context.files) for one in shown))
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Apply it."""
@@ -99,6 +100,10 @@ def _previewed(change: FileChange, contents: Mapping[str, bytes]) -> list[FileTo
         FileTouch(path=change.path, touch="delete", before_sha256=change.before_sha256),
         FileTouch(path=change.moved_to, touch="create", diff=moved),
     ]
+
+
+def _placed(touch: FileTouch, files: Files) -> FileTouch:
+    return msgspec.structs.replace(touch, real=touched(files, touch.touch, touch.path).real)
 
 
 def _read(files: Files, sections: Sequence[Section]) -> dict[str, bytes]:

@@ -28,7 +28,7 @@ class FileDelete:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        return touching("delete", parse(arguments, FileDeleteArguments).path)
+        return touching(context.files, "delete", parse(arguments, FileDeleteArguments).path)
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """What would be taken away."""

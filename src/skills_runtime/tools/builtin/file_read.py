@@ -32,7 +32,7 @@ class FileRead:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        return touching("read", parse(arguments, FileReadArguments).path)
+        return touching(context.files, "read", parse(arguments, FileReadArguments).path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read it."""

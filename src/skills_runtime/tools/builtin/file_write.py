@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from skills_runtime.ports import FileTouch, Intent, SandboxPermissions, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import replacing
+from skills_runtime.tools.intents import replacing, touched
 
 
 class FileWriteArguments(Arguments, frozen=True):
@@ -40,7 +40,7 @@ class FileWrite:
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
         wanted = parse(arguments, FileWriteArguments)
-        return _intent(wanted, FileTouch(path=wanted.path, touch="overwrite"))
+        return _intent(wanted, touched(context.files, "overwrite", wanted.path))
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """What would change in it."""

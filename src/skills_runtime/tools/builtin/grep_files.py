@@ -71,7 +71,7 @@ class GrepFiles:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """Where it looks."""
-        return touching("read", parse(arguments, GrepFilesArguments).path or ".")
+        return touching(context.files, "read", parse(arguments, GrepFilesArguments).path or ".")
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Search them."""

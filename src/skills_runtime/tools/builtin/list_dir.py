@@ -34,7 +34,7 @@ class ListDir:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The directory it is about."""
-        return touching("list", parse(arguments, ListDirArguments).dir_path)
+        return touching(context.files, "list", parse(arguments, ListDirArguments).dir_path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """List it."""

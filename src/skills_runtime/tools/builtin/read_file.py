@@ -65,7 +65,7 @@ class ReadFile:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        return touching("read", parse(arguments, ReadFileArguments).file_path)
+        return touching(context.files, "read", parse(arguments, ReadFileArguments).file_path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read them."""

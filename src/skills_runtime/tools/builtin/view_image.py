@@ -35,7 +35,7 @@ class ViewImage:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        return touching("read", parse(arguments, ViewImageArguments).path)
+        return touching(context.files, "read", parse(arguments, ViewImageArguments).path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Show it."""

@@ -1,5 +1,6 @@
 """write_stdin: typing into a session, or only looking what it says."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -34,6 +35,13 @@ class WriteStdin:
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """What would be typed."""
         return Intent(typed=parse(arguments, WriteStdinArguments).chars)
+
+    async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """What would be typed, and into what: a number may mean another program by then."""
+        wanted = parse(arguments, WriteStdinArguments)
+        program = terminals.sessions_of(context).program(wanted.session_id)
+        digest = hashlib.sha256(program.encode(errors="replace")).hexdigest()
+        return Intent(typed=wanted.chars, digests={f"session {wanted.session_id}": digest})
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Type, and wait a little for what it says."""

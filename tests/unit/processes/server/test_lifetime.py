@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from pathlib import Path
 
 import msgspec
@@ -50,6 +51,16 @@ async def test_a_server_ends_when_it_is_told_to(served: Served) -> None:
     await served.task
     assert names(served.place) == {"exec_registry.json", "server.lock"}
     assert json.loads((served.place.path / REGISTRY).read_text())["exec_sessions"] == {}
+
+
+async def test_who_waits_for_a_session_is_told_its_end_when_the_server_stops(served: Served) -> None:
+    number = await served.spawn("echo ready; sleep 1000")
+    await served.until(number, "ready")
+    waiting = asyncio.create_task(served.call("exec.read", session_id=number, yield_time_ms=600_000))
+    await served.call("ping")
+    await served.call("shutdown")
+    said = await waiting
+    assert (said["running"], said["signal"]) == (False, signal.SIGHUP)
 
 
 async def test_status_counts_what_runs(served: Served) -> None:
