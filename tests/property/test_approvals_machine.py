@@ -28,12 +28,6 @@ from skills_runtime.testing import InMemoryInbox
 from tests.support.agents import calls, says
 
 RUN = "r"
-EDITED_AND_KILLED = False
-"""Whether a process may die between a changed approval and its call; the original would run then."""
-EDITED_FOR_THE_SESSION = False
-"""Whether changed arguments may be approved for the session; the original would be approved, too."""
-SECOND_DECISIONS = False
-"""Whether a second decision on one request must be recorded as refused without another message behind it."""
 
 NUMBERS = (1, 1, 2, 1, 2, 3)
 SCRIPT = [*(calls(("act", {"n": n}), ids=[f"c{place}"]) for place, n in enumerate(NUMBERS)), says("done")]
@@ -107,8 +101,6 @@ class ApprovalsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self._open())
     @rule(moment=st.sampled_from(MOMENTS), nth=st.integers(1, 2))
     def die(self, moment: str, nth: int) -> None:
-        if not EDITED_AND_KILLED and moment == "approval_decided" and any("arguments" in one for one in self.sent):
-            return
         self._work(moment, nth)
 
     @rule(content=st.sampled_from("012"))
@@ -119,9 +111,9 @@ class ApprovalsMachine(RuleBasedStateMachine):
     @rule(decision=st.sampled_from(["approved", "approved", "approved_for_session", "denied"]), edit=st.booleans())
     def decide(self, decision: str, edit: bool) -> None:
         asked = self._asked()
-        if asked is None or (not SECOND_DECISIONS and self._was_sent(asked)):
+        if asked is None:
             return
-        change = edit and decision != "denied" and (EDITED_FOR_THE_SESSION or decision == "approved")
+        change = edit and decision != "denied"
         self._send(asked, {"decision": decision} | ({"arguments": {"n": 7}} if change else {}))
 
     @precondition(lambda self: self._asked() is not None)
@@ -135,9 +127,6 @@ class ApprovalsMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def send_again(self, data: st.DataObject) -> None:
         body = data.draw(st.sampled_from(self.sent))
-        asked = self._asked()
-        if not SECOND_DECISIONS and asked is not None and body["approval_id"] == asked.approval_id:
-            return
         self._put(body)
 
     @invariant()
@@ -223,15 +212,6 @@ class ApprovalsMachine(RuleBasedStateMachine):
         if not hasattr(self, "paths"):
             return None
         return next(iter(read_view(self.paths, log_ports()).pending.approvals.open.values()), None)
-
-    def _was_sent(self, asked: PendingApproval) -> bool:
-        return any(
-            one["approval_id"] == asked.approval_id
-            and one["approval_key"] == asked.approval_key
-            and one["run_id"] == RUN
-            and one["decision"] != "yes"
-            for one in self.sent
-        )
 
     def _send(self, asked: PendingApproval, change: Mapping[str, Any]) -> None:
         body = {"run_id": RUN, "approval_id": asked.approval_id, "approval_key": asked.approval_key}

@@ -213,7 +213,7 @@ def agent_ports(
         tools=_offered(resolved, equipment, run.text("prompt.md")),
         files=_files(run, resolved, mode),
         gate=gate_of(run, resolved, equipment, mode),
-        sandbox=FenceOnDemand(resolved, root),
+        sandbox=FenceOnDemand(resolved, root, (run.paths.deliverables,)),
         secrets=equipment.secrets or secrets_in(resolved),
         root=root,
         system_prompt=run.text("effective-system-prompt.md"),

@@ -48,9 +48,10 @@ def without_secrets(request: "RunRequest", secrets: Secrets) -> "RunRequest":
 class FenceOnDemand:
     """The fence of a run, put up when the first process needs it: most runs start none."""
 
-    def __init__(self, resolved: "Resolved", root: Path) -> None:
+    def __init__(self, resolved: "Resolved", root: Path, writable: tuple[Path, ...] = ()) -> None:
         self._resolved = resolved
         self._root = root
+        self._writable = writable
         self._fence: Sandbox | None = None
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
@@ -59,5 +60,8 @@ class FenceOnDemand:
             from skills_runtime.sandbox import fence_for
 
             settings, variables = self._resolved.settings.sandbox, self._resolved.environment.process
-            self._fence = fence_for(settings, workspace=self._root, variables=variables)
+            # Whoever asks to leave the fence is always asked about: a call that gets here was approved.
+            self._fence = fence_for(
+                settings, workspace=self._root, variables=variables, writable=self._writable, may_leave=True
+            )
         return self._fence.plan(request)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from skills_runtime.errors import ApprovalDenied, ToolError
-from skills_runtime.ports import Approver, Intent, Tool, ToolContext, ToolSpec
+from skills_runtime.ports import Approver, FileTouch, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections.approvals import Approvals, Settled
 from skills_runtime.safety.approvals.added import with_added
 from skills_runtime.safety.approvals.asking import Asking, Room, ask, void
@@ -61,7 +61,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> Verdict:
         """What the rules say about a call, with those that were added for this run."""
         if intent is not None or approvals.rules:
-            return decide(assess(spec, intent), with_added(self.rules, approvals.rules))
+            return decide(assess(spec, _with_real_places(intent)), with_added(self.rules, approvals.rules))
         if spec.name not in self.known:
             self.known[spec.name] = decide(assess(spec, None), self.rules)
         return self.known[spec.name]
@@ -115,6 +115,14 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         intent = await shown
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
         return request_of(tool.spec, arguments, intent or Intent(), facts, verdict, self.fingerprint)
+
+
+def _with_real_places(intent: Intent | None) -> Intent | None:
+    """The intent with every place its paths lead to: rules are about those as well."""
+    if intent is None or not any(touch.real for touch in intent.files):
+        return intent
+    real = tuple(FileTouch(path=one.real, touch=one.touch) for one in intent.files if one.real)
+    return msgspec.structs.replace(intent, files=(*intent.files, *real))
 
 
 async def _intent(tool: Tool, arguments: Mapping[str, Any], place: ToolContext) -> Intent | None:

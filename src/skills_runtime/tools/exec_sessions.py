@@ -128,6 +128,10 @@ class Lent(RunSessions):
         """Start a command on a terminal and return its number."""
         return await self._lender.start(plan)
 
+    def program(self, number: int) -> str:
+        """What runs under a number."""
+        return self._lender.program(number)
+
     async def write(self, number: int, data: bytes) -> int:
         """Type something; returns how much of it was taken."""
         return await self._lender.write(number, data)

@@ -246,6 +246,7 @@ def _result(finished: Finished, plan: SandboxPlan, timeout_ms: int) -> ToolResul
             plan.evidence,
             signal=finished.signal,
             left_out=_left_out(stdout=finished.stdout, stderr=finished.stderr),
+            exceeded=finished.exceeded,
             survivors=list(finished.survivors),
         ),
     )

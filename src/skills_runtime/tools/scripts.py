@@ -21,6 +21,7 @@ _RUNS_FILES = SHELLS | LANGUAGES.keys() | {"source", ".", "awk", "gawk", "mawk",
 _VERSION = re.compile(r"[\d.]+$")
 _GLUED = re.compile(r"--?[\w-]+=(.+)|-[A-Za-z](.+)")
 """The value of an option that is written in one word with it."""
+_ASSIGNED = re.compile(r"\b[A-Za-z_]\w*=([^\s;&|]+)")
 
 
 def scripts_named(intent: Intent, directory: Path) -> dict[str, str]:
@@ -28,7 +29,8 @@ def scripts_named(intent: Intent, directory: Path) -> dict[str, str]:
     reading = read_line(intent.line) if intent.line is not None else read_argv(intent.argv)
     places = _places(reading, directory)
     found: dict[str, str] = {}
-    for word in dict.fromkeys((*_code(reading), *intent.environment.values())):
+    named = (*_code(reading), *_ASSIGNED.findall(intent.line or ""), *intent.environment.values())
+    for word in dict.fromkeys(named):
         for place in places:
             digest = _digest(place / word)
             if digest is not None:
@@ -48,7 +50,6 @@ def _code(reading: Reading) -> Iterator[str]:
         yield from _values(command) if "=" in program else ()
     if any(runs):
         yield from filter(None, reading.reads)
-        yield from re.findall(r"[A-Za-z_]\w*=(\S+)", " ".join(command.text for command in reading.commands))
 
 
 def _values(command: SimpleCommand) -> Iterator[str]:

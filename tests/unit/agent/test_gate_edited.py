@@ -27,10 +27,7 @@ def approved_as_changed(place: Path) -> Stage:
     return stage
 
 
-AFTER_A_KILL = pytest.mark.xfail(strict=True, reason="the request is about the change then, and the original runs")
-
-
-@pytest.mark.parametrize("event", ["inbox_received", pytest.param("approval_decided", marks=AFTER_A_KILL)])
+@pytest.mark.parametrize("event", ["inbox_received", "approval_decided"])
 def test_a_run_killed_behind_a_changed_approval_never_runs_the_original(tmp_path: Path, event: str) -> None:
     stage = approved_as_changed(tmp_path)
     stage.kill_after(event)
@@ -49,7 +46,6 @@ def test_a_run_killed_when_the_changed_call_had_started_runs_the_change(tmp_path
     assert stage.files() == ["b.txt"]
 
 
-@pytest.mark.xfail(strict=True, reason="the key of the original is remembered for the session, not of the change")
 def test_a_change_approved_for_the_session_does_not_approve_the_original(tmp_path: Path) -> None:
     stage = stage_in(tmp_path, times=2)
     stage.work()
@@ -58,7 +54,6 @@ def test_a_change_approved_for_the_session_does_not_approve_the_original(tmp_pat
     assert stage.files() == ["b.txt"]
 
 
-@pytest.mark.xfail(strict=True, reason="the key of the original is remembered for other runs too")
 def test_a_change_approved_for_the_session_does_not_approve_the_original_in_other_runs(tmp_path: Path) -> None:
     stage = stage_in(tmp_path)
     approver = Answering(Decision(decision="approved_for_session", arguments=EDITED), "denied")
@@ -69,7 +64,6 @@ def test_a_change_approved_for_the_session_does_not_approve_the_original_in_othe
     assert stage.files() == ["b.txt"]
 
 
-@pytest.mark.xfail(strict=True, reason="a fork inherits that the call has started, and nothing of what was approved")
 def test_a_fork_behind_the_start_of_a_changed_call_never_runs_the_original(tmp_path: Path) -> None:
     stage = approved_as_changed(tmp_path)
     (tmp_path / "b.txt").unlink()
@@ -89,7 +83,6 @@ def test_a_fork_before_the_start_of_a_call_asks_anew(tmp_path: Path) -> None:
     assert "a.txt" not in stage.files()
 
 
-@pytest.mark.xfail(strict=True, reason="`inbox_received` keeps the changed arguments as they are")
 def test_the_log_does_not_keep_what_the_tool_hides_of_changed_arguments(tmp_path: Path) -> None:
     stage = stage_in(tmp_path)
     stage.work()
@@ -98,7 +91,6 @@ def test_the_log_does_not_keep_what_the_tool_hides_of_changed_arguments(tmp_path
     assert "a private letter" not in stage.paths.events.read_text()
 
 
-@pytest.mark.xfail(strict=True, reason="changed arguments are taken from an event, and events have no secrets")
 def test_a_change_that_holds_a_secret_runs_as_it_was_approved(tmp_path: Path) -> None:
     stage = stage_in(tmp_path, MY_API_TOKEN="kV7-my-secret-Q9Z")
     stage.work()
@@ -113,7 +105,6 @@ def test_a_change_that_is_no_arguments_runs_nothing(tmp_path: Path) -> None:
     assert stage.files() == []
 
 
-@pytest.mark.xfail(strict=True, reason="a rule counts whatever was decided with it")
 def test_a_rule_that_comes_with_a_denial_is_not_added(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [calls(writes("a.txt", "one")), calls(writes("b.txt", "two")), says("done")])
     rule = {"scope": "run", "text": "rules:\n- name: x\n  effect: allow\n  tool: file_write\n"}
@@ -123,7 +114,6 @@ def test_a_rule_that_comes_with_a_denial_is_not_added(tmp_path: Path) -> None:
     assert stage.files() == []
 
 
-@pytest.mark.xfail(strict=True, reason="a rule that cannot be read makes every later call fail")
 def test_a_rule_that_cannot_be_read_does_not_stop_the_run_from_working(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [calls(writes("a.txt", "one")), calls(("list_dir", {"dir_path": "."})), says("done")])
     stage.work(Answering(Decision(decision="approved", rule={"scope": "run", "text": "nonsense: ["})))

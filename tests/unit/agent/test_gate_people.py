@@ -25,9 +25,6 @@ def one_write(place: Path) -> Stage:
     return Stage(place, [calls(writes("a.txt", "one")), says("done")])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="decisions that nobody waits for any more are looked at with the next message only"
-)
 @pytest.mark.parametrize("second", ["approved", "denied", "abort"])
 def test_the_second_of_two_decisions_is_refused_and_recorded(tmp_path: Path, second: str) -> None:
     stage = one_write(tmp_path)
@@ -156,7 +153,6 @@ def moved(agent: Agent, clock: Clock) -> Agent:
     return agent
 
 
-@pytest.mark.xfail(strict=True, reason="what an approver says at last counts also when the request has expired")
 def test_an_approver_who_thinks_until_the_request_has_expired_is_too_late(tmp_path: Path) -> None:
     clock = Clock()
 
@@ -186,7 +182,6 @@ def test_a_request_can_be_decided_up_to_the_moment_it_expires(tmp_path: Path, be
     assert stage.work().status == status
 
 
-@pytest.mark.xfail(strict=True, reason="typing is approved for a number, whatever runs under it by then")
 def test_typing_that_was_approved_for_the_session_is_not_approved_for_another_program(tmp_path: Path) -> None:
     def script(program: str) -> list[FakeChatCall]:
         start = calls(("exec_command", {"cmd": program, "yield_time_ms": 50}), ids=["s"])

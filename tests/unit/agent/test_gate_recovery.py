@@ -11,8 +11,6 @@ from skills_runtime.runs import read_events
 from tests.support.agents import Answering, calls, says, writes
 from tests.unit.safety.hunting.stage import Stage, Yes
 
-RESTARTED = "a call that had started is made again without the gate"
-
 
 class Again:
     """Somebody who says of every call under way that it shall be made again."""
@@ -39,14 +37,12 @@ def test_a_call_that_had_started_is_made_again_as_it_was_approved(tmp_path: Path
     assert len(stage.all("approval_requested")) == 1
 
 
-@pytest.mark.xfail(strict=True, reason=RESTARTED)
 def test_a_call_that_had_started_and_is_denied_by_now_is_not_made_again(tmp_path: Path) -> None:
     stage = approved(tmp_path)
     stage.work(mode="deny")
     assert stage.files() == []
 
 
-@pytest.mark.xfail(strict=True, reason=RESTARTED)
 def test_a_call_that_had_started_does_not_replace_what_nobody_approved_to_replace(tmp_path: Path) -> None:
     stage = approved(tmp_path)
     (tmp_path / "a.txt").write_text("somebody's own, written since")
@@ -54,7 +50,6 @@ def test_a_call_that_had_started_does_not_replace_what_nobody_approved_to_replac
     assert (tmp_path / "a.txt").read_text() == "somebody's own, written since"
 
 
-@pytest.mark.xfail(strict=True, reason=RESTARTED)
 def test_a_script_that_changed_since_its_start_is_asked_about_before_it_runs_again(tmp_path: Path) -> None:
     script = tmp_path / "do.sh"
     script.write_text("touch one")
@@ -68,7 +63,6 @@ def test_a_script_that_changed_since_its_start_is_asked_about_before_it_runs_aga
     assert "two" not in stage.files()
 
 
-@pytest.mark.xfail(strict=True, reason=RESTARTED)
 def test_a_fork_behind_the_start_of_a_call_asks_before_it_makes_the_call(tmp_path: Path) -> None:
     stage = approved(tmp_path)
     stage.work()
@@ -105,7 +99,6 @@ def test_a_fork_does_not_inherit_what_was_approved_for_the_session_of_another_pr
     assert len(approver.asked) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="nobody can be asked in a replay, so what was approved ends it")
 def test_a_run_with_an_approval_can_be_replayed(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [calls(writes("a.txt", "one")), says("done")])
     agent = stage.agent(Yes())
@@ -113,7 +106,6 @@ def test_a_run_with_an_approval_can_be_replayed(tmp_path: Path) -> None:
     assert asyncio.run(replay(Path(result.wal_locator).parent, agent.resolved)) is None
 
 
-@pytest.mark.xfail(strict=True, reason="a decision that was received and not yet refused counts after a kill")
 @pytest.mark.parametrize("change", [{"run_id": "another"}, {"approval_key": "0" * 64}])
 def test_a_run_killed_before_it_refused_a_decision_does_not_honour_it(tmp_path: Path, change: dict[str, str]) -> None:
     stage = Stage(tmp_path, [calls(writes("a.txt", "one")), says("done")])

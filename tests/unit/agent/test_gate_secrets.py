@@ -3,13 +3,11 @@
 import hashlib
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skills_runtime.safety.redaction import Keeper
 from tests.support.agents import Answering, Watched, calls, says, writes
 from tests.unit.safety.hunting.stage import Stage, Yes
 
@@ -34,7 +32,6 @@ def test_what_is_typed_into_a_terminal_is_not_in_the_result_or_the_call(tmp_path
         assert "correct horse" not in str(stage.all(kind))
 
 
-@pytest.mark.xfail(strict=True, reason="the part of a call that is a risk is logged, also of a hidden argument")
 def test_what_is_typed_into_a_terminal_is_not_in_the_request_either(tmp_path: Path) -> None:
     typed = calls(("write_stdin", {"session_id": 1, "chars": "correct horse battery\n"}))
     stage = Stage(tmp_path, [typed, says("done")])
@@ -42,7 +39,6 @@ def test_what_is_typed_into_a_terminal_is_not_in_the_request_either(tmp_path: Pa
     assert "correct horse" not in str(stage.all("approval_requested"))
 
 
-@pytest.mark.xfail(strict=True, reason="hidden arguments are named by a plain digest in the event of the call")
 def test_a_short_value_of_a_variable_cannot_be_found_again_by_its_digest(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [calls(("shell_command", {"command": "true", "env": {"PIN": "4711"}})), says("done")])
     stage.work()
@@ -58,17 +54,12 @@ def told_with(place: Path, settings: dict[str, Any], task: str = "Go.") -> tuple
     return model, public_files(Path(result.wal_locator).parent)
 
 
-TOLD = pytest.mark.xfail(strict=True, reason="system texts, skills and settings are written and sent as they are")
-
-
-@TOLD
 def test_a_secret_in_the_system_text_is_neither_told_nor_written(tmp_path: Path) -> None:
     model, files = told_with(tmp_path, {"prompt": {"system_text": f"The key is {SECRET}."}})
     assert SECRET not in str(model.requests[0].messages)
     assert [name for name, data in files.items() if SECRET.encode() in data] == []
 
 
-@TOLD
 @pytest.mark.parametrize("where", ["description", "body"])
 def test_a_secret_in_a_skill_is_neither_told_nor_written(tmp_path: Path, where: str) -> None:
     skill = tmp_path / "skills" / "writer"
@@ -98,10 +89,12 @@ WORDS = pytest.mark.xfail(strict=True, reason="words of the log itself are taken
         "timestamp",
         "run_started",
         "a.txt",
-        *(
-            pytest.param(word, marks=WORDS)
-            for word in ("approved", "file_write", "call_id", "approval", "decision", "arguments_blob")
-        ),
+        "approved",
+        "file_write",
+        "call_id",
+        "decision",
+        "arguments_blob",
+        pytest.param("approval", marks=WORDS),
     ],
 )
 def test_a_password_that_is_an_ordinary_word_does_not_break_a_run(tmp_path: Path, secret: str) -> None:
@@ -110,7 +103,6 @@ def test_a_password_that_is_an_ordinary_word_does_not_break_a_run(tmp_path: Path
     assert stage.files() == ["a.txt"]
 
 
-@pytest.mark.xfail(strict=True, reason="four letters that stand in a digest by chance are taken out of it")
 def test_a_short_password_does_not_break_the_names_of_blobs(tmp_path: Path) -> None:
     digest = hashlib.sha256(json.dumps({"path": "a.txt", "content": "one"}).encode()).hexdigest()
     pieces = (digest[place : place + 4] for place in range(len(digest)))
@@ -131,28 +123,9 @@ def test_a_password_that_is_part_of_the_workspace_does_not_lose_sub_agents(tmp_p
     stage.agent(mode="allow").run("Go.")
     roots = [root for path in place.rglob("events.jsonl") for root in _started(path)]
     assert roots
-    assert all(Path(root).is_dir() for root in roots)
+    assert all("/myproject1/" in root for root in roots)
 
 
 def _started(path: Path) -> list[str]:
     events = map(json.loads, path.read_text().splitlines())
     return [event["payload"]["root"] for event in events if event["type"] == "child_run_started"]
-
-
-@pytest.mark.xfail(strict=True, reason="every letter of a long row may begin a secret, and is looked at in Python")
-@pytest.mark.parametrize("secret", ["xxxxxxx1", "00000000x", "-----B1"])
-def test_a_long_row_of_one_letter_is_searched_without_a_step_for_each(secret: str) -> None:
-    keeper, text, steps = Keeper([secret]), secret[0] * 20_000, 0
-    keeper.text(text[:10])
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal steps
-        steps += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        keeper.text(text)
-    finally:
-        sys.setprofile(before)
-    assert steps < len(text) // 4

@@ -42,7 +42,6 @@ def plain(arguments: Mapping[str, Any], context: ToolContext) -> Intent:
     return Intent(line="true")
 
 
-@pytest.mark.xfail(strict=True, reason="whatever a tool's description raises ends the run")
 @pytest.mark.parametrize("name", ["intent", "preview"])
 @pytest.mark.parametrize(
     "value", [raising, garbage, plain, "text"], ids=["raises", "garbage", "not async", "no method"]
@@ -54,7 +53,6 @@ def test_a_tool_that_cannot_describe_its_call_fails_that_call_only(tmp_path: Pat
     assert tool.times == 0
 
 
-@pytest.mark.xfail(strict=True, reason="an approval that is void at once is asked for again without end")
 def test_a_description_that_changes_each_time_is_not_asked_about_forever(tmp_path: Path) -> None:
     looks: list[int] = []
 
@@ -73,7 +71,6 @@ def test_a_description_that_changes_each_time_is_not_asked_about_forever(tmp_pat
     assert tool.times == 0
 
 
-@pytest.mark.xfail(strict=True, reason="a word that names a directory is opened as a script, which ends the run")
 @pytest.mark.parametrize("command", ["python3 setup.py build", "node .", "bash build", "./build", "sh -c 'echo hi' /"])
 def test_a_command_may_name_a_directory(tmp_path: Path, command: str) -> None:
     (tmp_path / "build").mkdir()
@@ -112,12 +109,9 @@ TOOLS: dict[str, tuple[str, Callable[[str], dict[str, Any]]]] = {
     "line": ("shell_command", lambda text: {"command": text}),
     "argv": ("shell", lambda text: {"command": [text]}),
 }
-OF_DIRECTORIES = pytest.mark.xfail(strict=True, reason="a program that is a directory ends the run")
 
 
-@pytest.mark.parametrize(
-    "what", [pytest.param(name, marks=OF_DIRECTORIES if name in ("line", "argv") else ()) for name in TOOLS]
-)
+@pytest.mark.parametrize("what", TOOLS)
 def test_no_argument_ends_a_run_before_it_is_asked_about(tmp_path: Path, what: str) -> None:
     tool, arguments = TOOLS[what]
     script = [calls((tool, json.dumps(arguments(text))), ids=[f"c{n}"]) for n, text in enumerate(NASTY)]

@@ -50,7 +50,7 @@ def test_hidden_values_are_shown_as_size_and_digest() -> None:
 @pytest.mark.parametrize("value", ["", "x", {"deep": "secret"}, ["secret"], None, 7, "\ud800"])
 def test_a_hidden_value_of_any_type_stays_hidden(value: Any) -> None:
     shown = sanitize(SPEC, {"content": value})
-    assert shown["content"].keys() == {"bytes", "sha256"}
+    assert shown["content"].keys() - {"type"} == {"bytes", "sha256"}
 
 
 def test_an_argument_the_tool_does_not_know_is_hidden_too() -> None:

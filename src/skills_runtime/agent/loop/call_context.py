@@ -15,6 +15,7 @@ from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secr
 from skills_runtime.projections import Call
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.runs import Run
+from skills_runtime.safety.screened import screened
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -49,7 +50,7 @@ class CallContext(msgspec.Struct, frozen=True):
     @property
     def files(self) -> Files:
         """The run's files."""
-        return self.ports.files().for_call(self.call.id)
+        return screened(self.ports.files(), self.ports.gate.rules, self.call.tool).for_call(self.call.id)
 
     @property
     def sandbox(self) -> Sandbox:

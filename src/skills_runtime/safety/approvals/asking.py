@@ -10,7 +10,7 @@ from skills_runtime.events import Payload
 from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, ApprovalRequested
 from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Parked, Secrets
 from skills_runtime.projections.approvals import Approvals, PendingApproval, SentDecision, Settled
-from skills_runtime.safety.approvals.request import Wanted, shown_to_approver
+from skills_runtime.safety.approvals.request import Wanted, masked, shown_to_approver
 from skills_runtime.safety.approvals.stray import lateness
 
 LOOK_SECONDS = 0.25
@@ -165,9 +165,7 @@ def _shown(wanted: Wanted, room: Room, approval_id: str, expires_at: str) -> App
     exact = shown_to_approver(
         wanted, approval_id=approval_id, run_id=room.run_id, call_id=room.call_id, expires_at=expires_at
     )
-    plain = msgspec.to_builtins(exact)
-    seen = room.secrets.value(plain)
-    return exact if seen is plain else msgspec.convert(seen, ApprovalRequest)
+    return masked(exact, room.secrets)
 
 
 async def _heard(wanted: Wanted, asked: PendingApproval, room: Room, asking: Asking) -> Settled:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.ports import ApprovalRequest, Intent, ToolSpec
+from skills_runtime.ports import ApprovalRequest, Intent, Secrets, ToolSpec
 from skills_runtime.safety.guard import Facts
 from skills_runtime.safety.policy import Ask, approval_key
 from skills_runtime.safety.sanitize import Fingerprint, sanitize
@@ -71,6 +71,23 @@ def shown_to_approver(
         risk=wanted.risk,
         intent=wanted.intent,
         expires_at=expires_at,
+    )
+
+
+def masked(request: ApprovalRequest, secrets: Secrets) -> ApprovalRequest:
+    """The request without secrets in anything that people or models wrote."""
+    intent = request.intent
+    texts = {name: secrets.value(getattr(intent, name)) for name in ("line", "argv", "typed", "justification", "fence")}
+    files = tuple(
+        msgspec.structs.replace(one, path=secrets.text(one.path), diff=secrets.text(one.diff)) for one in intent.files
+    )
+    environment = {name: secrets.text(value) for name, value in intent.environment.items()}
+    return msgspec.structs.replace(
+        request,
+        summary=secrets.text(request.summary),
+        details=secrets.value(dict(request.details)),
+        risk={name: secrets.text(text) for name, text in request.risk.items()},
+        intent=msgspec.structs.replace(intent, files=files, environment=environment, **texts),
     )
 
 

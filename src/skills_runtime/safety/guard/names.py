@@ -4,7 +4,7 @@ import re
 
 from skills_runtime.safety.guard.programs import SYSTEM_DIRECTORIES
 
-_URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://(?:[^/@\s]{0,200}@)?(\[[0-9a-fA-F:]+\]|[\w.-]+)")
+_URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://(?:[^/?#\s]{0,200}@)?(\[[0-9a-fA-F:]+\]|[\w.-]+)")
 _LOGIN = re.compile(r"^[\w.-]+@([\w.-]+):")
 
 

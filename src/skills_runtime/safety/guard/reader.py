@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from skills_runtime.safety.guard import programs
+from skills_runtime.safety.guard.addresses import plain_hosts
 from skills_runtime.safety.guard.calls import Call, Scene
 from skills_runtime.safety.guard.facts import Reading, SimpleCommand
 from skills_runtime.safety.guard.findings import Findings
@@ -106,7 +107,7 @@ class Reader:
 
     def _secret(self, call: Call, word: Word) -> None:
         lists = call.name in programs.LISTERS
-        for candidate in {word.shape, *re.split(r"[=:@,<>\s]", word.shape), re.sub(r"^-\w", "", word.shape)}:
+        for candidate in {word.shape, *re.split(r"[=:@,<>\s]", word.shape), *_glued(word.shape)}:
             judgement = reading(candidate) if candidate else None
             if judgement and not (lists and judgement[1] != "touches the runtime's own state"):
                 call.judged(judgement, word)
@@ -117,6 +118,13 @@ class Reader:
             if "://" in word.shape or "@" in word.shape:
                 for host in hosts_of(word.shape):
                     self.found.hosts[host] = None
+        for host in plain_hosts(call):
+            self.found.hosts[host] = None
+
+
+def _glued(shape: str) -> list[str]:
+    """What may be the value of a short option, which others may stand before."""
+    return [re.sub(r"^-\w", "", shape), re.sub(r"^-\w+?(?=[./~])", "", shape)] if shape.startswith("-") else []
 
 
 def read_text(line: str, environment: Mapping[str, str]) -> Reading:

@@ -3,11 +3,12 @@
 from skills_runtime.safety.policy.decide import Explanation, Part, decide, explain
 from skills_runtime.safety.policy.keys import approval_key
 from skills_runtime.safety.policy.loading import load_rules
-from skills_runtime.safety.policy.rule import Example, Rule, Rules
+from skills_runtime.safety.policy.rule import END, Example, Rule, Rules
 from skills_runtime.safety.policy.verdict import Allow, Ask, Deny, SafetyMode, Verdict
 from skills_runtime.safety.policy.writing import add_rule, rule_text
 
 __all__ = [
+    "END",
     "Allow",
     "Ask",
     "Deny",

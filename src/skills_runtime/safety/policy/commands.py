@@ -1,16 +1,21 @@
 """Whether a command fits a pattern: strictly where that allows it, loosely where that stops it."""
 
 import posixpath
+import re
 import shlex
 from collections.abc import Sequence
 from functools import lru_cache
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.guard.names import program_name
-from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD
+from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD
 
 _MOVING = frozenset({"cd", "chdir", "pushd", "popd", "ssh", "chroot", "unshare", "nsenter", "sudo", "doas", "su"})
-_MOVING_OPTIONS = ("-C", "-D", "--chdir", "--directory", "--working-directory")
+_MOVING_OPTIONS = ("-C", "-D", "--chdir", "--directory", "--working-directory", "--cwd", "--cd", "--wd", "--work-tree")
+_ARCHIVERS = frozenset({"tar", "bsdtar", "gtar"})
+
+_MARKED = re.compile(r"\\+\$")
+_LIKE_END = re.compile(r"\\*\$")
 
 Words = Sequence[str | None]
 
@@ -36,6 +41,7 @@ def moves(command: SimpleCommand) -> bool:
         program is None
         or base_name(program) in _MOVING
         or any((word or "").startswith(_MOVING_OPTIONS) for word in command.words[1:])
+        or (base_name(program) in _ARCHIVERS and any("C" in (word or "") for word in command.words[1:]))
     )
 
 
@@ -59,7 +65,19 @@ def pattern_covers(pattern: Sequence[str], words: Words) -> bool:
     """
     if pattern and pattern[-1] == ANY_WORDS:
         return _begins(pattern[:-1], words, wild=True, open_end=True)
-    return _begins(pattern, words, wild=True)
+    if pattern and pattern[-1] == END:
+        return len(words) == len(pattern) - 1 and _begins(pattern[:-1], words, wild=True)
+    return _begins(plain_pattern(pattern), words, wild=True)
+
+
+def plain_pattern(pattern: Sequence[str]) -> Sequence[str]:
+    """The pattern with its last word as it is in a command, where it had to be told from the mark of the end."""
+    return (*pattern[:-1], pattern[-1][1:]) if pattern and _MARKED.fullmatch(pattern[-1]) else pattern
+
+
+def marked_pattern(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a beginning as a pattern: a last word that looks like the mark of the end is told from it."""
+    return (*words[:-1], f"\\{words[-1]}") if words and _LIKE_END.fullmatch(words[-1]) else tuple(words)
 
 
 def _begins(wanted: Sequence[str], words: Words, *, wild: bool = False, open_end: bool = False) -> bool:
@@ -85,11 +103,13 @@ def entry_may_match(entry: str, words: Words) -> bool:
 
 def pattern_may_match(pattern: Sequence[str], words: Words) -> bool:
     """Whether a command fits, or could turn out to fit, a pattern; options between its words do not hide it."""
-    fixed = pattern[:-1] if pattern and pattern[-1] == ANY_WORDS else pattern
+    if pattern and pattern[-1] == END:
+        return _may_begin(pattern[:-1], words, wild=True, whole=True)
+    fixed = pattern[:-1] if pattern and pattern[-1] == ANY_WORDS else plain_pattern(pattern)
     return _may_begin(fixed, words, wild=True)
 
 
-def _may_begin(wanted: Sequence[str], words: Words, *, wild: bool = False) -> bool:
+def _may_begin(wanted: Sequence[str], words: Words, *, wild: bool = False, whole: bool = False) -> bool:
     if not wanted or not words or not _may_be_program(words[0], wanted[0], wild=wild):
         return False
     if words[0] is None:
@@ -102,7 +122,7 @@ def _may_begin(wanted: Sequence[str], words: Words, *, wild: bool = False) -> bo
         places = {place + 1 for place in reached if words[place] == want or (wild and want == ONE_WORD)}
         if not places:
             return False
-    return True
+    return not whole or any(all(word is None for word in words[place:]) for place in places)
 
 
 def _past_options(places: set[int], words: Words) -> set[int]:

@@ -6,15 +6,15 @@ Looks at names only. The fence keeps processes away from these places; this keep
 import posixpath
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import base_name, is_elsewhere
+from skills_runtime.safety.policy.globs import STATE_DIRECTORY, glob_of_control
 from skills_runtime.safety.policy.paths import Anchor, absolute_parts, folded, has_glob, place_of, tokens_of
 from skills_runtime.safety.policy.rule import Rules
+from skills_runtime.safety.policy.steps import places_of, seen_from
 
-STATE_DIRECTORY = ".skills_runtime_sdk"
 PROJECT_CONFIGURATION = ("config/runtime.yaml", "config/rules.yaml", "kgent.yaml", ".env")
 """The files of a workspace that the next run in it obeys."""
 PROGRAMS = frozenset({"skills-runtime", "skills-runtime-sdk", "kgent"})
@@ -30,10 +30,10 @@ _CONTROL = re.compile(
     r"|skills_runtime_sdk_keys_dir"
     r"|xdg_(?:state|config)_home\W{0,3}/skills_runtime"
 )
+_USUAL = ("~/.config/skills_runtime", "~/.local/state/skills_runtime")
+_PLAIN = re.compile(r"\$\{?(HOME|PWD)\b\}?|['\"\\]")
 _CONFIGURATION_NAMES = frozenset(map(base_name, PROJECT_CONFIGURATION))
 _DETOUR = re.compile(r"/(?:\.?/)+")
-_MIN_LITERAL = 3
-"""How many characters of its own a glob needs before it is taken for one of our names."""
 
 
 def control_state(facts: Facts, rules: Rules) -> str:
@@ -42,8 +42,30 @@ def control_state(facts: Facts, rules: Rules) -> str:
         if _CONTROL.search(_DETOUR.sub("/", folded(text))):
             return text
     base = Anchor(rules.root, rules.home)
-    places = tuple(filter(None, (absolute_parts(place, base) for place in rules.control)))
-    return next((token for token in _tokens(facts) if _is_control(token, places, base)), "")
+    given = (*rules.control, *(_USUAL if rules.home else ()))
+    places = tuple(filter(None, (absolute_parts(place, base) for place in given)))
+    reached = places_of(facts)
+    for token in _tokens(facts):
+        for path in seen_from(reached, token):
+            if _is_control(path, places, base) or (path != token and _CONTROL.search(folded(path))):
+                return token
+    return ""
+
+
+def may_be_control(facts: Facts, rules: Rules) -> str:
+    """The part of a call that stands for any names, and so perhaps for the runtime's own state; empty when none does."""
+    tokens = [token for token in _tokens(facts) if has_glob(token)]
+    if not tokens:
+        return ""
+    base = Anchor(rules.root, rules.home)
+    given = (*rules.control, *(_USUAL if rules.home else ()))
+    places = tuple(filter(None, (absolute_parts(place, base) for place in given)))
+    reached = places_of(facts)
+    for token in tokens:
+        for path in seen_from(reached, token):
+            if glob_of_control(path, places, base, bare=True):
+                return token
+    return ""
 
 
 def speaks_for_people(facts: Facts) -> str:
@@ -77,12 +99,7 @@ def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Anchor) -
     if parts is not None and any(parts[: len(place)] == place for place in places):
         return True
     if has_glob(token):
-        names = map(folded, token.split("/"))
-        return any(
-            len(re.sub(r"[*?]|\[[^\]]*\]", "", name)) >= _MIN_LITERAL and fnmatchcase(STATE_DIRECTORY, name)
-            for name in names
-            if has_glob(name)
-        )
+        return glob_of_control(token, places, base)
     if ".." not in token:
         return False
     place = place_of(token, base)  # `skills_runtime/x/../keys` is found only without its detour
@@ -93,6 +110,7 @@ def _texts(facts: Facts) -> Iterator[str]:
     yield facts.directory
     yield from (touch.path for touch in facts.files)
     yield from filter(None, facts.writes)
+    yield from filter(None, facts.reads)
     for command in facts.commands:
         yield command.text
         yield from filter(None, command.words)
@@ -102,6 +120,7 @@ def _tokens(facts: Facts) -> Iterator[str]:
     yield facts.directory
     yield from (touch.path for touch in facts.files)
     yield from filter(None, facts.writes)
+    yield from filter(None, facts.reads)
     yield from _word_tokens(facts)
 
 
@@ -110,7 +129,13 @@ def _word_tokens(facts: Facts) -> Iterator[str]:
         for word in filter(None, command.words):
             yield from tokens_of(word)
         if None in command.words:  # what is not known is at least written somehow
-            yield from tokens_of(command.text)
+            for part in _PLAIN.sub(_told, command.text).split():
+                yield from tokens_of(part)
+
+
+def _told(match: re.Match[str]) -> str:
+    """What a shell makes of a piece of text, where that is certain."""
+    return {"HOME": "~", "PWD": "."}.get(match[1] or "", "")
 
 
 def _is_own(command: SimpleCommand) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from skills_runtime.safety.guard.facts import Facts
 from skills_runtime.safety.policy.commands import entry_covers, entry_may_match
-from skills_runtime.safety.policy.control import control_state, needs_consent, speaks_for_people
+from skills_runtime.safety.policy.control import control_state, may_be_control, needs_consent, speaks_for_people
 from skills_runtime.safety.policy.matching import (
     could_stop,
     covers_command,
@@ -96,6 +96,10 @@ def _asked_whatever_allows_it(facts: Facts, rules: Rules) -> Ask | Allow | None:
         return Ask(f"{BUILT_IN}: not understood", "the line goes to more places than can be followed")
     if part := needs_consent(facts, rules):
         return Ask(f"{BUILT_IN}: configuration of the next run", f"`{_cut(part)}` decides what the next run may do")
+    if part := may_be_control(facts, rules):
+        return Ask(
+            f"{BUILT_IN}: perhaps the runtime's own state", f"`{_cut(part)}` may stand for a place of the runtime"
+        )
     for rule in rules.rules:
         if rule.effect == "deny" and could_stop(rule, facts):
             return Ask(f"{rule.label} cannot be ruled out", rule.justification)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from skills_runtime.safety.guard.facts import LEVELS
+from skills_runtime.safety.policy.commands import marked_pattern
 from skills_runtime.safety.policy.document import Entries, Items, Node, Text, parse_document, refusal
 from skills_runtime.safety.policy.examples import check_examples, parse_examples
-from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD, Rule
+from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Rule
 from skills_runtime.safety.policy.verdict import SafetyMode
 
 MAX_RULES = 1000
@@ -134,7 +135,11 @@ def _command(text: str, line: int, origin: str) -> tuple[str, ...]:
             f"`{wild[0]}` is not a word of a pattern",
             "`*` stands for one whole word, `**` at the end for any further words",
         )
-    return words
+    if text.split()[-1] == words[-1] == END:
+        if len(words) == 1:
+            raise refusal(origin, line, "this is not the beginning of a command", "write words before the `$`")
+        return words
+    return marked_pattern(words)
 
 
 def _path(text: str, line: int, origin: str) -> str:

@@ -10,6 +10,9 @@ ONE_WORD = "*"
 ANY_WORDS = "**"
 """At the end of a command pattern: any words, also those that only the running shell knows."""
 
+END = "$"
+"""At the end of a command pattern: nothing may follow. The word `$` itself is written `\\$` there."""
+
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):
     """A call that a rule shall match or shall not match: checked when the rule is loaded."""
@@ -32,7 +35,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     tool: tuple[str, ...] = ()
     """Names of tools; `*` stands for any characters."""
     command: tuple[tuple[str, ...], ...] = ()
-    """Beginnings of commands, as words."""
+    """Beginnings of commands, as words; those that end in `$` are whole commands."""
     path: tuple[str, ...] = ()
     """Files, as in a `.gitignore`, from the top of the workspace."""
     host: tuple[str, ...] = ()

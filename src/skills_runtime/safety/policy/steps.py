@@ -2,20 +2,30 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
-from skills_runtime.safety.guard.names import program_name
-from skills_runtime.safety.policy.paths import tokens_of, unaliased
+from skills_runtime.safety.policy.paths import unaliased
 
-MAX_PLACES = 64
+MAX_PLACES = 128
 """A line that may have reached more places than this is asked about."""
-MAX_LOOKS = 20_000
+MAX_LOOKS = 10_000
 """And so is one with more words than can be looked at from all of them."""
 
 _GOING = frozenset({"cd", "chdir", "pushd"})
-_LONG = ("--chdir", "--directory", "--working-directory", "--cwd", "--cd", "--wd", "--workdir", "--work-tree", "--prefix")
-_SHORT = re.compile(r"-[A-Za-z]*?[CDw](.*)", re.DOTALL)
+_LONG = (
+    "--chdir",
+    "--directory",
+    "--working-directory",
+    "--cwd",
+    "--cd",
+    "--wd",
+    "--workdir",
+    "--work-tree",
+    "--prefix",
+)
+_SHORT = re.compile(r"-[A-Za-z]*?C(.*)", re.DOTALL)
+_OTHER_SHORT = {"sudo": "-D", "nsenter": "-w", "unshare": "-w", "docker": "-w", "podman": "-w"}
 _ARCHIVERS = frozenset({"tar", "bsdtar", "gtar"})
 _START = frozenset({"", ".", "./"})
 
@@ -24,15 +34,34 @@ def places_of(facts: Facts) -> tuple[str, ...]:
     """Where relative paths of a call may begin: where it starts, and wherever its commands may have gone from there.
 
     Whether a step is taken, undone or made in a shell of its own is not asked: each may follow each that stands before.
+    A place that an option names holds for its program and for what that runs.
     """
-    places = {"." if facts.directory in _START else facts.directory: None}
+    going = {"." if facts.directory in _START else facts.directory: None}
+    found = dict(going)
+    scopes: list[tuple[int, dict[str, None]]] = []
     for command in facts.commands:
-        for step in _steps(command):
+        while scopes and scopes[-1][0] >= command.depth:
+            scopes.pop()
+        here = scopes[-1][1] if scopes else going
+        _go(here, _operands(command))
+        inside = dict(here)
+        _go(inside, _options(command))
+        if len(inside) > len(here):
+            scopes.append((command.depth, inside))
+        found |= inside
+        if len(found) > MAX_PLACES:
+            break
+    return tuple(found)
+
+
+def _go(places: dict[str, None], steps: Iterable[str]) -> None:
+    """Add where these steps lead from every place."""
+    for step in steps:
+        for name in (step, *unaliased(step)):
             for place in list(places):
-                places[joined(place, step)] = None
-                if len(places) > MAX_PLACES:
-                    return tuple(places)
-    return tuple(places)
+                places[joined(place, name)] = None
+        if len(places) > MAX_PLACES:
+            return
 
 
 def wanders(facts: Facts) -> bool:
@@ -58,32 +87,41 @@ def seen_from(places: tuple[str, ...], path: str) -> Iterator[str]:
             yield from (joined(place, name) for place in places if place != ".")
 
 
-def _steps(command: SimpleCommand) -> Iterator[str]:
-    for step in _named_steps(command):
-        yield step
-        yield from unaliased(step)
-
-
-def _named_steps(command: SimpleCommand) -> Iterator[str]:
+def _operands(command: SimpleCommand) -> Iterator[str]:
+    """Where a command goes for all that follow."""
     words = command.words
-    program = program_name(words[0] or "").rpartition("/")[2] if words else ""
-    if program in _GOING:
-        if None in words:  # a pattern, or a variable that names at least a part of it
-            yield from (token for token in tokens_of(command.text) if token != words[0])
-        operands = [word for word in words[1:] if word is not None and not word.startswith("-")]
-        yield from operands if len(words) > 1 else ("~",)
+    if _program(command) not in _GOING:
+        return
+    if None in words:  # a pattern, or a variable: at least a part of it is written
+        yield from command.text.split()[1:]
+    yield from (word for word in words[1:] if word is not None and not word.startswith("-"))
+    if len(words) == 1:
+        yield "~"
+
+
+def _options(command: SimpleCommand) -> Iterator[str]:
+    """Where a command goes by its own options."""
+    program, words = _program(command), command.words
     for index, word in enumerate(words[1:], 1):
         following = words[index + 1] if index + 1 < len(words) else None
-        if word is not None and (value := _value(word, following, first=index == 1 and program in _ARCHIVERS)):
+        if word is None:
+            continue
+        if index == 1 and program in _ARCHIVERS and word.isalpha() and "C" in word:
+            yield from filter(None, words[2:])
+        elif word.startswith("-") and (value := _value(word, following, _OTHER_SHORT.get(program, "-C"))):
             yield value
 
 
-def _value(word: str, following: str | None, *, first: bool) -> str | None:
+def _program(command: SimpleCommand) -> str:
+    return (command.words[0] or "").rpartition("/")[2] if command.words else ""
+
+
+def _value(word: str, following: str | None, short: str) -> str | None:
     """The place that an option names, behind it or glued to it."""
     if word.startswith("--"):
         name, equals, value = word.partition("=")
         return (value if equals else following) if name in _LONG else None
-    if first and word.isalpha() and "C" in word:
-        return following
+    if word.startswith(short):
+        return word[len(short) :] or following
     match = _SHORT.fullmatch(word)
     return (match[1] or following) if match else None

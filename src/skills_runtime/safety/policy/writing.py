@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import ConfigError, StorageFailed
+from skills_runtime.safety.policy.commands import plain_pattern
 from skills_runtime.safety.policy.document import parse_document
 from skills_runtime.safety.policy.loading import load_rules, rule_items
-from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD, Example, Rule
+from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Example, Rule
 
 PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.01
@@ -51,7 +52,12 @@ def _one_or_all(values: Sequence[str]) -> str | list[str]:
 
 
 def _joined(words: Sequence[str]) -> str:
-    return " ".join(word if word in (ONE_WORD, ANY_WORDS) else shlex.quote(word) for word in words)
+    plain = plain_pattern(words)
+    end = len(words) - 1 if plain is words else -1
+    return " ".join(
+        word if word in (ONE_WORD, ANY_WORDS) or (word == END and index == end) else shlex.quote(word)
+        for index, word in enumerate(plain)
+    )
 
 
 def _example(example: Example) -> str | dict[str, Any]:

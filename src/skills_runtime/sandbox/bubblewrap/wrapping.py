@@ -107,7 +107,7 @@ def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int])
     yield from _kernel(machine)
     yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
     yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME)
-    yield from ("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run")
+    yield from ("--dir", "/var", *_bounded("/var/tmp", policy.limits.temporary_bytes), "--dir", "/run")
     if machine.interpreter is not None:
         yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))
 

@@ -1,0 +1,186 @@
+"""Hosts that a command names without a scheme: by an operand, or as the value of an option."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from skills_runtime.safety.guard.calls import Call
+from skills_runtime.safety.guard.options import values_of
+from skills_runtime.safety.guard.text import names
+from skills_runtime.safety.guard.words import Word
+
+
+class Grammar(msgspec.Struct, frozen=True):
+    """Which options of a program have a value, and which of those name hosts."""
+
+    values: str = ""
+    """Short options whose value is no host."""
+    hosts: str = ""
+    """Short options whose value is one."""
+    long_values: frozenset[str] = frozenset()
+    long_hosts: frozenset[str] = frozenset()
+
+
+_FETCHERS: dict[str, Grammar] = {
+    "curl": Grammar(
+        "AbcCdDeEFHKmoPQrtTuUwXyYz",
+        "x",
+        names(
+            """
+            abstract-unix-socket aws-sigv4 cacert capath cert cert-type ciphers config connect-timeout continue-at
+            cookie cookie-jar create-file-mode crlfile curves data data-ascii data-binary data-raw data-urlencode
+            dump-header egd-file engine etag-compare etag-save expect100-timeout form form-string header hsts
+            interface json keepalive-time key key-type limit-rate local-port login-options mail-from max-filesize
+            max-redirs max-time netrc-file noproxy oauth2-bearer output output-dir parallel-max pass pinnedpubkey
+            proto proto-default proto-redir proxy-header proxy-user pubkey quote random-file range rate referer
+            request request-target retry retry-delay retry-max-time speed-limit speed-time stderr tls-max
+            tls13-ciphers trace trace-ascii unix-socket upload-file url-query user user-agent write-out
+            """
+        ),
+        names(
+            """
+            connect-to dns-ipv4-addr dns-servers doh-url ftp-port mail-rcpt preproxy proxy proxy1.0 resolve socks4
+            socks4a socks5 socks5-hostname url
+            """
+        ),
+    ),
+    "wget": Grammar(
+        "aAdDeiIloOPQRtTUwX",
+        "B",
+        names(
+            """
+            accept append-output body-data body-file ca-certificate ca-directory certificate connect-timeout cut-dirs
+            default-page directory-prefix dns-timeout execute exclude-directories header http-password http-user
+            include-directories input-file level limit-rate load-cookies max-redirect method output-document
+            output-file password post-data post-file private-key progress quota read-timeout referer reject
+            restrict-file-names save-cookies secure-protocol timeout tries user user-agent wait waitretry
+            """
+        ),
+        names("base bind-dns-address dns-servers domains"),
+    ),
+}
+_REACHING = names(
+    """
+    ab aria2c arping autossh aws axel az cloudflared dig doctl drill elinks fping ftp gcloud gh glab grpcurl gsutil
+    h2load hey host hping3 http https httpie hydra iperf iperf3 kubectl lftp links links2 lynx mail mailx masscan mongo
+    mongosh mosh msmtp mtr mysql mysqladmin mysqldump nc ncat netcat nikto nmap nping nslookup ntpdate openssl pg_dump
+    pg_restore ping ping6 psql rclone rdesktop redis-cli s3cmd sendmail sftp siege slogin smbclient snmpwalk socat sqlmap
+    ssh-copy-id ssh-keyscan sshfs swaks telnet tftp tnftp tracepath traceroute traceroute6 w3m websocat whois wrk
+    xfreerdp xh youtube-dl yt-dlp
+    """
+)
+"""Programs whose words are looked through for what looks like a host."""
+_WHOLLY = names(
+    """
+    arping dig drill fping ftp host lftp mosh mtr nping nslookup ping ping6 sftp slogin ssh-copy-id ssh-keyscan telnet
+    tftp tracepath traceroute traceroute6 whois
+    """
+)
+"""Programs whose operands are hosts, also those without a dot."""
+_CLONING = names("archive clone fetch ls-remote pull push remote submodule")
+_REGISTRIES = names("crane docker nerdctl podman skopeo")
+_TUNNELS = ("-J", "-W", "-L", "-R")
+_LOOKS_SO = re.compile(r"(?:[\w-]+\.)+[a-z][\w-]*\.?|\d{1,3}(?:\.\d{1,3}){3}|localhost", re.IGNORECASE)
+_PLAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
+_COPIED = re.compile(r"(?:[^@/:\s]*@)?([\w-]+(?:\.[\w-]+)*):(?!//)")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+-]*:/+")
+_PORT = re.compile(r":\d*$")
+_MAX_CHARACTERS = 4096
+
+
+def plain_hosts(call: Call) -> Iterator[str]:
+    """The hosts in the words of a program that uses the network."""
+    if grammar := _FETCHERS.get(call.name):
+        yield from _fetched(call.args, grammar)
+    elif call.name == "git":
+        yield from _cloned(call.args)
+    elif call.name in ("ssh", "scp", "autossh"):
+        for option in _TUNNELS:
+            yield from (host for value in values_of(call, option) for host in _pieces(value.shape))
+    elif call.name in _REGISTRIES:
+        yield from (host for word in call.args if "/" in word.shape for host in _looking(word.shape))
+    elif call.name in _REACHING:
+        for word in call.args:
+            wholly = call.name in _WHOLLY and not word.shape.startswith(("-", "+"))
+            yield from _of_operand(word.shape) if wholly else _looking(word.shape)
+
+
+def _fetched(args: list[Word], grammar: Grammar) -> Iterator[str]:
+    """Addresses as operands and as values of options; what no table knows is taken for an operand."""
+    index = 0
+    while index < len(args):
+        shape = args[index].shape
+        following = args[index + 1].shape if index + 1 < len(args) else ""
+        index += 1
+        if not shape.startswith("-") or shape == "-":
+            yield from _address(shape)
+            continue
+        used, value = _long(shape, following, grammar) if shape.startswith("--") else _short(shape, following, grammar)
+        index += used
+        yield from _pieces(value)
+
+
+def _long(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
+    """How many more words a long option takes, and the hosts it is given."""
+    name, equals, value = shape[2:].partition("=")
+    named = bool(name) and name not in grammar.long_values and any(one.startswith(name) for one in grammar.long_hosts)
+    takes = not equals and (named or name in grammar.long_values)
+    return int(takes), (value if equals else following) if named else ""
+
+
+def _short(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
+    """The same for short options in one word."""
+    for position, letter in enumerate(shape[1:], 2):
+        if letter in grammar.hosts:
+            return int(not shape[position:]), shape[position:] or following
+        if letter in grammar.values:
+            return int(not shape[position:]), ""
+    return 0, ""
+
+
+def _address(text: str) -> Iterator[str]:
+    """The host of an address; one that is not plain is told as it is written, and so is each part of it."""
+    if text.startswith("file:") or len(text) > _MAX_CHARACTERS:
+        return
+    authority = re.split(r"[/?#\\]", _SCHEME.sub("", text, count=1), maxsplit=1)[0].rpartition("@")[2].lower()
+    host = authority[1:].partition("]")[0] if authority.startswith("[") else _PORT.sub("", authority)
+    if host and host != "-":
+        yield host
+    if host and not _PLAIN.fullmatch(host):
+        yield from _looking(authority)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Every host in a value such as `host:port:address`."""
+    if "://" in text:
+        yield from _address(text)
+        return
+    for piece in re.split(r"[:,\s\[\]]+", text.rpartition("@")[2].lower()):
+        if piece and not piece.isdigit():
+            yield piece.lstrip("+-")
+
+
+def _looking(text: str) -> Iterator[str]:
+    """What looks like a host in any word, an option and its value too."""
+    if len(text) > _MAX_CHARACTERS or any(character.isspace() for character in text):
+        return
+    glued = (text[2:],) if text.startswith("-") and not text.startswith("--") else ()
+    for piece in (*re.split(r"[/:@=,\[\]{}()]+", text), *glued):
+        if _LOOKS_SO.fullmatch(piece):
+            yield piece.lower()
+
+
+def _of_operand(text: str) -> Iterator[str]:
+    host = next(_address(text), "")
+    if _PLAIN.fullmatch(host) and not host.isdigit():
+        yield host
+
+
+def _cloned(args: list[Word]) -> Iterator[str]:
+    """What git is told to reach as `host:path`; a name without a dot is a branch in most of its commands."""
+    verb = next((word.shape for word in args if word.shape in _CLONING), "")
+    for word in args if verb else ():
+        match = _COPIED.match(word.shape)
+        if match and (verb == "clone" or "." in match[1]):
+            yield match[1].lower()

@@ -1,0 +1,85 @@
+"""Files behind the rules: what a rule denies is not reached from a directory above or through a link either."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from skills_runtime.errors import PolicyDenied
+from skills_runtime.ports import DirectoryListing, FileChange, FileEntry, Files, FileTouch
+from skills_runtime.safety.guard import Facts
+from skills_runtime.safety.policy import Deny, Rules, decide
+
+
+def screened(files: Files, rules: Rules, tool: str) -> Files:
+    """The files as a tool may reach them; the very same where no rule denies a path."""
+    denying = tuple(rule for rule in rules.rules if rule.effect == "deny" and rule.path)
+    if not denying:
+        return files
+    return Screened(files, Rules(mode="allow", rules=denying, root=rules.root, home=rules.home), tool)
+
+
+class Screened(msgspec.Struct, frozen=True):
+    """Checks every path, as it is written and where it leads, before anything happens to it."""
+
+    files: Files
+    rules: Rules
+    tool: str
+
+    def for_call(self, call_id: str) -> Files:
+        """The same files, with every record naming a call."""
+        return Screened(self.files.for_call(call_id), self.rules, self.tool)
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        """The first `limit` bytes of a file."""
+        self._check(path)
+        return self.files.read(path, limit=limit)
+
+    def glance(self, path: str, *, limit: int) -> bytes | None:
+        """What a change would replace, for whoever judges it."""
+        self._check(path)
+        return self.files.glance(path, limit=limit)
+
+    def real(self, path: str) -> str:
+        """Where a path really leads."""
+        return self.files.real(path)
+
+    def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
+        """Replace a file atomically; returns the number of bytes."""
+        self._check(path)
+        return self.files.write(path, data, create_dirs=create_dirs)
+
+    def delete(self, path: str) -> None:
+        """Move a file to the run's trash, where deleting is allowed at all."""
+        self._check(path)
+        self.files.delete(path)
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name."""
+        self._check(source)
+        self._check(target)
+        self.files.rename(source, target)
+
+    def apply(self, changes: Sequence[FileChange]) -> None:
+        """Make several changes, all of them or none."""
+        for change in changes:
+            self._check(change.path)
+            if change.moved_to is not None:
+                self._check(change.moved_to)
+        self.files.apply(changes)
+
+    def list(self, path: str) -> DirectoryListing:
+        """What is in a directory."""
+        self._check(path)
+        return self.files.list(path)
+
+    def stat(self, path: str) -> FileEntry:
+        """What a path leads to, without its content."""
+        self._check(path)
+        return self.files.stat(path)
+
+    def _check(self, path: str) -> None:
+        places = {path, self.files.real(path)}
+        touches = tuple(FileTouch(path=place, touch="read") for place in sorted(places))
+        verdict = decide(Facts(tool=self.tool, effect="read", files=touches), self.rules)
+        if isinstance(verdict, Deny):
+            raise PolicyDenied(f"`{path}` is denied by {verdict.rule}", hint=verdict.justification)
