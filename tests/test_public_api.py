@@ -20,39 +20,112 @@ SURFACE = {
         AgentPorts Control run_segment
     """,
     "skills_runtime.config": """
-        Defaults Environment Origin Resolved ResolvedRunConfig Settings config_home explain resolve snapshot state_home
-        without_dotenv
+        Defaults Environment Origin Resolved ResolvedRunConfig Settings config_home explain resolve snapshot
+        state_home without_dotenv
     """,
     "skills_runtime.engine": """
         Desk Dispatcher LocalDispatcher read_row refresh row_of workspace_roots
+    """,
+    "skills_runtime.events": """
+        Event LOG_SCHEMA LOG_VERSION PAYLOAD_TYPES Payload TERMINAL_TYPES Unknown canonical_json data_of
+        decode_event decode_payload encode_payload fingerprint
+    """,
+    "skills_runtime.events.payloads": """
+        ApprovalDecided ApprovalRefused ApprovalRequested ArtifactManifestWritten BudgetIncreased
+        ChildRunFinished ChildRunStarted CompactionFailed CompactionStarted ContextCompacted
+        ContextLengthExceeded ContextRecoveryDecided Descriptor EnvVarRequired EnvVarSet FileOperation ForkPoint
+        HistoryLoaded HumanRequest HumanResponse ImagesAttached InboxReceived LOG_SCHEMA LOG_VERSION
+        LlmRequestStarted LlmResponseDelta LlmResponseFinished LlmRetryScheduled LlmUsage LogRepaired
+        OutputRejected PlanUpdated RunAdopted RunCancelled RunCompleted RunCreated RunFailed RunStarted
+        RunStateChanged RunWaitingHuman SandboxCreated SkillInjected SkillInjectionSkipped TERMINAL_TYPES
+        ToolCallFinished ToolCallRequested ToolCallStarted Usage
     """,
     "skills_runtime.ledger": """
         Ledger Problem RebuildReport RunIndex RunRow SessionRow SqliteInbox TaskRow open_ledger rebuild title_of
     """,
     "skills_runtime.llm": """
         Answer FakeChatBackend FakeChatCall OpenAIChatBackend Price RecordedAnswer ReplayBackend RetryPolicy
-        RetryingBackend ScriptedBackend Transcriber cost_of fake_backend load_script openai_backend
-        transcribe
+        RetryingBackend ScriptedBackend Transcriber cost_of fake_backend load_script openai_backend transcribe
+    """,
+    "skills_runtime.ports": """
+        ApprovalRequest Approver Backend ChatRequest ChatStreamEvent ChildStatus Children Choice Clock Closing
+        ControlGroup Decision DecisionKind DescribingTool DirectoryListing Disk Effect Enclosure FileChange
+        FileEntry FileKind FileTouch Files HumanIO Ids Inbox InboxKind InboxMessage Intent Parked PreviewingTool
+        ProcessRequest Question Recovery Sandbox SandboxPermissions SandboxPlan Scope SecretStream Secrets Tool
+        ToolCall ToolCallDelta ToolContext ToolResult ToolSpec Touch VerifyingTool Watch
     """,
     "skills_runtime.processes": """
-        Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream execute
-        shell_command
+        Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream
+        execute shell_command
+    """,
+    "skills_runtime.projections": """
+        Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection RunState
+        RunView Timeline Transcript UsageTotals VIEW_KIND fold render
     """,
     "skills_runtime.runs": """
         Blobs Deliverable End EventLog Finding KeyRing LogPorts Run RunPaths RunRecord RunSpec RunStatus Verdict
-        authenticate blobs_of check_id check_transition create_run export_run files_of finish_run finish_run_async
-        follow_lines fork_point is_legal_id keep_artifact open_run parse_status read_events read_record read_verified
-        read_view runs_root verify_run whole_history
+        authenticate blobs_of check_id check_transition create_run export_run files_of finish_run
+        finish_run_async follow_lines fork_point is_legal_id keep_artifact open_run parse_status read_events
+        read_record read_verified read_view runs_root verify_run whole_history
     """,
     "skills_runtime.runs.files": """
-        Entry Listing PathPolicy RunFiles Scan ScanLimits ScannedFile Skipped isolated_policy open_beneath open_root
-        resolve scan shared_policy
+        Entry Listing PathPolicy RunFiles Scan ScanLimits ScannedFile Skipped isolated_policy open_beneath
+        open_root resolve scan shared_policy
+    """,
+    "skills_runtime.runs.log": """
+        Authenticity EventLog KeyRing LogKey LogPorts Position RunLock authenticate create_log follow_lines
+        open_log read_events read_verified
     """,
     "skills_runtime.safety": """
-        Allow ApprovalRule Ask Deny Gate RuleBasedApprovalProvider SafetyMode approval_key decide sanitize
+        Allow ApprovalRule Ask CallbackApprovals Deny Gate InboxApprovals RuleBasedApprovalProvider Rules
+        SafetyMode approval_key decide sanitize
+    """,
+    "skills_runtime.safety.approvals": """
+        ApprovalRule Asking CallbackApprovals InboxApprovals Room RuleBasedApprovalProvider ask request_of
+        stray_decisions
+    """,
+    "skills_runtime.safety.guard": """
+        Facts LEVELS Level Reading Risk SimpleCommand assess program_name read_argv read_line
+    """,
+    "skills_runtime.safety.guard.judges": """
+        judge_for
+    """,
+    "skills_runtime.safety.policy": """
+        Allow Ask Deny END Example Explanation Part Rule Rules SafetyMode Verdict add_rule approval_key decide
+        explain load_rules rule_text
+    """,
+    "skills_runtime.safety.redaction": """
+        Keeper MARK Redactor StreamRedactor secrets_of worth_hiding
     """,
     "skills_runtime.sandbox": """
-        NoFence Unfenced
+        CAREFUL Fence NoFence PROFILES Profile ResourceLimits SandboxPolicy Unfenced adapters_for adapters_named
+        fence_for own_directories policy_for profile_named
+    """,
+    "skills_runtime.sandbox.bubblewrap": """
+        Bubblewrap
+    """,
+    "skills_runtime.sandbox.egress": """
+        EgressLimits EgressPolicy EgressPorts EgressRecord Handover Host PROXY_PORT Refused Rule Verdict
+        allow_rule canonical_host decide deny_rule egress_policy egress_proxy is_public proxy_variables
+        serve_egress
+    """,
+    "skills_runtime.sandbox.landlock": """
+        Landlock
+    """,
+    "skills_runtime.sandbox.seccomp": """
+        ARCHITECTURES Permitted seccomp_program
+    """,
+    "skills_runtime.skills": """
+        FilesystemSource HistoryRule Injected Library MemorySource Mention MissingVariable Origin Problem
+        PromptParts Report Row Rules ScanOptions Skill SkillError Source assemble exposed library_from
+        mentions_in parse_mention
+    """,
+    "skills_runtime.skills.sources": """
+        FilesystemSource MemorySource Origin Report Row ScanOptions Source
+    """,
+    "skills_runtime.skills.standard": """
+        Diagnostic Mode Parsed Properties Severity allowed_tools find_skill_file parse_run parse_skill
+        read_properties validate_directory
     """,
     "skills_runtime.testing": """
         CountingIds FaultyDisk FrozenClock InMemoryInbox
@@ -67,41 +140,6 @@ SURFACE = {
     """,
     "skills_runtime.tools.patch": """
         AddFile Change DeleteFile Hunk Line Plan Section UpdateFile make_plan parse_patch patched paths_to_read
-    """,
-    "skills_runtime.events": """
-        LOG_SCHEMA LOG_VERSION PAYLOAD_TYPES TERMINAL_TYPES Event Payload Unknown canonical_json data_of decode_event
-        decode_payload encode_payload fingerprint
-    """,
-    "skills_runtime.events.payloads": """
-        LOG_SCHEMA LOG_VERSION TERMINAL_TYPES ApprovalDecided ApprovalRequested ArtifactManifestWritten BudgetIncreased
-        ChildRunFinished ChildRunStarted CompactionFailed CompactionStarted ContextCompacted ContextLengthExceeded
-        ContextRecoveryDecided Descriptor EnvVarRequired EnvVarSet FileOperation ForkPoint HistoryLoaded HumanRequest
-        HumanResponse
-        ImagesAttached InboxReceived LlmRequestStarted LlmResponseDelta LlmResponseFinished LlmRetryScheduled LlmUsage
-        LogRepaired OutputRejected PlanUpdated RunAdopted RunCancelled RunCompleted RunCreated RunFailed RunStarted
-        RunStateChanged RunWaitingHuman SandboxCreated SkillInjected SkillInjectionSkipped ToolCallFinished
-        ToolCallRequested ToolCallStarted Usage
-    """,
-    "skills_runtime.ports": """
-        ApprovalRequest Approver Backend ChatRequest ChatStreamEvent ChildStatus Children Choice Clock Closing
-        DecisionKind DirectoryListing Disk Effect FileChange FileEntry FileKind Files HumanIO Ids Inbox InboxKind
-        InboxMessage Parked ProcessRequest Question Recovery Sandbox SandboxPermissions SandboxPlan Scope Tool ToolCall
-        ToolCallDelta ToolContext ToolResult ToolSpec VerifyingTool
-    """,
-    "skills_runtime.skills": """
-        FilesystemSource HistoryRule Injected Library MemorySource Mention MissingVariable Origin Problem PromptParts
-        Report Row Rules ScanOptions Skill SkillError Source assemble exposed library_from mentions_in parse_mention
-    """,
-    "skills_runtime.skills.sources": """
-        FilesystemSource MemorySource Origin Report Row ScanOptions Source
-    """,
-    "skills_runtime.projections": """
-        VIEW_KIND Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection
-        RunState RunView Timeline Transcript UsageTotals fold render
-    """,
-    "skills_runtime.runs.log": """
-        Authenticity EventLog KeyRing LogKey LogPorts Position RunLock authenticate create_log follow_lines open_log
-        read_events read_verified
     """,
 }
 """The names of each public package; one entry is one package."""

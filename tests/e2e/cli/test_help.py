@@ -32,6 +32,8 @@ def test_every_command_of_the_reference_is_there() -> None:
         "runs review revise", "runs resume", "runs fork", "runs replay", "runs diff",
         "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny",
         "config", "config show", "policy", "policy check", "policy explain", "ledger", "ledger rebuild",
+        "sandbox", "sandbox doctor", "sandbox exec", "sandbox plan", "skills", "skills validate", "skills show",
+        "skills new", "runtime", "runtime status", "runtime stop", "runtime cleanup",
     }  # fmt: skip
 
 

@@ -61,6 +61,18 @@ def ends(pid: int) -> bool:
         os.close(descriptor)
 
 
+def heard(pipe: Path) -> int:
+    """The number that somebody writes to a named pipe; fails when nobody does."""
+    descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        assert poll.poll(PATIENCE_MS), f"nobody wrote to {pipe.name}"
+        return int(os.read(descriptor, 100))
+    finally:
+        os.close(descriptor)
+
+
 def alive(pid: int) -> bool:
     """Whether a process lives; one that waits to be buried does not."""
     try:

@@ -78,9 +78,6 @@ def test_a_secret_in_a_denial_is_not_told_to_the_model(tmp_path: Path) -> None:
     assert SECRET not in str(model.requests[-1].messages[-1])
 
 
-WORDS = pytest.mark.xfail(strict=True, reason="words of the log itself are taken for secrets")
-
-
 @pytest.mark.parametrize(
     "secret",
     [
@@ -94,7 +91,7 @@ WORDS = pytest.mark.xfail(strict=True, reason="words of the log itself are taken
         "call_id",
         "decision",
         "arguments_blob",
-        pytest.param("approval", marks=WORDS),
+        "approval",
     ],
 )
 def test_a_password_that_is_an_ordinary_word_does_not_break_a_run(tmp_path: Path, secret: str) -> None:
@@ -112,9 +109,6 @@ def test_a_short_password_does_not_break_the_names_of_blobs(tmp_path: Path) -> N
     assert stage.files() == ["a.txt"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the root of a sub-agent's run is taken from an event, and events have no secrets"
-)
 def test_a_password_that_is_part_of_the_workspace_does_not_lose_sub_agents(tmp_path: Path) -> None:
     place = tmp_path / "myproject1"
     place.mkdir()

@@ -63,11 +63,11 @@ _FETCHERS: dict[str, Grammar] = {
 _REACHING = names(
     """
     ab aria2c arping autossh aws axel az cloudflared dig doctl drill elinks fping ftp gcloud gh glab grpcurl gsutil
-    h2load hey host hping3 http https httpie hydra iperf iperf3 kubectl lftp links links2 lynx mail mailx masscan mongo
-    mongosh mosh msmtp mtr mysql mysqladmin mysqldump nc ncat netcat nikto nmap nping nslookup ntpdate openssl pg_dump
-    pg_restore ping ping6 psql rclone rdesktop redis-cli s3cmd sendmail sftp siege slogin smbclient snmpwalk socat sqlmap
-    ssh-copy-id ssh-keyscan sshfs swaks telnet tftp tnftp tracepath traceroute traceroute6 w3m websocat whois wrk
-    xfreerdp xh youtube-dl yt-dlp
+    h2load hey host hping3 http https httpie hydra iperf iperf3 kubectl lftp links links2 lynx mail mailx masscan
+    mongo mongosh mosh msmtp mtr mysql mysqladmin mysqldump nc ncat netcat nikto nmap nping nslookup ntpdate openssl
+    pg_dump pg_restore ping ping6 psql rclone rdesktop redis-cli s3cmd sendmail sftp siege slogin smbclient snmpwalk
+    socat sqlmap ssh-copy-id ssh-keyscan sshfs swaks telnet tftp tnftp tracepath traceroute traceroute6 w3m websocat
+    whois wrk xfreerdp xh youtube-dl yt-dlp
     """
 )
 """Programs whose words are looked through for what looks like a host."""

@@ -42,7 +42,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     writes: tuple[str | None, ...] = ()
     """The files its redirections write; one whose name only the running shell knows is nothing."""
     reads: tuple[str | None, ...] = ()
-    """The files its redirections read: a name, a pattern that it fits, and nothing beside it where it is not certain."""
+    """The files its redirections read: names; where one is not certain, nothing and what is written of it."""
     hosts: tuple[str, ...] = ()
     """The hosts it names."""
     unclear: str = ""

@@ -80,19 +80,15 @@ _EXAMPLES = tuple(
 """What a pattern must not match."""
 
 
-_ALIAS = re.compile(r"^/+proc/+(?:[^/]+)(?:/+task/+[^/]+)?/+(cwd|root)(?=/|$)")
-"""Names that the kernel has for the working directory and for the top of the machine."""
-
-
-def _aliased(match: re.Match[str]) -> str:
-    return "." if match[1] == "cwd" else match[0]
+_ALIAS = re.compile(r"^/+proc/+[^/]+(?:/+task/+[^/]+)?/+cwd(?=/|$)")
+"""The kernel's name for the working directory of a process."""
 
 
 def normal(shape: str) -> str:
     """A path without detours; `../..` that climb to the root are taken to reach it."""
     if "/" not in shape:
         return shape
-    path = posixpath.normpath(_ALIAS.sub(_aliased, shape) if "/proc" in shape else shape)
+    path = posixpath.normpath(_ALIAS.sub(".", shape) if "/proc" in shape else shape)
     if path.startswith("//"):
         path = path[1:]
     climbed = re.match(r"(?:\.\./)+(?=(?:etc|proc|root|run|home|dev|usr|bin|var)\b)", path)

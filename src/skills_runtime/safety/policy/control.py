@@ -5,13 +5,13 @@ Looks at names only. The fence keeps processes away from these places; this keep
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import base_name, is_elsewhere
-from skills_runtime.safety.policy.globs import STATE_DIRECTORY, glob_of_control
-from skills_runtime.safety.policy.paths import Anchor, absolute_parts, folded, has_glob, place_of, tokens_of
+from skills_runtime.safety.policy.globs import glob_of_control
+from skills_runtime.safety.policy.paths import Anchor, Parts, absolute_parts, folded, has_glob, place_of, tokens_of
 from skills_runtime.safety.policy.rule import Rules
 from skills_runtime.safety.policy.steps import places_of, seen_from
 
@@ -42,30 +42,34 @@ def control_state(facts: Facts, rules: Rules) -> str:
         if _CONTROL.search(_DETOUR.sub("/", folded(text))):
             return text
     base = Anchor(rules.root, rules.home)
-    given = (*rules.control, *(_USUAL if rules.home else ()))
-    places = tuple(filter(None, (absolute_parts(place, base) for place in given)))
-    reached = places_of(facts)
-    for token in _tokens(facts):
-        for path in seen_from(reached, token):
-            if _is_control(path, places, base) or (path != token and _CONTROL.search(folded(path))):
-                return token
+    places = _control_places(rules, base)
+    for token, path in _seen(facts, _tokens(facts)):
+        if _is_control(path, places, base) or (path != token and _CONTROL.search(folded(path))):
+            return token
     return ""
 
 
 def may_be_control(facts: Facts, rules: Rules) -> str:
-    """The part of a call that stands for any names, and so perhaps for the runtime's own state; empty when none does."""
-    tokens = [token for token in _tokens(facts) if has_glob(token)]
+    """The part of a call that stands for any names, and so perhaps for our own; empty when none does."""
+    tokens = list(filter(has_glob, _tokens(facts)))
     if not tokens:
         return ""
     base = Anchor(rules.root, rules.home)
+    places = _control_places(rules, base)
+    seen = _seen(facts, tokens)
+    return next((token for token, path in seen if glob_of_control(path, places, base, bare=True)), "")
+
+
+def _control_places(rules: Rules, base: Anchor) -> tuple[Parts, ...]:
     given = (*rules.control, *(_USUAL if rules.home else ()))
-    places = tuple(filter(None, (absolute_parts(place, base) for place in given)))
-    reached = places_of(facts)
+    return tuple(filter(None, (absolute_parts(place, base) for place in given)))
+
+
+def _seen(facts: Facts, tokens: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each token with every path that it may mean."""
+    places = places_of(facts)
     for token in tokens:
-        for path in seen_from(reached, token):
-            if glob_of_control(path, places, base, bare=True):
-                return token
-    return ""
+        yield from ((token, path) for path in seen_from(places, token))
 
 
 def speaks_for_people(facts: Facts) -> str:

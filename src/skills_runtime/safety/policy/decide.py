@@ -90,19 +90,24 @@ def _cut(text: str) -> str:
 def _asked_whatever_allows_it(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.escalated:
         return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the fence allows")
-    if facts.unclear:
-        return Ask(f"{BUILT_IN}: not understood", facts.unclear)
-    if wanders(facts):
-        return Ask(f"{BUILT_IN}: not understood", "the line goes to more places than can be followed")
+    if unclear := facts.unclear or ("goes to more places than can be followed" if wanders(facts) else ""):
+        return Ask(f"{BUILT_IN}: not understood", unclear)
+    return _asked_for_what_it_names(facts, rules) or _asked_for_its_risk(facts, rules)
+
+
+def _asked_for_what_it_names(facts: Facts, rules: Rules) -> Ask | None:
     if part := needs_consent(facts, rules):
         return Ask(f"{BUILT_IN}: configuration of the next run", f"`{_cut(part)}` decides what the next run may do")
     if part := may_be_control(facts, rules):
-        return Ask(
-            f"{BUILT_IN}: perhaps the runtime's own state", f"`{_cut(part)}` may stand for a place of the runtime"
-        )
+        why = f"`{_cut(part)}` may stand for a place of the runtime"
+        return Ask(f"{BUILT_IN}: perhaps the runtime's own state", why)
     for rule in rules.rules:
         if rule.effect == "deny" and could_stop(rule, facts):
             return Ask(f"{rule.label} cannot be ruled out", rule.justification)
+    return None
+
+
+def _asked_for_its_risk(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.risk.level != "high":
         return None
     for rule in rules.rules:

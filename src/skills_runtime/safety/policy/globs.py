@@ -12,7 +12,7 @@ from skills_runtime.safety.policy.paths import Anchor, Parts, absolute_parts, fo
 STATE_DIRECTORY = ".skills_runtime_sdk"
 
 _WILD = re.compile(r"\[[^\]]*\]|[*?]")
-_BEGINNING = re.compile(r"[^*?\[]*")
+_FIRST_WILD = re.compile(r"[*?\[]")
 _MIN_LITERAL = 3
 """How many characters of its own a pattern needs to be taken for the name of the state directory."""
 _MIN_BEGINNING = 2
@@ -37,7 +37,7 @@ def _is_state(names: Parts, index: int, *, bare: bool) -> bool:
     name = names[index]
     if not has_glob(name) or not _may_be(STATE_DIRECTORY, name):
         return False
-    if len(_WILD.sub("", name)) >= _MIN_LITERAL or len(_BEGINNING.match(name)[0]) >= _MIN_BEGINNING:  # type: ignore[index]
+    if len(_WILD.sub("", name)) >= _MIN_LITERAL or len(_FIRST_WILD.split(name, 1)[0]) >= _MIN_BEGINNING:
         return True
     following = names[index + 1] if index + 1 < len(names) else ""
     return bare and not _is_bare(following) and any(_may_be(inner, following) for inner in _INSIDE)

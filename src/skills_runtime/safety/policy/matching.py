@@ -45,7 +45,7 @@ def _touches(rule: Rule, facts: Facts, base: Anchor) -> bool:
 
 
 def _paths(facts: Facts) -> Iterator[str]:
-    """Every path a call names, from the top and from wherever it goes; arguments of commands are taken for paths too."""
+    """Every path a call names, from the top and from wherever it goes; arguments are taken for paths too."""
     places = places_of(facts)
     for path in _named_paths(facts):
         yield from seen_from(places, path)
