@@ -4,7 +4,13 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.events.payloads import ApprovalDecided, ApprovalRequested, HumanRequest, HumanResponse
+from skills_runtime.events.payloads import (
+    ApprovalDecided,
+    ApprovalRefused,
+    ApprovalRequested,
+    HumanRequest,
+    HumanResponse,
+)
 from skills_runtime.ports import Inbox, Parked
 from skills_runtime.projections.approvals import PendingApproval, SentDecision
 from skills_runtime.projections.pending import PendingQuestion
@@ -34,7 +40,7 @@ async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: In
     sent = approvals.decision_on(asked.approval_id)
     if sent is not None:
         # First the child, then the record: said again after a crash it is the same message.
-        body = {**sent.body, "run_id": child.name}
+        body = {**sent.body, "run_id": child.name, "decided_at": sent.sent_at}
         if blob := sent.said("arguments_blob"):
             del body["arguments_blob"]
             body["arguments"] = msgspec.json.decode(run.blobs.get(blob))
@@ -43,9 +49,22 @@ async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: In
         await run.commit_async()
         return
     if asked.approval_id not in approvals.open:
+        outdated = approvals.of_call(name)
+        if outdated is not None:
+            run.append(_void(outdated))
         run.append(_requested(run, child, asked, name))
         await run.commit_async()
     raise Parked(name)
+
+
+def _void(outdated: PendingApproval) -> ApprovalRefused:
+    return ApprovalRefused(
+        reason="changed",
+        message="the sub-agent asks for something else by now",
+        approval_id=outdated.approval_id,
+        approval_key=outdated.approval_key,
+        call_id=outdated.call_id,
+    )
 
 
 def _decided(asked: PendingApproval, sent: SentDecision, name: str) -> ApprovalDecided:

@@ -10,8 +10,10 @@ from skills_runtime.agent.assemble import library_of
 from skills_runtime.agent.rules import read_rules
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.ports import Intent, Tool, ToolContext, ToolSpec
+from skills_runtime.safety.gate import with_real_places
 from skills_runtime.safety.guard import Facts, assess
 from skills_runtime.safety.policy import Allow, Ask, Deny, Explanation, Rule, explain
+from skills_runtime.safety.redaction import Keeper
 from skills_runtime.tools import builtin_tools
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ async def judge_call(resolved: "Resolved", call: PlannedCall) -> Judgement:
     if tool is None:
         return _judged(resolved, _unknown(call.tool), None)
     describe = getattr(tool, "intent", None)
-    context = cast("ToolContext", _Onlooker(resolved.workspace_root))
+    root = resolved.workspace_root
+    context = cast("ToolContext", _Onlooker(root, _Names(root), Keeper()))
     return _judged(resolved, tool.spec, await describe(call.arguments, context) if describe else None)
 
 
@@ -69,10 +72,26 @@ def parse_call(text: str, origin: str) -> PlannedCall:
         ) from None
 
 
-class _Onlooker(msgspec.Struct, frozen=True):
-    """All that tools need to tell what they would do: where they would start."""
+class _Names(msgspec.Struct, frozen=True):
+    """Where paths lead, without touching what is there."""
 
     root: Path
+
+    def real(self, path: str) -> str:
+        """Where a path really leads, or the path itself where that cannot be told."""
+        try:
+            found, top = (self.root / path).resolve(), self.root.resolve()
+        except (OSError, RuntimeError, ValueError):
+            return path
+        return str(found.relative_to(top)) if found.is_relative_to(top) else path
+
+
+class _Onlooker(msgspec.Struct, frozen=True):
+    """All that tools need to tell what they would do: where they would start, where paths lead, and what to hide."""
+
+    root: Path
+    files: _Names
+    secrets: Keeper
 
 
 def _unknown(name: str) -> ToolSpec:
@@ -98,5 +117,5 @@ def _tools(resolved: "Resolved") -> Mapping[str, Tool]:
 
 def _judged(resolved: "Resolved", spec: ToolSpec, intent: Intent | None) -> Judgement:
     read = read_rules(resolved)
-    facts = assess(spec, intent)
+    facts = assess(spec, with_real_places(intent))
     return Judgement(facts=facts, explanation=explain(facts, read.rules), rules=read.rules.rules, notices=read.notices)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -16,11 +16,29 @@ from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.events import Event, Payload
-from skills_runtime.events.payloads import HistoryLoaded, ImagesAttached, InboxReceived, RunStarted, SkillInjected
-from skills_runtime.ports import InboxKind, InboxMessage, Tool, ToolContext, ToolResult, ToolSpec
+from skills_runtime.events.payloads import (
+    ApprovalDecided,
+    HistoryLoaded,
+    ImagesAttached,
+    InboxReceived,
+    RunStarted,
+    SkillInjected,
+)
+from skills_runtime.ports import (
+    ApprovalRequest,
+    Decision,
+    DecisionKind,
+    DescribingTool,
+    InboxKind,
+    InboxMessage,
+    Intent,
+    Tool,
+    ToolContext,
+    ToolResult,
+    ToolSpec,
+)
 from skills_runtime.projections import Conversation, Moves, fold
 from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, read_events, whole_history
-from skills_runtime.safety import Rules
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -52,6 +70,39 @@ class RecordedTool:
             return self._results[context.call_id]
         except KeyError:
             raise ToolError("unknown", "the recording has no result of this call") from None
+
+
+class DescribedTool(RecordedTool):
+    """One that also tells what its calls would do, so that today's rules are asked about the same thing."""
+
+    def __init__(self, tool: DescribingTool, results: Mapping[str, ToolResult]) -> None:
+        super().__init__(tool.spec, results)
+        self._tool = tool
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """What the call would do, as far as an old recording still tells it."""
+        try:
+            return await self._tool.intent(arguments, context)
+        except ToolError:
+            return Intent()
+
+
+class RecordedApprover:
+    """Decides as it was decided then; of a call that nobody was asked about it approves nothing."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._decisions = {
+            event.payload.call_id: event.payload for event in events if isinstance(event.payload, ApprovalDecided)
+        }
+
+    async def request_approval(
+        self, *, request: ApprovalRequest, timeout_ms: int | None = None
+    ) -> DecisionKind | Decision:
+        """The recorded decision."""
+        decided = self._decisions.get(request.call_id)
+        if decided is None:
+            return "denied"
+        return Decision(decision=cast("DecisionKind", decided.decision), note=decided.note)
 
 
 class RecordedInbox:
@@ -107,7 +158,7 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
         tools=_recorded_tools(paths, recorded.conversation),
         inbox=inbox,
         hooks=(inbox.watch,),
-        rules=Rules(mode="allow"),  # nothing is executed: what was decided then is what the recording holds
+        approver=RecordedApprover(whole_history(paths)),
     )
     agent = Agent.from_resolved(resolved, equipment)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as aside:
@@ -167,5 +218,7 @@ def _recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
 
 
 def _recorded(tool: Tool | None, name: str, results: Mapping[str, ToolResult]) -> RecordedTool:
+    if hasattr(tool, "intent"):
+        return DescribedTool(cast("DescribingTool", tool), results)
     spec = tool.spec if tool else ToolSpec(name=name, description=name, parameters={"type": "object"})
     return RecordedTool(spec, results)

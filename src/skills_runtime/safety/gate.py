@@ -61,7 +61,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> Verdict:
         """What the rules say about a call, with those that were added for this run."""
         if intent is not None or approvals.rules:
-            return decide(assess(spec, _with_real_places(intent)), with_added(self.rules, approvals.rules))
+            return decide(assess(spec, with_real_places(intent)), with_added(self.rules, approvals.rules))
         if spec.name not in self.known:
             self.known[spec.name] = decide(assess(spec, None), self.rules)
         return self.known[spec.name]
@@ -117,7 +117,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         return request_of(tool.spec, arguments, intent or Intent(), facts, verdict, self.fingerprint)
 
 
-def _with_real_places(intent: Intent | None) -> Intent | None:
+def with_real_places(intent: Intent | None) -> Intent | None:
     """The intent with every place its paths lead to: rules are about those as well."""
     if intent is None or not any(touch.real for touch in intent.files):
         return intent

@@ -173,4 +173,4 @@ def test_a_call_nobody_may_approve_fails_the_run_and_says_what_to_set(workspace:
     answer = invoke_into("r")
     assert (answer.code, answer.out) == (1, "")
     assert " failed  `file_write` needs an approval (safety.mode: ask) and nobody can give one" in answer.err
-    assert "hint   set `safety.mode: allow` in your own configuration" in answer.err
+    assert "hint   let it wait (`--approvals inbox`)" in answer.err

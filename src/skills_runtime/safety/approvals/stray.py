@@ -41,7 +41,7 @@ def _problem(sent: SentDecision, approvals: Approvals, run_id: str) -> tuple[str
         return "unknown", "no such request is open; it may have been decided already"
     if sent.said("approval_key") != asked.approval_key:
         return "changed", "the decision is about another request than the one that is open"
-    if late := lateness(asked, sent.sent_at):
+    if late := lateness(asked, sent.said("decided_at") or sent.sent_at):
         return "expired", late
     if sent.body.get("decision") not in get_args(DecisionKind):
         return "malformed", "the decision is none of those there are"

@@ -21,7 +21,7 @@ _HIDDEN = "Cf"
 MAX_CHARS = 4096
 """What is longer names no file on any system."""
 
-MAX_LETTERS = 4
+MAX_LETTERS = 3
 """How many short options in one word are looked behind."""
 
 Parts = tuple[str, ...]
@@ -182,7 +182,7 @@ def _meant(pattern: str, base: Anchor) -> Place | None:
     return Place((*(() if anchored else ("**",)), *_split(pattern), *below), inside=True)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _spellings(path: str, base: Anchor) -> tuple[Place, ...]:
     """The place a path names and those it could name if a directory above has a second name, all folded."""
     return tuple(Place(tuple(map(folded, place.parts)), place.inside) for place in _places(path, base))
@@ -197,9 +197,9 @@ def _places(path: str, base: Anchor) -> Iterator[Place]:
                 yield Place((*_split(base.root), *place.parts), inside=False)
             return
     parts = place.parts if place is not None else tuple(part for part in _split(path) if part != "..")
-    name = _split(base.root)[-1:]
+    name = tuple(map(folded, _split(base.root)[-1:]))
     for start in range(len(parts)):
-        if not name or (start and parts[start - 1 : start] == name):
+        if not name or (start and (folded(parts[start - 1]),) == name):
             yield Place(parts[start:], inside=True)
 
 

@@ -3,13 +3,14 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.policy.paths import unaliased
 
 MAX_PLACES = 128
 """A line that may have reached more places than this is asked about."""
-MAX_LOOKS = 10_000
+MAX_LOOKS = 4_000
 """And so is one with more words than can be looked at from all of them."""
 
 _GOING = frozenset({"cd", "chdir", "pushd"})
@@ -34,12 +35,24 @@ def places_of(facts: Facts) -> tuple[str, ...]:
     """Where relative paths of a call may begin: where it starts, and wherever its commands may have gone from there.
 
     Whether a step is taken, undone or made in a shell of its own is not asked: each may follow each that stands before.
-    A place that an option names holds for its program and for what that runs.
+    A place that an option names holds for its program and for what that runs. Of a call that wanders it is the start.
     """
-    going = {"." if facts.directory in _START else facts.directory: None}
+    places, lost = _followed(facts.directory, facts.commands)
+    return places[:1] if lost else places
+
+
+def wanders(facts: Facts) -> bool:
+    """Whether a line goes to more places than can be looked at."""
+    return _followed(facts.directory, facts.commands)[1]
+
+
+@lru_cache(maxsize=4)
+def _followed(directory: str, commands: tuple[SimpleCommand, ...]) -> tuple[tuple[str, ...], bool]:
+    """The places, and whether there are too many of them for that many words."""
+    going = {"." if directory in _START else directory: None}
     found = dict(going)
     scopes: list[tuple[int, dict[str, None]]] = []
-    for command in facts.commands:
+    for command in commands:
         while scopes and scopes[-1][0] >= command.depth:
             scopes.pop()
         here = scopes[-1][1] if scopes else going
@@ -50,8 +63,9 @@ def places_of(facts: Facts) -> tuple[str, ...]:
             scopes.append((command.depth, inside))
         found |= inside
         if len(found) > MAX_PLACES:
-            break
-    return tuple(found)
+            return tuple(found), True
+    words = sum(len(command.words) for command in commands)
+    return tuple(found), len(found) > 1 and len(found) * words > MAX_LOOKS
 
 
 def _go(places: dict[str, None], steps: Iterable[str]) -> None:
@@ -62,15 +76,6 @@ def _go(places: dict[str, None], steps: Iterable[str]) -> None:
                 places[joined(place, name)] = None
         if len(places) > MAX_PLACES:
             return
-
-
-def wanders(facts: Facts) -> bool:
-    """Whether a line goes to more places than can be looked at."""
-    places = places_of(facts)
-    if len(places) == 1:
-        return False
-    words = sum(len(command.words) for command in facts.commands) + len(facts.reads) + len(facts.writes)
-    return len(places) > MAX_PLACES or len(places) * words > MAX_LOOKS
 
 
 def joined(place: str, path: str) -> str:
@@ -107,7 +112,7 @@ def _options(command: SimpleCommand) -> Iterator[str]:
         if word is None:
             continue
         if index == 1 and program in _ARCHIVERS and word.isalpha() and "C" in word:
-            yield from filter(None, words[2:])
+            yield from filter(None, words[2:5])
         elif word.startswith("-") and (value := _value(word, following, _OTHER_SHORT.get(program, "-C"))):
             yield value
 

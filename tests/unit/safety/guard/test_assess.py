@@ -154,3 +154,16 @@ def test_a_change_that_nobody_would_read_is_high() -> None:
 def test_reading_many_files_is_no_change() -> None:
     many = tuple(FileTouch(path=f"src/{number}.py", touch="read") for number in range(100))
     assert facts("read", files=many).risk.level == "low"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["HGRCPATH", "PSQLRC", "GEM_HOME", "FZF_DEFAULT_OPTS", "AWKPATH", "ANSIBLE_CONFIG", "GOTOOLCHAIN", "MYPYPATH"],
+)
+def test_a_variable_by_which_a_program_finds_its_code_is_of_high_risk(name: str) -> None:
+    assert facts(line="ls", environment={name: "./x"}).risk.level == "high"
+
+
+@pytest.mark.parametrize("name", ["R_COUNT", "GERMAN", "STACK_SIZE", "HGX", "MY_GEM_PATH", "HGPLAIN"])
+def test_a_variable_that_only_looks_like_one_is_not(name: str) -> None:
+    assert facts(line="ls", environment={name: "./x"}).risk.level == "low"

@@ -13,7 +13,6 @@ PRIVATE = Rule(effect="deny", name="private", path=("secrets/**",))
 NESTED = Rule(effect="deny", name="nested", path=("conf/secrets/**",))
 EVIL = Rule(effect="deny", name="evil", host=("evil.example", "*.evil.example"))
 CONTROL = ("/srv/keys", "/home/user/.config/skills_runtime", "/home/user/.local/state/skills_runtime")
-UPPER = pytest.mark.xfail(strict=True, reason="the workspace itself is looked for in one spelling only")
 
 
 def kind(line: str, *rules: Rule, **settings: Any) -> str:
@@ -38,7 +37,7 @@ def kind(line: str, *rules: Rule, **settings: Any) -> str:
         "cat `echo secrets/key`",
         "echo x 2>secrets/new",
         "cat ../ws/secrets/key",
-        pytest.param("cat /Home/User/WS/secrets/key", marks=UPPER),
+        "cat /Home/User/WS/secrets/key",
         "cat < secrets/key",
         "wc -l<secrets/key",
         "exec 3<secrets/key; cat <&3",
