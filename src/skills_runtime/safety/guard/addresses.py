@@ -86,7 +86,8 @@ _PLAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
 _COPIED = re.compile(r"(?:[^@/:\s]*@)?([\w-]+(?:\.[\w-]+)*):(?!//)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+-]*:/+")
 _PORT = re.compile(r":\d*$")
-_MAX_CHARACTERS = 4096
+_MAX_CHARACTERS = 255
+"""No name of a host is longer."""
 
 
 def plain_hosts(call: Call) -> Iterator[str]:
@@ -141,7 +142,7 @@ def _short(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
 
 def _address(text: str) -> Iterator[str]:
     """The host of an address; one that is not plain is told as it is written, and so is each part of it."""
-    if text.startswith("file:") or len(text) > _MAX_CHARACTERS:
+    if text.startswith("file:"):
         return
     authority = re.split(r"[/?#\\]", _SCHEME.sub("", text, count=1), maxsplit=1)[0].rpartition("@")[2].lower()
     host = authority[1:].partition("]")[0] if authority.startswith("[") else _PORT.sub("", authority)
@@ -163,11 +164,11 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _looking(text: str) -> Iterator[str]:
     """What looks like a host in any word, an option and its value too."""
-    if len(text) > _MAX_CHARACTERS or any(character.isspace() for character in text):
+    if any(character.isspace() for character in text):
         return
     glued = (text[2:],) if text.startswith("-") and not text.startswith("--") else ()
     for piece in (*re.split(r"[/:@=,\[\]{}()]+", text), *glued):
-        if _LOOKS_SO.fullmatch(piece):
+        if len(piece) <= _MAX_CHARACTERS and _LOOKS_SO.fullmatch(piece):
             yield piece.lower()
 
 

@@ -10,7 +10,7 @@ from skills_runtime.safety.policy.paths import unaliased
 
 MAX_PLACES = 128
 """A line that may have reached more places than this is asked about."""
-MAX_LOOKS = 4_000
+MAX_LOOKS = 8_000
 """And so is one with more words than can be looked at from all of them."""
 
 _GOING = frozenset({"cd", "chdir", "pushd"})
