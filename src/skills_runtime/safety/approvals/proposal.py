@@ -9,7 +9,7 @@ from typing import Any, Literal
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Intent
 from skills_runtime.safety.guard import Reading, read_argv, read_line
-from skills_runtime.safety.policy import Rule, rule_text
+from skills_runtime.safety.policy import END, Rule, rule_text
 
 Scope = Literal["run", "skill", "user"]
 _SPECIAL = re.compile(r"[*?\[\]\\!]")
@@ -49,6 +49,8 @@ def _command(intent: Intent) -> tuple[tuple[str, ...], ...]:
         raise _no_rule("what is typed into a program cannot be told beforehand")
     if intent.line is None and not intent.argv:
         return ()
+    if intent.environment or intent.directory not in (".", ""):
+        raise _no_rule("a rule does not say where a command starts, or with which variables")
     reading = read_line(intent.line) if intent.line is not None else read_argv(intent.argv)
     return (_words(reading),)
 
@@ -56,14 +58,14 @@ def _command(intent: Intent) -> tuple[tuple[str, ...], ...]:
 def _words(reading: Reading) -> tuple[str, ...]:
     if reading.unclear or reading.risk.level == "high":
         raise _no_rule(reading.unclear or reading.risk.reason)
-    if len(reading.commands) != 1 or reading.writes:
+    if len(reading.commands) != 1 or reading.writes or reading.reads:
         raise _no_rule("the line does several things")
     words = [word for word in reading.commands[0].words if word is not None]
     if len(words) != len(reading.commands[0].words):
         raise _no_rule("some of its words are known only to the shell that runs it")
-    if "*" in words or "**" in words:
-        raise _no_rule("a star in a rule stands for any word")
-    return tuple(words)
+    if {"*", "**", END} & set(words):
+        raise _no_rule("a star or a dollar sign in a rule stands for something else")
+    return (*words, END)
 
 
 def _no_rule(why: str) -> ValidationFailed:

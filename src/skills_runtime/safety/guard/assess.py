@@ -50,6 +50,7 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
         hosts=tuple(dict.fromkeys((*intent.hosts, *found.hosts))),
         skill=intent.skill,
         directory=intent.directory,
+        variables=tuple(sorted(intent.environment)),
         escalated=intent.escalated,
         unclear=found.unclear,
         risk=worst(*risks),

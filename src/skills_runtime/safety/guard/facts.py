@@ -63,6 +63,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     skill: str = ""
     directory: str = "."
     """Where its commands start, as the call names it."""
+    variables: tuple[str, ...] = ()
+    """The names of the environment variables it sets."""
     escalated: bool = False
     unclear: str = ""
     risk: Risk = Risk()

@@ -9,10 +9,10 @@ from functools import lru_cache
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.guard.names import program_name
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD
+from skills_runtime.safety.policy.steps import option_places
 
 _MOVING = frozenset({"cd", "chdir", "pushd", "popd", "ssh", "chroot", "unshare", "nsenter", "sudo", "doas", "su"})
 _MOVING_OPTIONS = ("-C", "-D", "--chdir", "--directory", "--working-directory", "--cwd", "--cd", "--wd", "--work-tree")
-_ARCHIVERS = frozenset({"tar", "bsdtar", "gtar"})
 
 _MARKED = re.compile(r"\\+\$")
 _LIKE_END = re.compile(r"\\*\$")
@@ -41,7 +41,7 @@ def moves(command: SimpleCommand) -> bool:
         program is None
         or base_name(program) in _MOVING
         or any((word or "").startswith(_MOVING_OPTIONS) for word in command.words[1:])
-        or (base_name(program) in _ARCHIVERS and any("C" in (word or "") for word in command.words[1:]))
+        or any(option_places(command))
     )
 
 

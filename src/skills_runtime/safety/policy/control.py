@@ -11,7 +11,16 @@ from itertools import pairwise
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import base_name, is_elsewhere
 from skills_runtime.safety.policy.globs import glob_of_control
-from skills_runtime.safety.policy.paths import Anchor, Parts, absolute_parts, folded, has_glob, place_of, tokens_of
+from skills_runtime.safety.policy.paths import (
+    Anchor,
+    Parts,
+    absolute_parts,
+    folded,
+    has_glob,
+    place_of,
+    tokens_of,
+    written_words,
+)
 from skills_runtime.safety.policy.rule import Rules
 from skills_runtime.safety.policy.steps import places_of, seen_from
 
@@ -31,7 +40,6 @@ _CONTROL = re.compile(
     r"|xdg_(?:state|config)_home\W{0,3}/skills_runtime"
 )
 _USUAL = ("~/.config/skills_runtime", "~/.local/state/skills_runtime")
-_PLAIN = re.compile(r"\$\{?(HOME|PWD)\b\}?|['\"\\]")
 _CONFIGURATION_NAMES = frozenset(map(base_name, PROJECT_CONFIGURATION))
 _DETOUR = re.compile(r"/(?:\.?/)+")
 
@@ -86,8 +94,8 @@ def needs_consent(facts: Facts, rules: Rules) -> str:
     files = {absolute_parts(path, base) or path for path in (*PROJECT_CONFIGURATION, *rules.consent)}
     changed = [touch.path for touch in facts.files if touch.touch not in ("read", "list")]
     elsewhere = is_elsewhere(facts)
-    for token in (*changed, *filter(None, facts.writes), *_word_tokens(facts)):
-        if (absolute_parts(token, base) or _relative(token)) in files:
+    for token, path in _seen(facts, (*changed, *filter(None, facts.writes), *_word_tokens(facts))):
+        if (absolute_parts(path, base) or _relative(path)) in files:
             return token
         if elsewhere and folded(base_name(token)) in _CONFIGURATION_NAMES:
             return token
@@ -133,13 +141,8 @@ def _word_tokens(facts: Facts) -> Iterator[str]:
         for word in filter(None, command.words):
             yield from tokens_of(word)
         if None in command.words:  # what is not known is at least written somehow
-            for part in _PLAIN.sub(_told, command.text).split():
+            for part in written_words(command.text):
                 yield from tokens_of(part)
-
-
-def _told(match: re.Match[str]) -> str:
-    """What a shell makes of a piece of text, where that is certain."""
-    return {"HOME": "~", "PWD": "."}.get(match[1] or "", "")
 
 
 def _is_own(command: SimpleCommand) -> bool:

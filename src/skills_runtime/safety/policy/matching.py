@@ -6,7 +6,7 @@ from skills_runtime.safety.guard.facts import LEVELS, Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import is_elsewhere, pattern_covers, pattern_may_match
 from skills_runtime.safety.policy.names import is_host, named
 from skills_runtime.safety.policy.paths import Anchor, fits, has_glob, may_fit, tokens_of
-from skills_runtime.safety.policy.rule import Rule
+from skills_runtime.safety.policy.rule import END, Rule
 from skills_runtime.safety.policy.steps import places_of, seen_from
 
 
@@ -81,7 +81,7 @@ def covers_command(rule: Rule, command: SimpleCommand, facts: Facts, base: Ancho
     if not rule.command:
         return speaks_of_everything(rule)
     return (
-        _is_command(rule, command)
+        _is_command(rule, command, facts)
         and (not rule.path or _all_paths(rule, facts, base))
         and (not rule.host or _all_hosts(rule, facts))
     )
@@ -109,8 +109,11 @@ def covers_host(rule: Rule, host: str, facts: Facts, base: Anchor) -> bool:
     )
 
 
-def _is_command(rule: Rule, command: SimpleCommand) -> bool:
-    return any(pattern_covers(pattern, command.words) for pattern in rule.command)
+def _is_command(rule: Rule, command: SimpleCommand, facts: Facts) -> bool:
+    """Whether a command fits; a pattern that says how it ends means the command as it is, from the top of the tree."""
+    changed = bool(facts.variables) or facts.directory not in ("", ".", "./")
+    patterns = (pattern for pattern in rule.command if not (changed and pattern[-1:] == (END,)))
+    return any(pattern_covers(pattern, command.words) for pattern in patterns)
 
 
 def _is_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
@@ -120,7 +123,7 @@ def _is_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
 
 
 def _all_commands(rule: Rule, facts: Facts) -> bool:
-    return bool(facts.commands) and all(_is_command(rule, command) for command in facts.commands)
+    return bool(facts.commands) and all(_is_command(rule, command, facts) for command in facts.commands)
 
 
 def _all_paths(rule: Rule, facts: Facts, base: Anchor) -> bool:

@@ -17,6 +17,7 @@ import msgspec
 
 _SEPARATORS = re.compile(r"[\s'\"`()=:,;@<>|&]+")
 _GLOB = re.compile(r"[*?\[]")
+_WRITTEN = re.compile(r"\$\{?(HOME|PWD)\b\}?|['\"\\]")
 _HIDDEN = "Cf"
 MAX_CHARS = 4096
 """What is longer names no file on any system."""
@@ -112,6 +113,11 @@ def tokens_of(word: str) -> Iterator[str]:
     pieces = _SEPARATORS.split(word)
     if len(pieces) > 1:
         yield from (piece for piece in pieces if piece and len(piece) <= MAX_CHARS)
+
+
+def written_words(text: str) -> list[str]:
+    """The words of a command as they are written, without quotes and with those variables that are certain."""
+    return _WRITTEN.sub(lambda match: {"HOME": "~", "PWD": "."}.get(match[1] or "", ""), text).split()
 
 
 def _glued(word: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
-from skills_runtime.safety.policy.paths import unaliased
+from skills_runtime.safety.policy.paths import unaliased, written_words
 
 MAX_PLACES = 128
 """A line that may have reached more places than this is asked about."""
@@ -25,6 +25,8 @@ _LONG = (
     "--work-tree",
     "--prefix",
 )
+_MIN_NAME = 4
+"""How much of a long option must be written; programs take its beginning for all of it."""
 _SHORT = re.compile(r"-[A-Za-z]*?C(.*)", re.DOTALL)
 _OTHER_SHORT = {"sudo": "-D", "nsenter": "-w", "unshare": "-w", "docker": "-w", "podman": "-w"}
 _ARCHIVERS = frozenset({"tar", "bsdtar", "gtar"})
@@ -58,7 +60,7 @@ def _followed(directory: str, commands: tuple[SimpleCommand, ...]) -> tuple[tupl
         here = scopes[-1][1] if scopes else going
         _go(here, _operands(command))
         inside = dict(here)
-        _go(inside, _options(command))
+        _go(inside, option_places(command))
         if len(inside) > len(here):
             scopes.append((command.depth, inside))
         found |= inside
@@ -98,13 +100,13 @@ def _operands(command: SimpleCommand) -> Iterator[str]:
     if _program(command) not in _GOING:
         return
     if None in words:  # a pattern, or a variable: at least a part of it is written
-        yield from command.text.split()[1:]
+        yield from written_words(command.text)[1:]
     yield from (word for word in words[1:] if word is not None and not word.startswith("-"))
     if len(words) == 1:
         yield "~"
 
 
-def _options(command: SimpleCommand) -> Iterator[str]:
+def option_places(command: SimpleCommand) -> Iterator[str]:
     """Where a command goes by its own options."""
     program, words = _program(command), command.words
     for index, word in enumerate(words[1:], 1):
@@ -125,7 +127,8 @@ def _value(word: str, following: str | None, short: str) -> str | None:
     """The place that an option names, behind it or glued to it."""
     if word.startswith("--"):
         name, equals, value = word.partition("=")
-        return (value if equals else following) if name in _LONG else None
+        known = len(name) >= _MIN_NAME and any(one.startswith(name) for one in _LONG)
+        return (value if equals else following) if known else None
     if word.startswith(short):
         return word[len(short) :] or following
     match = _SHORT.fullmatch(word)

@@ -31,6 +31,7 @@ def kind(line: str, *rules: Rule, mode: str = "allow", directory: str = ".") -> 
         "make -Ca -f b/c/x",
         "tar cC a b/c",
         "tar -C a -C b -c c",
+        "tar --direc=a -c b/c",
         "env --chdir=a bash -c 'cd b; cat c/x'",
         "git --work-tree=a show b/c/x",
         "cd a && cat /proc/self/cwd/b/c/x",
@@ -65,6 +66,12 @@ def test_a_line_that_goes_to_too_many_places_is_asked_about() -> None:
     found = verdict(line)
     assert (type(found).__name__, found.rule) == ("Ask", "built in: not understood")
     assert len(places_of(assess(SHELL, Intent(line=line)))) <= 4 * MAX_PLACES
+
+
+def test_the_configuration_of_the_next_run_is_found_behind_a_step() -> None:
+    facts = assess(SHELL, Intent(line="cd /home/user; echo x > other.yaml"))
+    rules = Rules(mode="allow", root="/home/user/ws", consent=("/home/user/other.yaml",))
+    assert decide(facts, rules).rule == "built in: configuration of the next run"
 
 
 def test_a_path_behind_a_step_is_covered_by_no_allow_rule() -> None:
