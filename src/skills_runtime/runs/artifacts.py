@@ -9,8 +9,9 @@ import msgspec
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import FileRecord
-from skills_runtime.runs.files import RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
+from skills_runtime.runs.files import PathPolicy, RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
 from skills_runtime.runs.files.media import media_type
+from skills_runtime.runs.files.policy import OF_THE_RUNTIME
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log.lines import prefix_digest
 from skills_runtime.runs.log.reader import open_for_reading
@@ -24,12 +25,17 @@ ROLES = {"deliverables": "deliverable", "workspace": "workspace", "executions": 
 def files_of(run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: DeleteMode) -> RunFiles:
     """The files the tools of a run may touch; each operation becomes an event."""
     root = run.paths.root
-    policy = shared_policy(workspace_root, root) if mode == "shared" else isolated_policy(root)
+    policy = shared_policy(workspace_root, root) if mode == "shared" else _isolated(root)
 
     def record(operation: FileOperation) -> None:
         run.append(operation)
 
     return RunFiles(replace(policy, delete=delete), record)
+
+
+def _isolated(root: Path) -> PathPolicy:
+    """The whole run directory but for what only the runtime reads."""
+    return replace(isolated_policy(root), private=OF_THE_RUNTIME)
 
 
 def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:

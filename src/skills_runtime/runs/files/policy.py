@@ -70,7 +70,7 @@ def isolated_policy(run_root: Path) -> PathPolicy:
         write_roots=(paths.workspace.name, paths.deliverables.name),
         trash=paths.logs / "trash",
         aliases=_alias(run_root, real),
-        private=OF_THE_RUNTIME,
+        private=(paths.blobs.name, paths.lock.name, paths.logs.name),
     )
 
 
