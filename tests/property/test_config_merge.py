@@ -32,6 +32,7 @@ GUARDED: Mapping[str, st.SearchStrategy[Any]] = {
     "safety.tool_denylist": word_lists,
     "safety.rule_files": st.lists(st.sampled_from(["/a.yaml", "rules.yaml"]), max_size=2),
     "safety.approval_timeout_ms": st.integers(1, 200_000),
+    "safety.approval_expires_sec": st.integers(1, 2_000_000),
     "sandbox.profile": st.sampled_from(["dev", "balanced", "prod"]),
     "sandbox.default_policy": st.sampled_from(["none", "restricted"]),
     "sandbox.os.mode": st.sampled_from(["auto", "none", "seatbelt", "bubblewrap"]),
@@ -133,6 +134,7 @@ NOT_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
     "safety.tool_denylist": lambda result, baseline: set(result) >= set(baseline),
     "safety.rule_files": lambda result, baseline: result == baseline,
     "safety.approval_timeout_ms": lambda result, baseline: result <= baseline,
+    "safety.approval_expires_sec": lambda result, baseline: result <= baseline,
     "sandbox.profile": _rank("dev", "balanced", "prod"),
     "sandbox.default_policy": _rank("none", "restricted"),
     "sandbox.os.mode": lambda result, baseline: (

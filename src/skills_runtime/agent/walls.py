@@ -27,6 +27,7 @@ def gate_of(run: Run, resolved: "Resolved", equipment: "Equipment", mode: Worksp
         approver=equipment.approver,
         remembered=equipment.remembered,
         timeout_ms=safety.approval_timeout_ms,
+        expires_sec=safety.approval_expires_sec,
         fingerprint=Fingerprint(run.log.key.secret),
     )
 

@@ -6,6 +6,7 @@ import msgspec
 
 from skills_runtime.agent import RunRequest
 from skills_runtime.agent.assemble import backend_for
+from skills_runtime.agent.rules import read_rules
 from skills_runtime.cli.execution import Plan
 from skills_runtime.cli.history import history_of
 from skills_runtime.cli.machine import log_ports
@@ -28,7 +29,7 @@ def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[
         history = history_of(index, request.session_id, resolved.settings.prompt, log_ports())
         request = msgspec.structs.replace(request, history=history.messages, history_runs=history.runs)
         notices += history.notices
-    return Plan(resolved, backend, request), [*resolved.notices, *notices]
+    return Plan(resolved, backend, request), [*resolved.notices, *read_rules(resolved).notices, *notices]
 
 
 def _refuse_unpriced(resolved: Resolved) -> None:

@@ -106,6 +106,9 @@ class SafetySettings(Section):
     approval_timeout_ms: Positive = Field(
         default=60_000, description="How long an approval is waited for before it counts as denied."
     )
+    approval_expires_sec: Positive = Field(
+        default=7 * 24 * 3600, description="How long a request can be decided from elsewhere before it is asked anew."
+    )
 
 
 class Seatbelt(Section):

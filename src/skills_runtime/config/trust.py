@@ -41,6 +41,7 @@ RULES: Mapping[str, Combine] = {
     "safety.tool_denylist": _in_either,
     "safety.rule_files": user_only,
     "safety.approval_timeout_ms": _smaller,
+    "safety.approval_expires_sec": _smaller,
     "sandbox.profile": _stricter(("dev",), ("balanced",), ("prod",)),
     "sandbox.default_policy": _stricter(("none",), ("restricted",)),
     "sandbox.os.mode": _stricter(("none",), ("auto",), ("seatbelt", "bubblewrap")),

@@ -1,6 +1,7 @@
 """Approvals that outlive their process: asked, left, decided from elsewhere, and good for exactly one call."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,16 @@ def test_a_decision_after_the_request_expired_is_refused_and_asked_again(place: 
     assert place.work().status == "waiting_human"
     assert [one.reason for one in place.all("approval_refused")] == ["expired"]
     assert not (place.root / "a.txt").exists()
+
+
+def test_how_long_a_request_stays_open_is_a_setting(tmp_path: Path) -> None:
+    settings = {"safety": {"mode": "ask", "approval_expires_sec": 60}}
+    agent = agent_in(
+        tmp_path, [calls(writes("a.txt", "one")), says("done")], settings=settings, approver=InboxApprovals()
+    )
+    (asked,) = payloads_of(agent.run("Go.").wal_locator, "approval_requested")
+    since = datetime.fromisoformat(asked.expires_at) - datetime.now(UTC)
+    assert since < timedelta(seconds=61)
 
 
 def test_a_decision_in_time_counts_however_late_the_run_goes_on(place: Place) -> None:

@@ -41,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
     "safety.tool_denylist": [],
     "safety.rule_files": [],
     "safety.approval_timeout_ms": 60000,
+    "safety.approval_expires_sec": 604800,
     "sandbox.profile": "dev",
     "sandbox.default_policy": "restricted",
     "sandbox.os.mode": "auto",
