@@ -213,7 +213,8 @@ def agent_ports(
         tools=_offered(resolved, equipment, run.text("prompt.md")),
         files=_files(run, resolved, mode),
         gate=gate_of(run, resolved, equipment, mode),
-        sandbox=FenceOnDemand(resolved, root, (run.paths.deliverables,)),
+        # Somebody is always asked about a call that wants to leave the fence: one that gets there was approved.
+        sandbox=FenceOnDemand(resolved, root, writable=(run.paths.deliverables,), may_leave=True),
         secrets=equipment.secrets or secrets_in(resolved),
         root=root,
         system_prompt=run.text("effective-system-prompt.md"),

@@ -49,10 +49,13 @@ def without_secrets(request: "RunRequest", secrets: Secrets) -> "RunRequest":
 class FenceOnDemand:
     """The fence of a run, put up when the first process needs it: most runs start none."""
 
-    def __init__(self, resolved: "Resolved", root: Path, writable: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self, resolved: "Resolved", root: Path, *, writable: tuple[Path, ...] = (), may_leave: bool = False
+    ) -> None:
         self._resolved = resolved
         self._root = root
         self._writable = writable
+        self._may_leave = may_leave
         self._fence: Sandbox | None = None
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
@@ -61,8 +64,11 @@ class FenceOnDemand:
             from skills_runtime.sandbox import fence_for
 
             settings, variables = self._resolved.settings.sandbox, self._resolved.environment.process
-            # Whoever asks to leave the fence is always asked about: a call that gets here was approved.
             self._fence = fence_for(
-                settings, workspace=self._root, variables=variables, writable=self._writable, may_leave=True
+                settings,
+                workspace=self._root,
+                variables=variables,
+                writable=self._writable,
+                may_leave=self._may_leave,
             )
         return self._fence.plan(request)
