@@ -1,6 +1,7 @@
 """What holds for every test: a fixed seed, an empty home, no secrets, no network."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from skills_runtime.processes import launcher
+from skills_runtime.sandbox.landlock import adapter as landlock
 from tests.support.network import network_off
 from tests.support.unprivileged import Unprivileged, home_variables
 
@@ -52,4 +55,15 @@ def unprivileged() -> Iterator[Unprivileged]:
         Path(place).chmod(0o711)
         home.mkdir(mode=0o700)
         path.mkdir(mode=0o700)
-        yield Unprivileged(home=home, path=path)
+        with pytest.MonkeyPatch.context() as patch:
+            _install(Path(place, "installed"), patch)
+            yield Unprivileged(home=home, path=path)
+
+
+def _install(place: Path, patch: pytest.MonkeyPatch) -> None:
+    """Put code that other processes run where everybody can read it, as an installation is; a checkout need not be."""
+    for module, package in ((launcher, "supervision"), (landlock, "inside")):
+        shutil.copytree(module.HOME / package, place / package, ignore=shutil.ignore_patterns("__pycache__"))
+        patch.setattr(module, "HOME", place)
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o755)

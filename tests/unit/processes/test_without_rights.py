@@ -16,7 +16,6 @@ from skills_runtime.processes import (
     PtySession,
     SessionStatus,
     execute,
-    launcher,
     shell_command,
 )
 from skills_runtime.processes.supervision import tree
@@ -24,14 +23,6 @@ from tests.support.unprivileged import NOBODY, Unprivileged
 from tests.unit.processes.conftest import wait_for_end
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-
-
-@pytest.fixture(autouse=True)
-def installed(unprivileged: Unprivileged, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that everybody can read, as an installation is; a checkout of root's need not be."""
-    home = unprivileged.path / "installed"
-    shutil.copytree(launcher.HOME / "supervision", home / "supervision", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(launcher, "HOME", home)
 
 
 def shell(text: str, cwd: Path) -> Command:

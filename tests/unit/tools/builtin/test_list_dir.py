@@ -86,7 +86,7 @@ async def test_a_private_directory_is_not_entered_and_counted(tmp_path: Path) ->
     workshop.files = RunFiles(isolated_policy(tmp_path / "run"), workshop.records.append)
     result = await workshop.call(ListDir(), dir_path=".")
     assert "blobs" in _names(result)
-    assert data_of(result)["refused"] == 4
+    assert data_of(result)["refused"] == 2
 
 
 async def test_a_walk_is_bounded_and_says_so(tree: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,8 +99,10 @@ async def test_an_end_in_silence_is_told_later_whatever_was_started_meanwhile(
     os.mkfifo(gate)
     await begin(running, "read -r _ < gate; exit 9")
     with open(os.open(gate, os.O_RDWR), "wb", buffering=0) as pipe:
-        pipe.write(b"\n")
         async with asyncio.timeout(20):
+            while not fence.alive():  # what is not there yet has not ended
+                await asyncio.sleep(0)
+            pipe.write(b"\n")
             while fence.alive():
                 await asyncio.sleep(0)
     for _ in range(3):
