@@ -2,6 +2,7 @@
 
 import os
 import select
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -91,6 +92,9 @@ def nothing_left(command: Tagged) -> Iterator[None]:
     yield
     assert command.alive() == []
     assert descriptors(sockets=False) == before
+    until = time.monotonic() + PATIENCE_MS / 1000
+    while not threads() <= running and time.monotonic() < until:
+        os.sched_yield()  # a thread that was joined is listed until the kernel has put it away
     assert threads() <= running  # those of earlier tests may end at any time
 
 
