@@ -8,17 +8,16 @@ from pathlib import Path
 
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import state_home
-from skills_runtime.config.environment import keys_home, process_environ
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ledger import Ledger, RunIndex, open_ledger
-from skills_runtime.runs import KeyRing, LogPorts
-from skills_runtime.safety.redaction import Keeper, secrets_of
+from skills_runtime.runs import LogPorts
 
 
 def log_ports() -> LogPorts:
     """Keys, clock and disk of this machine; what is written down has no secrets."""
-    known = Keeper(secrets_of(process_environ()))
-    return LogPorts(keys=KeyRing(keys_home()), secrets=known)
+    from skills_runtime.agent import assemble
+
+    return assemble.log_ports()
 
 
 def this_ledger() -> Ledger:

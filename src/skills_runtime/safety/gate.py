@@ -39,12 +39,6 @@ class Place(ToolContext, Room, Protocol):
     """The call as a tool sees it and as asking sees it."""
 
 
-class Admission(msgspec.Struct, frozen=True):
-    """Whether a call may run, and why not."""
-
-    refusal: str | None = None
-
-
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of one run, and who is asked."""
 
@@ -71,35 +65,35 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
         return verdict.rule if isinstance(verdict, Ask) else None
 
-    async def admit(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
-        """Whether a call may run; raises `Parked` where that is decided later, `ApprovalDenied` where the run ends."""
+    async def admit(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
+        """Why a call may not run, or nothing; raises `Parked` to decide later, `ApprovalDenied` where the run ends."""
         for _ in range(MAX_CHANGES):
             verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
             match verdict:
                 case Allow():
-                    return Admission()
+                    return None
                 case Deny():
-                    return Admission(_denial(verdict))
+                    return _denial(verdict)
                 case Ask():
                     pass
             if self.approver is None:
-                return Admission("nobody can approve this")
+                return "nobody can approve this"
             wanted = await self._wanted(tool, arguments, place, verdict)
             settled = await ask(wanted, place, self._asking(self.approver))
             refusal = _refusal(settled, place.approvals)
             if refusal is not None:
-                return Admission(refusal)
+                return refusal
             if settled.arguments_blob is not None:
                 return await self._edited(tool, msgspec.json.decode(place.fetch(settled.arguments_blob)), place)
             if (await self._wanted(tool, arguments, place, verdict)).key == wanted.key:
-                return Admission()
+                return None
             void(place, settled.approval_id, settled.approval_key)
-        return Admission("what the call would do changes each time it is looked at, so nobody can approve it")
+        return "what the call would do changes each time it is looked at, so nobody can approve it"
 
-    async def _edited(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Admission:
-        """Whether a call may run as somebody changed it: they have approved it, but what is denied stays denied."""
+    async def _edited(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
+        """Why a call may not run as somebody changed it: they have approved it, but what is denied stays denied."""
         verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
-        return Admission(_denial(verdict) if isinstance(verdict, Deny) else None)
+        return _denial(verdict) if isinstance(verdict, Deny) else None
 
     def _asking(self, approver: Approver) -> Asking:
         return Asking(

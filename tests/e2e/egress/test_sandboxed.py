@@ -2,7 +2,6 @@
 
 import asyncio
 import asyncio.subprocess
-import shutil
 import signal
 import socket
 import sys
@@ -46,10 +45,7 @@ for address in (("127.0.0.1", port), ("192.0.2.1", 80)):
         print("no way")
 """
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or not all(map(shutil.which, ("bwrap", "unshare", PYTHON))),
-    reason="needs bwrap, unshare and a Python of the system",
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has network namespaces")
 
 
 class Ran(NamedTuple):

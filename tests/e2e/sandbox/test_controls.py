@@ -1,6 +1,5 @@
 """What everyday work needs still works behind the fence: a fence that blocks everything would prove nothing."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,8 +63,6 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
 
 @pytest.mark.parametrize("name", CONTROLS)
 def test_everyday_work_goes_on(name: str, arena: Arena) -> None:
-    if name == "build a program" and shutil.which("cc") is None:
-        pytest.skip("there is no compiler here")
     outcome = arena.run(CONTROLS[name])
     assert "WORKED" in outcome.stdout, outcome.stdout + outcome.stderr
 

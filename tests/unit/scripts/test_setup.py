@@ -10,6 +10,7 @@ from tests.support.checkouts import Checkout
 NO_SANDBOX = "setup: bubblewrap is missing, so this is limited: commands of agents cannot run: no sandbox\n"
 NO_RIPGREP = "setup: ripgrep is missing, so this is limited: searching many files reads each of them\n"
 NO_FUSE = "setup: fuse3 is missing, so this is limited: the power-loss tests cannot run\n"
+NO_COMPILER = "setup: gcc is missing, so this is limited: the tests cannot build a program behind the fence\n"
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def checkout(tmp_path: Path) -> Checkout:
     """A checkout of an ordinary user on a machine with nothing missing."""
     checkout = Checkout(tmp_path)
     checkout.add_user(1000)
-    for name in ("apt-get", "bwrap", "rg", "fusermount3"):
+    for name in ("apt-get", "bwrap", "rg", "fusermount3", "cc"):
         checkout.add_command(name, "exit 0")
     return checkout
 
@@ -54,8 +55,8 @@ def test_a_plan_changes_nothing_and_calls_nothing(checkout: Checkout) -> None:
 def test_without_rights_the_exact_command_and_the_limitation_are_printed(bare: Checkout) -> None:
     plan = bare.setup("--plan", "dev")
     assert plan.stdout.startswith(
-        NO_SANDBOX + NO_RIPGREP + NO_FUSE + "setup: to install what is missing, as root: "
-        "apt-get update && apt-get install -y --no-install-recommends bubblewrap ripgrep fuse3\n"
+        NO_SANDBOX + NO_RIPGREP + NO_FUSE + NO_COMPILER + "setup: to install what is missing, as root: "
+        "apt-get update && apt-get install -y --no-install-recommends bubblewrap ripgrep fuse3 gcc\n"
     )
     assert plan.returncode == 0
 
@@ -76,7 +77,9 @@ def test_a_machine_without_apt_is_told_the_names_of_the_packages(tmp_path: Path)
     checkout = Checkout(tmp_path)
     checkout.add_user(0)
     plan = checkout.setup("--plan", "dev")
-    assert "there is no apt-get here; install with your system's own tool: bubblewrap ripgrep fuse3\n" in plan.stdout
+    assert (
+        "there is no apt-get here; install with your system's own tool: bubblewrap ripgrep fuse3 gcc\n" in plan.stdout
+    )
 
 
 def test_a_package_that_is_there_is_not_mentioned(checkout: Checkout) -> None:
@@ -95,6 +98,7 @@ def test_root_installs_what_is_missing_and_updates_the_lists_once_when_needed(ba
         "install --no-install-recommends bubblewrap",
         "install --no-install-recommends ripgrep",
         "install --no-install-recommends fuse3",
+        "install --no-install-recommends gcc",
     ]
     assert "limited" not in result.stdout
 

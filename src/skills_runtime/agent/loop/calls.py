@@ -146,12 +146,12 @@ async def _passed(tool: Tool, context: CallContext) -> ToolResult | None:
     """The result of a call that may not run, or cannot; nothing where it may."""
     try:
         with context.ports.control.waiting():  # whoever decides may think as long as they like
-            admission = await context.ports.gate.admit(tool, read_arguments(context.proposed()), context)
+            refusal = await context.ports.gate.admit(tool, read_arguments(context.proposed()), context)
     except (LogError, ApprovalDenied):
         raise
     except SkillsRuntimeError as error:
         return failure(error)
-    return refused("permission", admission.refusal) if admission.refusal is not None else None
+    return refused("permission", refusal) if refusal is not None else None
 
 
 def _with_edit(result: ToolResult, tool: Tool, context: CallContext) -> ToolResult:

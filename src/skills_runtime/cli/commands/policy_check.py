@@ -1,6 +1,5 @@
 """policy check: may a run execute this command?"""
 
-import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -30,21 +29,13 @@ def policy_check(options: PolicyCheckOptions, program: Program) -> int:
     """Say whether a run may execute a command, and which rule says so."""
     from skills_runtime.cli.judging import judge_command
     from skills_runtime.cli.machine import checked_text
-    from skills_runtime.cli.render.console import answers
-    from skills_runtime.cli.render.decision import show_decision, write_decision
-    from skills_runtime.cli.render.text import one_line
+    from skills_runtime.cli.render.decision import tell_decision
     from skills_runtime.cli.settings import resolve_settings
 
     words = [checked_text(word, "CMD") for word in options.command]
     resolved = resolve_settings(options, program=program.name)
     judgement = judge_command(resolved, options.tool, words)
-    for notice in (*resolved.notices, *judgement.notices):
-        sys.stderr.write(f"notice: {one_line(notice)}\n")
-    if options.json:
-        write_decision(judgement, sys.stdout)
-    else:
-        show_decision(judgement, answers(no_color=options.no_color))
-    return judgement.exit_code
+    return tell_decision(judgement, resolved.notices, as_json=options.json, no_color=options.no_color)
 
 
 COMMAND = Command(

@@ -31,9 +31,7 @@ def policy_explain(options: PolicyExplainOptions, program: Program) -> int:
 
     from skills_runtime.cli.judging import judge_call, parse_call
     from skills_runtime.cli.machine import checked_path
-    from skills_runtime.cli.render.console import answers
-    from skills_runtime.cli.render.decision import show_decision, write_decision
-    from skills_runtime.cli.render.text import one_line
+    from skills_runtime.cli.render.decision import tell_decision
     from skills_runtime.cli.settings import resolve_settings
     from skills_runtime.config.files import read_text
 
@@ -41,13 +39,7 @@ def policy_explain(options: PolicyExplainOptions, program: Program) -> int:
     call = parse_call(text, options.call)
     resolved = resolve_settings(options, program=program.name)
     judgement = asyncio.run(judge_call(resolved, call))
-    for notice in (*resolved.notices, *judgement.notices):
-        sys.stderr.write(f"notice: {one_line(notice)}\n")
-    if options.json:
-        write_decision(judgement, sys.stdout)
-    else:
-        show_decision(judgement, answers(no_color=options.no_color))
-    return judgement.exit_code
+    return tell_decision(judgement, resolved.notices, as_json=options.json, no_color=options.no_color)
 
 
 COMMAND = Command(

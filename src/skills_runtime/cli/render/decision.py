@@ -1,6 +1,7 @@
 """What the rules say about a call, for people and for programs."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
 import msgspec
@@ -8,13 +9,24 @@ from rich.console import Console
 from rich.text import Text
 
 from skills_runtime.cli.judging import Judgement
-from skills_runtime.cli.render.console import labelled
+from skills_runtime.cli.render.console import answers, labelled
 from skills_runtime.cli.render.text import one_line
 from skills_runtime.safety.guard import Risk
 from skills_runtime.safety.policy import Part
 
 _SIGNS: Mapping[str, tuple[str, str]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "bold red")}
 _LABEL = 8
+
+
+def tell_decision(judgement: Judgement, notices: Iterable[str], *, as_json: bool, no_color: bool) -> int:
+    """The exit code of a decision that was told, with what its user should know besides."""
+    for notice in (*notices, *judgement.notices):
+        sys.stderr.write(f"notice: {one_line(notice)}\n")
+    if as_json:
+        write_decision(judgement, sys.stdout)
+    else:
+        show_decision(judgement, answers(no_color=no_color))
+    return judgement.exit_code
 
 
 def write_decision(judgement: Judgement, output: TextIO) -> None:
