@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-import socket
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -130,8 +130,7 @@ def test_a_special_file_is_refused_without_waiting_for_it(kind: str, files: RunF
     if kind == "fifo":
         os.mkfifo(path)
     elif kind == "socket":
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(os.path.relpath(path))
+        os.mknod(path, stat.S_IFSOCK | 0o600)  # binding one would bound the length of the path
     else:
         path.symlink_to("/dev/zero")
     with pytest.raises(PathEscape if kind == "device" else ValidationFailed):
