@@ -13,7 +13,7 @@ def write_new(path: Path | str, data: bytes, *, mode: int = FILE_MODE, dir_fd: i
     """Create a file that must not exist yet."""
     fd = os.open(path, _NEW, mode, dir_fd=dir_fd)
     try:
-        _write_all(fd, data)
+        write_all(fd, data)
     finally:
         os.close(fd)
 
@@ -45,14 +45,15 @@ def extend(path: Path | str, data: bytes) -> None:
     try:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            _write_all(fd, data)
+            write_all(fd, data)
         finally:
             os.close(fd)
     except OSError as error:
         raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte."""
     rest = memoryview(data)
     while rest:  # a disk that becomes full takes a part, and refuses only the rest
         rest = rest[os.write(fd, rest) :]

@@ -20,6 +20,7 @@ from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.run import digest_of
 from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.runs.swap import SPARE
 
 BUILD_TYPE = "urn:skills-runtime:run:v1"
 BUILDER = "urn:skills-runtime:runtime"
@@ -74,7 +75,7 @@ def _exported(root: Path, left_out: frozenset[str]) -> list[str]:
             below[:] = [name for name in below if name not in left_out]
             files = [name for name in files if name not in left_out]
         names.extend(str(relative / name) for name in files if _is_regular(Path(directory) / name))
-    return sorted(names)
+    return sorted(name for name in names if name != SPARE)
 
 
 def _is_regular(path: Path) -> bool:

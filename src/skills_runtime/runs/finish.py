@@ -9,10 +9,10 @@ import hashlib
 from skills_runtime.events.payloads import ArtifactManifestWritten, Descriptor, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.runs.artifacts import final_manifest
-from skills_runtime.runs.atomic import rewrite
 from skills_runtime.runs.derived import write_transcript
 from skills_runtime.runs.run import Run
 from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.runs.swap import spare_of, swap
 
 End = RunCompleted | RunFailed | RunCancelled
 
@@ -51,7 +51,7 @@ def _end(run: Run, end: End) -> None:
             final_output=end.final_output, artifacts=delivered, wal_locator=end.wal_locator, metadata=end.metadata
         )
     data = pretty(manifest)
-    rewrite(run.paths.artifact_manifest, data)
+    swap(str(run.paths.artifact_manifest), data, spare_of(run.paths.root))
     run.log.with_next_commit(run.paths.root, "artifact-manifest.json")
     run.append(
         ArtifactManifestWritten(

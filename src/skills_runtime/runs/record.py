@@ -8,8 +8,8 @@ import msgspec
 from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound
 from skills_runtime.events.envelope import reader
 from skills_runtime.projections import RunState
-from skills_runtime.runs.atomic import rewrite
 from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.runs.swap import spare_of, swap
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +43,9 @@ def record_of(state: RunState) -> RunRecord:
     return RunRecord(status=state.status.value, **fields)
 
 
-def write_record(path: Path | str, record: RunRecord) -> None:
+def write_record(root: Path, record: RunRecord) -> None:
     """Replace run.json; readers see the old one or the new one."""
-    rewrite(path, pretty(record))
+    swap(f"{root}/run.json", pretty(record), spare_of(root))
 
 
 def read_record(path: Path) -> RunRecord:

@@ -121,7 +121,7 @@ class Run:
 
     def save(self) -> None:
         """Rewrite run.json from the state, which must be durable by now."""
-        write_record(f"{self.paths.root}/run.json", record_of(self.state))
+        write_record(self.paths.root, record_of(self.state))
         for watcher in self._watchers:
             watcher(self.state)
 

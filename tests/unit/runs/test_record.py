@@ -37,21 +37,50 @@ def poll(say: IO[bytes], hear: IO[bytes], path: Path) -> None:
     say.write(b"%d\n" % len(seen))
 
 
-def test_a_reader_never_sees_a_part_of_a_record_that_is_rewritten_a_thousand_times(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spare", [True, False])
+def test_a_reader_never_sees_a_part_of_a_record_that_is_rewritten_a_thousand_times(
+    tmp_path: Path, *, spare: bool
+) -> None:
     path = tmp_path / "run.json"
-    write_record(path, record(0))
+    if spare:
+        (tmp_path / "logs").mkdir()
+    write_record(tmp_path, record(0))
     with zygote(__name__) as nursery, nursery.child(poll, path) as reader:
         assert reader.line() == b"ready"
         for number in range(1, REWRITES + 1):
-            write_record(path, record(number))
+            write_record(tmp_path, record(number))
         answer = reader.line()
         assert answer.isdigit(), answer + reader.hear.read()
         assert int(answer) > 1
-    assert [one.name for one in tmp_path.iterdir()] == ["run.json"]
+    assert {one.name for one in tmp_path.iterdir()} == {"run.json", "logs"} if spare else {"run.json"}
+
+
+def test_a_record_is_rewritten_without_making_or_removing_a_file(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    write_record(tmp_path, record(0))
+    write_record(tmp_path, record(1))
+    before = _inodes(tmp_path)
+    for number in range(2, 20):
+        write_record(tmp_path, record(number))
+        assert read_record(tmp_path / "run.json") == record(number)
+    assert _inodes(tmp_path) == before
+
+
+def test_a_record_that_somebody_still_reads_does_not_change_under_them(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    write_record(tmp_path, record(1))
+    with (tmp_path / "run.json").open("rb") as slow:
+        for number in range(2, 6):
+            write_record(tmp_path, record(number))
+        assert msgspec.json.decode(slow.read(), type=RunRecord) == record(1)
+
+
+def _inodes(directory: Path) -> set[int]:
+    return {one.stat().st_ino for one in directory.rglob("*")}
 
 
 def test_a_record_comes_back_as_it_was_and_is_private(tmp_path: Path) -> None:
-    write_record(tmp_path / "run.json", record(7))
+    write_record(tmp_path, record(7))
     assert read_record(tmp_path / "run.json") == record(7)
     assert stat.S_IMODE((tmp_path / "run.json").stat().st_mode) == 0o600
 
@@ -76,7 +105,7 @@ def test_a_directory_without_a_record_is_no_run(tmp_path: Path) -> None:
 
 def test_a_record_of_somebody_else_is_refused_in_words(unprivileged: Unprivileged) -> None:
     path = unprivileged.path / "run.json"
-    write_record(path, record(1))
+    write_record(unprivileged.path, record(1))
     path.chmod(0o000)
     with pytest.raises(AccessRefused, match=r"run\.json` cannot be read"):
         unprivileged(lambda: read_record(path))
