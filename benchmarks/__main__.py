@@ -6,6 +6,8 @@ from benchmarks.measure import run_benchmark
 
 BENCHMARKS = (
     "import_agent", "create_run", "append", "resume_large", "turns", "guard", "gate", "redaction", "scan_skills",
+    "reload_skills",
+    "sandbox_leaks", "database_skills",
 )  # fmt: skip
 AHEAD = ("concurrent",)
 """Numbers that are not held on every machine yet; run them by name."""

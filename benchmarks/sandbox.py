@@ -1,4 +1,4 @@
-"""A command in the full sandbox next to a plain one, and what many of them leave behind."""
+"""A command in the full sandbox next to a plain one, one in a session that is open, and what many leave behind."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.fixture import directory
 from benchmarks.measure import Number, report
 from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.processes import Command, Limits, execute
+from skills_runtime.processes import Command, Limits, PtySession, execute
 from skills_runtime.sandbox import Fence, adapters_named, policy_for
 
 ROUNDS = 60
@@ -24,15 +24,16 @@ def main() -> None:
         workspace = (base / "workspace").resolve()
         (workspace / ".skills_runtime_sdk").mkdir(parents=True)  # as it is in the workspace of every run
         fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {})
-        added, planning, left = asyncio.run(_measured(fence, workspace))
+        added, warm, planning, left = asyncio.run(_measured(fence, workspace))
     report(
         Number("`true` in the sandbox, over a plain spawn (median)", added, "ms", 8, "at most"),
+        Number("`true` in a session that is open, over a plain spawn", warm, "ms", 1.5, "at most"),
         Number("planning a command, CPU", planning, "ms", 2, "at most"),
         Number(f"left after {COMMANDS:,} sandboxed commands", left, "", 0, "at most"),
     )
 
 
-async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float]:
+async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float, float]:
     request = ProcessRequest(argv=REQUEST_ARGV, cwd=workspace)
     plain = Command(REQUEST_ARGV, workspace, {})
     await execute(_command(fence.plan(request)), LIMITS)
@@ -53,7 +54,32 @@ async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float]
     for _ in range(COMMANDS):
         await execute(_command(fence.plan(request)), LIMITS)
     added = statistics.median(times["fenced"]) - statistics.median(times["spawned"])
-    return added * 1000, planning, float(len(_traces(workspace) - before))
+    left = float(len(_traces(workspace) - before))
+    warm = statistics.median(await _in_session(fence, workspace)) - statistics.median(times["spawned"])
+    return added * 1000, warm * 1000, planning, left
+
+
+async def _in_session(fence: Fence, workspace: Path) -> list[float]:
+    """Seconds of each of many commands typed into one shell behind the fence, until its end has been read."""
+    plan = fence.plan(ProcessRequest(argv=("/bin/sh",), cwd=workspace, environment={"PS1": ""}, terminal=True))
+    session = await PtySession.start(_command(plan))
+    try:
+        await _typed(session, b"stty -echo; echo ready-$((1+1))\n", b"ready-2")
+        times: list[float] = []
+        for _ in range(ROUNDS):
+            begun = time.perf_counter()
+            await _typed(session, b"/bin/true; echo $?.\n", b"0.")
+            times.append(time.perf_counter() - begun)
+        return times
+    finally:
+        await session.close()
+
+
+async def _typed(session: PtySession, line: bytes, answer: bytes) -> None:
+    await session.write(line)
+    heard = b""
+    while answer not in heard:
+        heard += (await session.read(timeout_ms=10_000, until_idle_ms=0)).output.head
 
 
 async def _timed(command: Command) -> float:

@@ -1,13 +1,20 @@
-"""CPU of a search that finds ten thousand skills nobody has looked at before."""
+"""CPU of a search that finds ten thousand skills: never seen before, seen before, and one of them by its name."""
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import Number, report
-from skills_runtime.skills import FilesystemSource, Origin
+from skills_runtime.skills import FilesystemSource, Library, Origin
+from skills_runtime.skills.index import IndexedSource
+from skills_runtime.skills.index.source import RECENT
+from skills_runtime.skills.index.stamps import GRAIN_NS
 
 SKILLS = 10_000
+ROUNDS = 5
+"""The best of them counts: whoever else uses the machine only ever makes one slower."""
+MENTIONS = 1000
 PLAIN = "description: Reads text and tables from files, number {n}. Use it for documents, forms and extraction.\n"
 FOLDED = (
     "description: >-\n  Reads text and tables from files, number {n}.\n  Use it for documents: forms, extraction.\n"
@@ -18,20 +25,55 @@ MORE = (
 BODY = "Look at what was asked for, do it, and check the result.\n" * 40
 
 
+def make_skills(root: Path) -> None:
+    """Ten thousand skills, old enough that the clock of the file system tells every later change apart."""
+    for n in range(SKILLS):
+        directory = root / f"group-{n % 100}" / f"skill-{n}"
+        directory.mkdir(parents=True)
+        front = (FOLDED if n % 4 == 0 else PLAIN).format(n=n) + (MORE if n % 2 else "")
+        (directory / "SKILL.md").write_text(f"---\nname: skill-{n}\n{front}---\n{BODY}")
+    time.sleep(GRAIN_NS / 1e9 + 0.1)
+
+
+def library_at(base: Path) -> Library:
+    """The library of a process that has just started."""
+    RECENT.clear()
+    return Library([IndexedSource(FilesystemSource(Origin("space", "web", "files"), base / "skills"), base / "index")])
+
+
+def cpu_of(work: Callable[[], object]) -> float:
+    """CPU seconds of a piece of work."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def search(base: Path) -> Library:
+    """A library that has found everything."""
+    library = library_at(base)
+    if len(library.list()) != SKILLS or library.problems():
+        raise SystemExit("not every skill was found")
+    return library
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
-        for n in range(SKILLS):
-            directory = Path(place, f"group-{n % 100}", f"skill-{n}")
-            directory.mkdir(parents=True)
-            front = (FOLDED if n % 4 == 0 else PLAIN).format(n=n) + (MORE if n % 2 else "")
-            (directory / "SKILL.md").write_text(f"---\nname: skill-{n}\n{front}---\n{BODY}")
-        source = FilesystemSource(Origin("space", "web", "files"), Path(place))
-        start = time.process_time()
-        found = source.skills()
-        seconds = time.process_time() - start
-        if len(found.skills) != SKILLS or found.problems:
-            raise SystemExit("not every skill was found")
-    report(Number(f"scan of {SKILLS:,} skills, cold, CPU", seconds, "s", 1.5, "at most"))
+        base = Path(place)
+        make_skills(base / "skills")
+        cold = cpu_of(lambda: search(base))
+        warm = min(cpu_of(lambda: search(base)) for _ in range(ROUNDS))
+        library = search(base)
+        text = "Read it with $[web].skill-4711, please."
+        exact = min(cpu_of(lambda: [library.resolve(text) for _ in range(MENTIONS)]) for _ in range(ROUNDS))
+        named = min(
+            cpu_of(lambda: [library.find_by_name("skill-4711") for _ in range(MENTIONS)]) for _ in range(ROUNDS)
+        )
+    report(
+        Number(f"scan of {SKILLS:,} skills, cold, CPU", cold, "s", 1.5, "at most"),
+        Number(f"scan of {SKILLS:,} skills, warm, CPU", warm, "s", 0.1, "at most"),
+        Number(f"one mention among {SKILLS:,} skills, CPU", exact / MENTIONS * 1000, "ms", 1, "at most"),
+        Number(f"one name among {SKILLS:,} skills, CPU", named / MENTIONS * 1000, "ms", 1, "at most"),
+    )
 
 
 if __name__ == "__main__":

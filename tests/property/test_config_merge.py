@@ -24,6 +24,7 @@ quick = settings(deadline=None, max_examples=60)
 
 words = st.sampled_from(["ls", "cat", "rm", "dd", "git status"])
 word_lists = st.lists(words, max_size=4)
+host_lists = st.lists(st.sampled_from(["a.test", "*.b.test", "c.test:8443"]), max_size=3)
 GUARDED: Mapping[str, st.SearchStrategy[Any]] = {
     "safety.mode": st.sampled_from(["allow", "ask", "deny"]),
     "safety.allowlist": word_lists,
@@ -33,6 +34,7 @@ GUARDED: Mapping[str, st.SearchStrategy[Any]] = {
     "safety.rule_files": st.lists(st.sampled_from(["/a.yaml", "rules.yaml"]), max_size=2),
     "safety.approval_timeout_ms": st.integers(1, 200_000),
     "safety.approval_expires_sec": st.integers(1, 2_000_000),
+    "safety.skill_tools": st.sampled_from(["preapprove", "ignore", "enforce"]),
     "sandbox.profile": st.sampled_from(["dev", "balanced", "prod"]),
     "sandbox.default_policy": st.sampled_from(["none", "restricted"]),
     "sandbox.os.mode": st.sampled_from(["auto", "none", "seatbelt", "bubblewrap"]),
@@ -41,6 +43,10 @@ GUARDED: Mapping[str, st.SearchStrategy[Any]] = {
     "sandbox.os.bubblewrap.unshare_net": st.booleans(),
     "sandbox.workspace": st.sampled_from(["shared", "isolated"]),
     "sandbox.delete": st.sampled_from(["disabled", "allow"]),
+    "sandbox.egress.allow": host_lists,
+    "sandbox.egress.allow_private": host_lists,
+    "sandbox.egress.deny": host_lists,
+    "sandbox.egress.unknown": st.sampled_from(["ask", "deny"]),
 }
 OTHERS: Mapping[str, st.SearchStrategy[Any]] = {
     "run.max_steps": st.integers(1, 99),
@@ -135,6 +141,7 @@ NOT_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
     "safety.rule_files": lambda result, baseline: result == baseline,
     "safety.approval_timeout_ms": lambda result, baseline: result <= baseline,
     "safety.approval_expires_sec": lambda result, baseline: result <= baseline,
+    "safety.skill_tools": _rank("preapprove", "ignore", "enforce"),
     "sandbox.profile": _rank("dev", "balanced", "prod"),
     "sandbox.default_policy": _rank("none", "restricted"),
     "sandbox.os.mode": lambda result, baseline: (
@@ -145,6 +152,10 @@ NOT_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
     "sandbox.os.bubblewrap.unshare_net": lambda result, baseline: result >= baseline,
     "sandbox.workspace": _rank("shared", "isolated"),
     "sandbox.delete": _rank("allow", "disabled"),
+    "sandbox.egress.allow": lambda result, baseline: set(result) <= set(baseline),
+    "sandbox.egress.allow_private": lambda result, baseline: set(result) <= set(baseline),
+    "sandbox.egress.deny": lambda result, baseline: set(result) >= set(baseline),
+    "sandbox.egress.unknown": _rank("ask", "deny"),
 }
 
 

@@ -68,6 +68,8 @@ class Workshop:
         self.blobs: dict[str, bytes] = {}
         self.asked: list[Question] = []
         self.answers = answers
+        self.wanted_hosts: list[str] = []
+        self.may_be_reached: set[str] = set()
         self.children = children
         self.scope = Holding()
         self.secrets = Keeper()
@@ -91,6 +93,11 @@ class Workshop:
         if self.answers is None:
             raise Parked
         return {one.id: self.answers[one.id] for one in questions}
+
+    async def may_reach(self, host: str, port: int) -> bool:
+        """Let what the test has named be reached."""
+        self.wanted_hosts.append(f"{host}:{port}")
+        return f"{host}:{port}" in self.may_be_reached
 
     def write(self, name: str, data: bytes | str) -> Path:
         """Make a file, and the directories above it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.agent.loop.ports import AgentPorts, Control, RunScope
+from skills_runtime.agent.offering import offered
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.agent.walls import FenceOnDemand, gate_of, secrets_in
 from skills_runtime.agent.window import ContextRules
@@ -116,11 +117,22 @@ def config_text_of(resolved: "Resolved", secrets: Secrets | None = None) -> str:
 
 
 def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None) -> "Library":
-    """The skills that the settings name, as they are now; `variables` are what somebody told us besides."""
+    """The skills that the settings name or allow to be found; `variables` are what somebody told us besides."""
     from skills_runtime.skills import library_from
+    from skills_runtime.skills.catalog import budget_for
+    from skills_runtime.skills.discovery import places_of
 
-    environment = {**resolved.environment.process, **(variables or {})}
-    return library_from(resolved.settings.skills, resolved.workspace_root, environment=environment)
+    process, settings = resolved.environment.process, resolved.settings
+    library = library_from(
+        settings.skills,
+        resolved.workspace_root,
+        environment={**process, **(variables or {})},
+        places=places_of(resolved.workspace_root, process),
+    )
+    catalog, window = settings.skills.catalog, settings.run.context_recovery.window_tokens
+    tokens = budget_for(window, share=catalog.share, max_tokens=catalog.max_tokens)
+    library.rules = msgspec.structs.replace(library.rules, catalog_tokens=tokens)
+    return library
 
 
 def prompt_parts(
@@ -210,7 +222,7 @@ def agent_ports(
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
     return AgentPorts(
         backend=backend,
-        tools=_offered(resolved, equipment, run.text("prompt.md")),
+        tools=offered(run, resolved, equipment),
         files=_files(run, resolved, mode),
         gate=gate_of(run, resolved, equipment, mode),
         # Somebody is always asked about a call that wants to leave the fence: one that gets there was approved.
@@ -262,35 +274,6 @@ def _scope(equipment: Equipment) -> RunScope:
     return scope
 
 
-def _offered(resolved: "Resolved", equipment: Equipment, task: str) -> Registry:
-    """The tools the model is told of: with those for skills where there are any, less those the prompt leaves out."""
-    from skills_runtime.skills import exposed
-    from skills_runtime.skills.prompt.profile import with_template
-
-    settings, tools, library = resolved.settings, equipment.tools, equipment.library
-    if library is None and settings.skills.spaces:
-        library = library_of(resolved)
-    if library is not None:
-        from skills_runtime.tools.builtin.skill_exec import SkillExec
-        from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
-
-        references = settings.skills.references
-        skill_tools = (
-            SkillExec(library, enabled=settings.skills.actions.enabled),
-            SkillRefRead(
-                library,
-                enabled=references.enabled,
-                allow_assets=references.allow_assets,
-                default_max_bytes=references.default_max_bytes,
-            ),
-        )
-        tools = Registry(*tools, *(tool for tool in skill_tools if tools.find(tool.spec.name) is None))
-    names = exposed(with_template(settings.prompt, equipment.templates), task, [tool.spec.name for tool in tools])
-    for wanted in (names, equipment.only):
-        tools = tools if wanted is None else Registry(*(tool for tool in tools if tool.spec.name in wanted))
-    return tools
-
-
 def prices_of(resolved: "Resolved") -> dict[str, Price]:
     """What the models cost; a limit on money without a price is refused."""
     settings = resolved.settings
@@ -326,6 +309,7 @@ def _context(resolved: "Resolved") -> ContextRules:
         max_compactions=recovery.max_compactions_per_run,
         keep_last_messages=recovery.compaction_keep_last_messages,
         history_max_chars=recovery.compaction_history_max_chars,
+        skills_max_chars=recovery.skills_max_chars,
         fallback_mode=recovery.ask_first_fallback_mode,
         extra_steps=recovery.increase_budget_extra_steps,
         extra_wall_time_sec=recovery.increase_budget_extra_wall_time_sec,

@@ -10,7 +10,14 @@ import msgspec
 from skills_runtime.agent.assemble import RunRequest, prompt_parts
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
-from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, HistoryLoaded, ImagesAttached, RunStarted
+from skills_runtime.events.payloads import (
+    EnvVarRequired,
+    EnvVarSet,
+    HistoryLoaded,
+    ImagesAttached,
+    RunStarted,
+    SkillInjected,
+)
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Run
@@ -18,7 +25,7 @@ from skills_runtime.tools.images import recognise
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import HistoryRule, Library, MissingVariable
+    from skills_runtime.skills import HistoryRule, Library, MissingVariable, PromptParts
 
 IMAGE_BYTES = 20 << 20
 
@@ -54,11 +61,21 @@ def gather(
     shown = [ImagesAttached(images=pictures)] if pictures else []
     texts = [secrets.text(one.text).encode() for one in parts.injected]
     taught = [
-        msgspec.structs.replace(one.event, text_blob=_digest(text))
-        for one, text in zip(parts.injected, texts, strict=True)
+        msgspec.structs.replace(event, text_blob=_digest(text))
+        for event, text in zip(_permitted(parts, resolved), texts, strict=True)
     ]
-    events = (*loaded, *parts.skipped, *taught, *shown)
+    events = (*loaded, *parts.told, *parts.skipped, *taught, *shown)
     return Material(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images)))
+
+
+def _permitted(parts: "PromptParts", resolved: "Resolved") -> list[SkillInjected]:
+    """The events of the skills that a run begins with, each with what it permits."""
+    if not parts.injected:
+        return []
+    from skills_runtime.agent.permits import SkillPermits
+
+    permitting = SkillPermits(resolved)
+    return [permitting(one.skill, one.event) for one in parts.injected]
 
 
 def told_of(variables: "Iterable[MissingVariable]", resolved: "Resolved") -> Iterator[Payload]:

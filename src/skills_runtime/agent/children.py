@@ -47,6 +47,8 @@ class ChildRuns:
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
         """Begin a run with this task; the same call begins one only once."""
+        if self._equipment.depth >= MAX_DEPTH:
+            raise ToolError("permission", f"runs begin other runs {MAX_DEPTH} deep at most", hint="do it yourself")
         profiles = self._equipment.profiles or {}
         if profiles and agent_type not in profiles:
             raise ToolError("permission", f"there is no kind of agent `{agent_type}`", hint=", ".join(profiles))

@@ -24,7 +24,28 @@ def library_for(resolved: "Resolved", equipment: Equipment, variables: Mapping[s
 
 def has_skills(resolved: "Resolved", equipment: Equipment) -> bool:
     """Whether there can be any skills at all."""
-    return equipment.library is not None or bool(resolved.settings.skills.spaces)
+    return equipment.library is not None or names_skills(resolved)
+
+
+def names_skills(resolved: "Resolved") -> bool:
+    """Whether the settings name skills, or there is a place where some may be found; asked for every run."""
+    skills = resolved.settings.skills
+    if skills.spaces or not skills.discovery.enabled:
+        return bool(skills.spaces)
+    from skills_runtime.skills.discovery import discover, places_of
+
+    return bool(discover(places_of(resolved.workspace_root, resolved.environment.process), skills).roots)
+
+
+def skill_notices(resolved: "Resolved") -> tuple[str, ...]:
+    """What somebody should know about skills that are there and not used."""
+    from skills_runtime.skills.discovery import discover, places_of
+
+    skills = resolved.settings.skills
+    if not skills.discovery.enabled:
+        return ()
+    found = discover(places_of(resolved.workspace_root, resolved.environment.process), skills)
+    return tuple(f"{one.message}; {one.hint}" for one in found.problems)
 
 
 def left_out(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:

@@ -36,6 +36,8 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     max_compactions: int = 0
     keep_last_messages: int = 6
     history_max_chars: int = 24_000
+    skills_max_chars: int = 100_000
+    """How much text of active skills stays when the rest is summed up; the newest stay."""
     extra_steps: int = 20
     extra_wall_time_sec: int = 600
     fallback_mode: Literal["compact_first", "fail_fast"] = "compact_first"

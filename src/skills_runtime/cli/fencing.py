@@ -7,7 +7,7 @@ this process's environment is passed on either.
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -41,6 +41,16 @@ class FenceOptions:
     memory: Annotated[int | None, typer.Option("--memory", metavar="MIB", help="For all processes (512).")] = None
     processes: Annotated[int | None, typer.Option("--processes", metavar="N", help="At the same time (200).")] = None
     disk: Annotated[int | None, typer.Option("--disk", metavar="MIB", help="Written to DIR (256).")] = None
+    allow_host: Annotated[
+        list[str], typer.Option("--allow-host", metavar="HOST[:PORT]", help="A host it may reach; repeatable.")
+    ] = field(default_factory=list[str])
+    allow_private_host: Annotated[
+        list[str],
+        typer.Option("--allow-private-host", metavar="HOST[:PORT]", help="The same in a private network; repeatable."),
+    ] = field(default_factory=list[str])
+    deny_host: Annotated[
+        list[str], typer.Option("--deny-host", metavar="HOST[:PORT]", help="A host it never reaches; repeatable.")
+    ] = field(default_factory=list[str])
 
 
 def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
@@ -54,6 +64,8 @@ def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
     profile = profile_named(options.profile)
     if profile == "danger":
         raise ValidationFailed("the profile `danger` is no sandbox", hint="run the command without `sandbox exec`")
+    if _hosts(options) and profile == "workspace-write":
+        profile = "workspace-net"
     given = _path(options.workspace)
     policy = policy_for(profile, given.resolve(), None if profile == "build" else _careful())
     policy = msgspec.structs.replace(
@@ -62,9 +74,31 @@ def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
         aliases=(given,) if given != policy.workspace else (),
         hidden=_hidden(policy.workspace),
         accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
+        **_network(options),
     )
     adapters = adapters_named(options.adapter, bubblewrap=options.bwrap)
     return Fence(policy, adapters, {}), policy
+
+
+def _hosts(options: FenceOptions) -> bool:
+    return bool(options.allow_host or options.allow_private_host)
+
+
+def _network(options: FenceOptions) -> "dict[str, Any]":
+    """The allow-list, with any profile that somebody names hosts for; a list that names none lets nothing pass."""
+    if not _hosts(options) and not options.deny_host and options.profile != "workspace-net":
+        return {}
+    from skills_runtime.ports import Egress
+    from skills_runtime.sandbox.egress.stage import policy_of
+
+    egress = Egress(
+        allow=tuple(options.allow_host),
+        allow_private=tuple(options.allow_private_host),
+        deny=tuple(options.deny_host),
+    )
+    policy_of(egress)  # refuses a rule that cannot be used, also where it would change nothing
+    listed = _hosts(options) or options.profile == "workspace-net"
+    return {"network": "allow-list", "egress": egress} if listed else {}
 
 
 def _hidden(workspace: Path) -> tuple[Path, ...]:

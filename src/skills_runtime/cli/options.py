@@ -44,6 +44,13 @@ class ConfigOptions(WorkspaceOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SkillSettingsOptions(ConfigOptions):
+    """Whose settings of skills are judged."""
+
+    no_dotenv: Annotated[bool, typer.Option("--no-dotenv", help="Do not read a `.env` file.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ViewOptions:
     """How a run is shown while it works."""
 

@@ -6,8 +6,14 @@ The command never gets the streams themselves: what it could do with a terminal 
 import asyncio
 import os
 import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from skills_runtime.processes import Command, Finished, Limits, Stream, execute
+from skills_runtime.ports import SandboxPlan
+from skills_runtime.processes import Finished, Limits, Stream, execute_plan
+
+if TYPE_CHECKING:
+    from skills_runtime.sandbox.egress import Doorman
 
 PIECE = 1 << 16
 GRACE_SECONDS = 0.3
@@ -15,9 +21,14 @@ _NUMBERS: dict[Stream, int] = {"stdout": 1, "stderr": 2}
 
 
 async def pass_through(
-    command: Command, *, wall_seconds: float | None, output_bytes: int | None, stop: asyncio.Event | None = None
+    plan: SandboxPlan,
+    doorman: "Callable[[], Doorman]",
+    *,
+    wall_seconds: float | None,
+    output_bytes: int | None,
+    stop: asyncio.Event | None = None,
 ) -> Finished:
-    """Run the command until nothing of it is left."""
+    """Run the planned command until nothing of it is left; the doorman is made where it has a network."""
     output = _Output(output_bytes)
     read_end, write_end = os.pipe()
     try:
@@ -26,7 +37,7 @@ async def pass_through(
         limits = Limits(
             wall_seconds=wall_seconds, output_bytes=0, grace_seconds=GRACE_SECONDS, total_bytes=output_bytes
         )
-        return await execute(command, limits, on_output=output.write, stop=stop, source=read_end)
+        return await execute_plan(plan, limits, doorman, on_output=output.write, stop=stop, source=read_end)
     finally:
         os.close(read_end)
 

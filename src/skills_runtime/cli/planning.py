@@ -7,6 +7,7 @@ import msgspec
 from skills_runtime.agent import RunRequest
 from skills_runtime.agent.assemble import backend_for
 from skills_runtime.agent.rules import read_rules
+from skills_runtime.agent.skills import skill_notices
 from skills_runtime.cli.execution import Plan
 from skills_runtime.cli.history import history_of
 from skills_runtime.cli.machine import log_ports
@@ -29,7 +30,12 @@ def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[
         history = history_of(index, request.session_id, resolved.settings.prompt, log_ports())
         request = msgspec.structs.replace(request, history=history.messages, history_runs=history.runs)
         notices += history.notices
-    return Plan(resolved, backend, request), [*resolved.notices, *read_rules(resolved).notices, *notices]
+    return Plan(resolved, backend, request), [
+        *resolved.notices,
+        *read_rules(resolved).notices,
+        *skill_notices(resolved),
+        *notices,
+    ]
 
 
 def _refuse_unpriced(resolved: Resolved) -> None:

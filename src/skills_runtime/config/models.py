@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from skills_runtime.config.egress_models import EgressSettings
 from skills_runtime.config.section import (
     LAX,
     Count,
@@ -41,6 +42,9 @@ class ContextRecovery(Section):
     )
     compaction_history_max_chars: Annotated[int, Field(ge=1000)] = Field(
         default=24_000, description="How many characters of history a compaction reads."
+    )
+    skills_max_chars: Annotated[int, Field(ge=0)] = Field(
+        default=100_000, description="How much text of active skills a compaction keeps; the newest stay."
     )
     compaction_keep_last_messages: Count = Field(
         default=6, description="How many of the latest messages a compaction leaves as they are."
@@ -109,6 +113,11 @@ class SafetySettings(Section):
     approval_expires_sec: Positive = Field(
         default=7 * 24 * 3600, description="How long a request can be decided from elsewhere before it is asked anew."
     )
+    skill_tools: Literal["preapprove", "ignore", "enforce"] = Field(
+        default="preapprove",
+        description="What `allowed-tools` of an active skill means: its calls pass unasked if the skill is trusted,"
+        " nothing, or besides that no other call is made.",
+    )
 
 
 class Seatbelt(Section):
@@ -150,6 +159,7 @@ class SandboxSettings(Section):
         default="shared", description="Whether tools work in the user's tree or in the run's own directory."
     )
     delete: Literal["disabled", "allow"] = Field(default="disabled", description="Whether tools may delete files.")
+    egress: EgressSettings = Field(default_factory=EgressSettings, description="The network of processes.")
 
 
 class Retry(Section):

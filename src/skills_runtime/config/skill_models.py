@@ -36,7 +36,9 @@ class SkillSource(Section):
     """A place skills are read from."""
 
     id: Text = Field(description="The name of the source.")
-    type: Literal["filesystem", "in-memory", "redis", "pgsql"] = Field(description="What kind of place it is.")
+    type: Literal["filesystem", "in-memory", "redis", "pgsql", "packages"] = Field(
+        description="What kind of place it is."
+    )
     options: dict[str, Any] = Field(default_factory=dict, description="What this kind of place needs to know.")
 
 
@@ -53,10 +55,44 @@ class SkillScan(Section):
     ttl_sec: Count = Field(default=300, description="How long a search stays good under `ttl`.")
 
 
+class SkillDiscovery(Section):
+    """Where skills are found without being named; a project may only switch off and lower what is here."""
+
+    enabled: bool = Field(default=True, description="Whether skills are found without being named.")
+    project: bool = Field(default=True, description="Whether those of the project count, once it is trusted.")
+    user: bool = Field(default=True, description="Whether those of the user count.")
+    system: bool = Field(default=True, description="Whether those of the machine count.")
+    packages: bool = Field(default=False, description="Whether those of installed Python packages count.")
+    plugins: bool = Field(default=True, description="Whether those of plugins count.")
+    other_clients: bool = Field(
+        default=True, description="Whether the directories of other programs count, such as `.claude/skills`."
+    )
+    directory: FilePath = Field(
+        default=Path(".skills_runtime_sdk/skills"), description="A directory of skills besides `.agents/skills`."
+    )
+    admin_directory: FilePath = Field(
+        default=Path("/etc/skills_runtime/skills"), description="The directory of whoever looks after the machine."
+    )
+    max_depth: Count = Field(default=6, description="How deep to look.")
+    max_dirs_per_root: Positive = Field(default=2000, description="How many directories of one root to visit.")
+    max_entries_per_root: Positive = Field(default=20_000, description="How many names of one root to look at.")
+
+
 class SkillInjection(Section):
     """How much of a skill goes into the prompt."""
 
     max_bytes: Positive | None = Field(default=None, description="The longest skill body; `null` means any length.")
+
+
+class SkillCatalog(Section):
+    """The list of skills that a model is told of."""
+
+    share: Annotated[float, Field(gt=0, le=0.5)] = Field(
+        default=0.02, description="The part of the model's window that the list may take."
+    )
+    max_tokens: Positive | None = Field(
+        default=None, description="The most tokens of the list; `null` leaves it to `share`."
+    )
 
 
 class SkillBundles(Section):
@@ -102,8 +138,14 @@ class SkillsSettings(Section):
     )
     sources: Annotated[tuple[SkillSource, ...], LAX] = Field(default=(), description="Places skills are read from.")
     scan: SkillScan = Field(default_factory=SkillScan, description="How directories are searched for skills.")
+    discovery: SkillDiscovery = Field(
+        default_factory=SkillDiscovery, description="Where skills are found without being named."
+    )
     injection: SkillInjection = Field(
         default_factory=SkillInjection, description="How much of a skill goes into the prompt."
+    )
+    catalog: SkillCatalog = Field(
+        default_factory=SkillCatalog, description="The list of skills that a model is told of."
     )
     bundles: SkillBundles = Field(default_factory=SkillBundles, description="Limits of skill bundles.")
     actions: SkillActions = Field(default_factory=SkillActions, description="Actions of skills.")

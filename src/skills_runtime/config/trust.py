@@ -1,6 +1,7 @@
 """Who may change the gate and the fence: a project may only tighten what the user has.
 
-Pure. Every field below `safety` and `sandbox` has its rule here; a field without one belongs to the user alone.
+Pure. Every field below `safety`, `sandbox` and `skills.discovery` has its rule here; a field without one belongs to
+the user alone.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,6 +43,7 @@ RULES: Mapping[str, Combine] = {
     "safety.rule_files": user_only,
     "safety.approval_timeout_ms": _smaller,
     "safety.approval_expires_sec": _smaller,
+    "safety.skill_tools": _stricter(("preapprove",), ("ignore",), ("enforce",)),
     "sandbox.profile": _stricter(("dev",), ("balanced",), ("prod",)),
     "sandbox.default_policy": _stricter(("none",), ("restricted",)),
     "sandbox.os.mode": _stricter(("none",), ("auto",), ("seatbelt", "bubblewrap")),
@@ -50,6 +52,19 @@ RULES: Mapping[str, Combine] = {
     "sandbox.os.bubblewrap.unshare_net": _stricter((False,), (True,)),
     "sandbox.workspace": _stricter(("shared",), ("isolated",)),
     "sandbox.delete": _stricter(("allow",), ("disabled",)),
+    "sandbox.egress.allow": _in_both,
+    "sandbox.egress.allow_private": _in_both,
+    "sandbox.egress.deny": _in_either,
+    "sandbox.egress.unknown": _stricter(("ask",), ("deny",)),
+    **{
+        f"skills.discovery.{name}": _stricter((True,), (False,))
+        for name in ("enabled", "project", "user", "system", "packages", "plugins", "other_clients")
+    },
+    "skills.discovery.directory": user_only,
+    "skills.discovery.admin_directory": user_only,
+    "skills.discovery.max_depth": _smaller,
+    "skills.discovery.max_dirs_per_root": _smaller,
+    "skills.discovery.max_entries_per_root": _smaller,
 }
 """For every guarded field, how a project's value meets the one it finds."""
 
@@ -77,7 +92,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 def is_guarded(key: str) -> bool:
     """Whether a project may only tighten this field."""
-    return key.startswith(("safety.", "sandbox."))
+    return key.startswith(("safety.", "sandbox.", "skills.discovery."))
 
 
 def tighten(key: str, current: Any, proposed: Any) -> Any:

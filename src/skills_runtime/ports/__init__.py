@@ -21,7 +21,9 @@ from skills_runtime.ports.people import (
 )
 from skills_runtime.ports.sandbox import (
     ControlGroup,
+    Egress,
     Enclosure,
+    KernelLimits,
     ProcessRequest,
     Sandbox,
     SandboxPermissions,
@@ -63,6 +65,7 @@ __all__ = [
     "DirectoryListing",
     "Disk",
     "Effect",
+    "Egress",
     "Enclosure",
     "FileChange",
     "FileEntry",
@@ -75,6 +78,7 @@ __all__ = [
     "InboxKind",
     "InboxMessage",
     "Intent",
+    "KernelLimits",
     "Parked",
     "PreviewingTool",
     "ProcessRequest",

@@ -44,6 +44,17 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
     disk_files: int | None = None
 
 
+class KernelLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits that are set on the first process of a fence before the command begins."""
+
+    values: tuple[tuple[str, int], ...]
+    """As the system names them, in small letters."""
+    tells: int = 62
+    """The descriptor on which the fence tells the number of that process, as JSON."""
+    waits: int = 63
+    """The descriptor on which it waits for the word to begin."""
+
+
 class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
     """What whoever starts a command has to do for its fence."""
 
@@ -55,6 +66,7 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
     """The same as directories, in which others may put something meanwhile."""
     control_groups: tuple[ControlGroup, ...] = ()
     watch: Watch | None = None
+    limits: KernelLimits | None = None
     layers: int = 0
     """How many generations of processes belong to the fence: they are never asked to end, only killed at last."""
     takes_terminal: bool = False
@@ -70,6 +82,17 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
         return f"Enclosure({len(self.inputs)} inputs, {len(self.placeholders)} placeholders)"
 
 
+class Egress(msgspec.Struct, frozen=True, kw_only=True):
+    """Which hosts a command may reach, as rules that people write; nothing by default, and a denial wins."""
+
+    allow: tuple[str, ...] = ()
+    allow_private: tuple[str, ...] = ()
+    """Those that may lie in a private network, such as that of a company."""
+    deny: tuple[str, ...] = ()
+    unknown: Literal["deny", "ask"] = "deny"
+    """What becomes of a host that no rule names."""
+
+
 class SandboxPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The command inside the fence: what is really executed, and what that promises."""
 
@@ -80,6 +103,8 @@ class SandboxPlan(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Mapping[str, Any]
     """Goes into every result as `data.sandbox`."""
     enclosure: Enclosure = Enclosure()
+    egress: Egress | None = None
+    """What it may reach through a proxy: the command does not begin before whoever starts it provides one."""
 
 
 class Sandbox(Protocol):

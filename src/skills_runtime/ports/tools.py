@@ -134,6 +134,10 @@ class ToolContext(Protocol):
         """Keep bytes as a blob of the run; returns their digest."""
         ...
 
+    async def may_reach(self, host: str, port: int) -> bool:
+        """Whether somebody who is asked now lets the call reach a host; nobody, or no answer in time, is a no."""
+        ...
+
     async def ask(self, *questions: Question) -> Mapping[str, str]:
         """Ask a person and return the answers by question id; the run may sleep for days before this returns."""
         ...

@@ -32,7 +32,7 @@ def not_started(program: str, directory: Path, *, step: str, number: int) -> Ski
                 f"the protected names of the workspace cannot be kept free: {os.strerror(number)}",
                 hint="see that the workspace is a real directory, with room on its disk and no links of those names",
             )
-        case "group", _:
+        case "group" | "limits", _:
             return SandboxError(
                 f"the limits of a command cannot be set: {os.strerror(number)}",
                 hint="`skills-runtime sandbox doctor` tells which limits this machine can keep",

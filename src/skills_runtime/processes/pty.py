@@ -8,7 +8,7 @@ import struct
 import termios
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Self
+from typing import Protocol, Self
 
 import msgspec
 
@@ -44,6 +44,18 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     status: SessionStatus
 
 
+class Company(Protocol):
+    """Something that serves a session as long as there is one, such as its network."""
+
+    def started(self) -> None:
+        """Begin: the descriptors of the command have been handed over."""
+        ...
+
+    async def close(self, *, drain: bool = False) -> None:
+        """End it; where the session has ended by itself, what is under way may `drain` for a moment."""
+        ...
+
+
 class PtySession:
     """A program with a controlling terminal, until it has ended or is closed."""
 
@@ -67,6 +79,7 @@ class PtySession:
         self._writer = Writer(master, done=self._changed.set)
         self._supervised: Supervised | None = None
         self._over = False
+        self._company: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(
@@ -76,8 +89,13 @@ class PtySession:
         size: Size = DEFAULT_SIZE,
         output_bytes: int = MEBIBYTE,
         grace_seconds: float = DEFAULT_GRACE,
+        company: Company | None = None,
     ) -> Self:
-        """Start a command on a new terminal; its `stdin` is typed first."""
+        """Start a command on a new terminal; its `stdin` is typed first.
+
+        The company ends with the session, whether or not anybody looks at that; where there comes to be no session,
+        its caller ends it.
+        """
         _check(size)
         start = prepare(command, grace=grace_seconds, terminal=True)
         session = cls(output_bytes=output_bytes, grace_seconds=grace_seconds)
@@ -85,6 +103,9 @@ class PtySession:
             session.resize(*size)
             slave = session._slave.fileno()
             session._supervised = running = await supervise(start, (slave, slave, slave), session._changed)
+            if company is not None:
+                session._company = asyncio.create_task(session._accompany(company))
+                company.started()
             await session._until(lambda: running.pid is not None or running.gone)
             session._writer.send(_typed(running, command))
         except BaseException:
@@ -154,7 +175,17 @@ class PtySession:
                 await self._supervised.outlast()
         finally:
             self._settle(closing=True)
+            self._changed.set()
+            if self._company is not None:
+                await asyncio.wait([self._company])
         return self.status
+
+    async def _accompany(self, company: Company) -> None:
+        try:
+            await self._until(lambda: not self.status.running)
+            await company.close(drain=True)
+        finally:
+            await company.close()
 
     def _receive(self, piece: bytes) -> None:
         self._unread.feed(piece)

@@ -4,7 +4,7 @@ import asyncio
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.processes.command import Command
-from skills_runtime.processes.pty import DEFAULT_SIZE, PtySession, SessionStatus, Size
+from skills_runtime.processes.pty import DEFAULT_SIZE, Company, PtySession, SessionStatus, Size
 
 DEFAULT_COUNT = 16
 
@@ -18,7 +18,7 @@ class Sessions:
         self._starting = 0
         self._last = 0
 
-    async def start(self, command: Command, *, size: Size = DEFAULT_SIZE) -> int:
+    async def start(self, command: Command, *, size: Size = DEFAULT_SIZE, company: Company | None = None) -> int:
         """Start a command on a terminal and return its number; those that have ended and were read make room."""
         self._forget_ended()
         if len(self._sessions) + self._starting >= self._count:
@@ -27,7 +27,7 @@ class Sessions:
             )
         self._starting += 1
         try:
-            session = await PtySession.start(command, size=size)
+            session = await PtySession.start(command, size=size, company=company)
         finally:
             self._starting -= 1
         self._last += 1

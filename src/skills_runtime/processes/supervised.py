@@ -62,6 +62,7 @@ def _enclosing(enclosure: Enclosure) -> dict[str, Any]:
         "placeholder_directories": [_characters(path) for path in enclosure.placeholder_directories],
         "groups": msgspec.to_builtins(enclosure.control_groups),
         "watch": msgspec.to_builtins(enclosure.watch),
+        "limits": msgspec.to_builtins(enclosure.limits),
         "layers": enclosure.layers,
         "takes_terminal": enclosure.takes_terminal,
     }

@@ -5,9 +5,16 @@ from typing import Any
 import msgspec
 
 from skills_runtime.events import Event
-from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, ApprovalRequested, InboxReceived
+from skills_runtime.events.payloads import (
+    ApprovalDecided,
+    ApprovalRefused,
+    ApprovalRequested,
+    InboxReceived,
+    SkillInjected,
+    SkillUnloaded,
+)
 
-READS = frozenset({ApprovalRequested, ApprovalDecided, ApprovalRefused})
+READS = frozenset({ApprovalRequested, ApprovalDecided, ApprovalRefused, SkillInjected, SkillUnloaded})
 """The payloads this projection looks at, besides the messages that bring decisions."""
 
 
@@ -65,6 +72,10 @@ class Approvals(msgspec.Struct):
     """How often each key was denied."""
     rules: list[dict[str, Any]] = []
     """Rules that were added for this run."""
+    permits: dict[str, list[dict[str, Any]]] = {}
+    """What trusted active skills permit, by mention."""
+    confining: dict[str, list[dict[str, Any]]] = {}
+    """What active skills confine the run to, by mention."""
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -75,12 +86,25 @@ class Approvals(msgspec.Struct):
                 self._decide(decided)
             case ApprovalRefused() as refused:
                 self._refuse(refused)
+            case SkillInjected(mention_text=skill, text_blob=text) as active if text:
+                self._end_permits(skill)
+                if active.preapproves:
+                    self.permits[skill] = active.permits
+                if active.confines:
+                    self.confining[skill] = active.permits
+            case SkillUnloaded(mention_text=skill):
+                self._end_permits(skill)
             case InboxReceived(kind="approve") as received:
                 self.sent[received.message_id] = SentDecision(
                     message_id=received.message_id, body=received.body, sent_at=received.sent_at or event.timestamp
                 )
             case _:
                 pass
+
+    @property
+    def added(self) -> list[dict[str, Any]]:
+        """All rules that hold besides those the run began with."""
+        return [*self.rules, *(rule for permitted in self.permits.values() for rule in permitted)]
 
     def of_call(self, call_id: str) -> PendingApproval | None:
         """What a call waits for."""
@@ -96,6 +120,12 @@ class Approvals(msgspec.Struct):
         asked = self.of_call(call_id)
         if asked is not None:
             del self.open[asked.approval_id]
+        for name in [name for name in self.settled if name.startswith(f"{call_id}#")]:  # what it asked besides
+            del self.settled[name]
+
+    def _end_permits(self, skill: str) -> None:
+        self.permits.pop(skill, None)
+        self.confining.pop(skill, None)
 
     def _ask(self, asked: ApprovalRequested, event: Event) -> None:
         name = asked.approval_id or asked.approval_key  # older logs have no ids

@@ -20,6 +20,7 @@ from skills_runtime.events.payloads import (
     RunCompleted,
     RunStarted,
     SkillInjected,
+    SkillUnloaded,
     ToolCallFinished,
     ToolCallRequested,
     ToolCallStarted,
@@ -65,6 +66,17 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     result: Content | None = None
     pinned: bool = False
     """Survives compaction."""
+    skill: str = ""
+    """The skill whose text it is."""
+    size: int = 0
+    """How long the text in the blob is."""
+
+
+class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A skill whose text the model has."""
+
+    digest: str = ""
+    arguments: str = ""
 
 
 class Conversation(msgspec.Struct, kw_only=True):
@@ -82,6 +94,8 @@ class Conversation(msgspec.Struct, kw_only=True):
     """How many messages stand before the task."""
     task: str = ""
     plan: list[dict[str, Any]] = []
+    skills: dict[str, ActiveSkill] = {}
+    """Those that are active, by mention."""
     answers: int = 0
     settled: int = 0
     compactions: int = 0
@@ -166,7 +180,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         while first < len(self.messages) and self.messages[first].role == "tool":
             first += 1
         pinned = [one for one in self.messages[:first] if one.pinned]
-        summary = Message(role="user", text=_summary(payload.summary, self.plan))
+        summary = Message(role="user", text=_summary(payload.summary, self.plan, payload.skills_left_out))
         self.leading = sum(one.pinned for one in self.messages[: self.leading])
         self.messages = [*pinned, summary, *self.messages[first:]]
         self.call_ids = {call.id for one in self.messages for call in one.calls}
@@ -175,6 +189,24 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.recovery, self.to_sum_up = "", False
         self.chars = sum(map(_size, self.messages))
         self.measured_tokens = self.measured_chars = 0
+
+    def unload(self, mention: str) -> None:
+        """Let the text of a skill go with the next summary."""
+        self.skills.pop(mention, None)
+        for messages in (self.messages, self.held_back):
+            for at, one in enumerate(messages):
+                if one.pinned and one.skill == mention:
+                    messages[at] = msgspec.structs.replace(one, pinned=False)
+
+    def skills_beyond(self, room: int) -> list[str]:
+        """The active skills that must go for the texts of the others to have room: those taken up first."""
+        texts = [one for one in self.messages if one.skill and one.pinned]
+        left = room
+        for number, one in enumerate(reversed(texts)):
+            left -= one.size
+            if left < 0:
+                return [each.skill for each in texts[: len(texts) - number]]
+        return []
 
     def _unseen(self) -> int:
         """Where the newest answer stands, when the model has not seen yet what came of it."""
@@ -206,14 +238,16 @@ def _requested(payload: ToolCallRequested, step_id: str | None) -> Call:
     )
 
 
-def _summary(text: str, plan: list[dict[str, Any]]) -> str:
+def _summary(text: str, plan: list[dict[str, Any]], left_out: list[str]) -> str:
     steps = [f"- [{one.get('status', '')}] {one.get('step', '')}" for one in plan]
     current = ["", "The plan as it stands:", *steps] if steps else []
-    return "\n".join(["Summary of the work so far (older messages were left out):", "", text, *current])
+    gone = ["", "Skills that are not active any more, for want of room:", *(f"- {one}" for one in left_out)]
+    head = ["Summary of the work so far (older messages were left out):", "", text]
+    return "\n".join([*head, *current, *(gone if left_out else ())])
 
 
 def _size(message: Message) -> int:
-    size = len(message.text)
+    size = len(message.text) + message.size
     for call in message.calls:
         size += len(_encode(call.arguments.data))
     return size if message.result is None else size + len(_encode(message.result.data))
@@ -279,8 +313,16 @@ def _remembered(talk: Conversation, event: Event, payload: HistoryLoaded) -> Non
 
 
 def _taught(talk: Conversation, event: Event, payload: SkillInjected) -> None:
-    if payload.text_blob:
-        talk.lead(Message(role="user", blob=payload.text_blob, pinned=True))
+    if not payload.text_blob:
+        return
+    mention = payload.mention_text
+    talk.unload(mention)
+    talk.lead(Message(role="user", blob=payload.text_blob, pinned=True, skill=mention, size=payload.size))
+    talk.skills[mention] = ActiveSkill(payload.digest, payload.arguments)
+
+
+def _unloaded(talk: Conversation, event: Event, payload: SkillUnloaded) -> None:
+    talk.unload(payload.mention_text)
 
 
 def _shown(talk: Conversation, event: Event, payload: ImagesAttached) -> None:
@@ -311,6 +353,7 @@ _CHANGES: dict[type, Any] = {
     PlanUpdated: _planned,
     HistoryLoaded: _remembered,
     SkillInjected: _taught,
+    SkillUnloaded: _unloaded,
     ImagesAttached: _shown,
     InboxReceived: _steered,
     OutputRejected: _rejected,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.ports import Sandbox
+from skills_runtime.ports import Egress, Sandbox
 from skills_runtime.sandbox.adapter import Adapter
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.fence import Fence
@@ -38,6 +38,9 @@ def fence_for(
     With `may_leave` a command that asks for `require_escalated` runs without a fence: the caller must have asked
     somebody about exactly that.
     """
+    egress = _egress(settings)
+    if egress is not None and profile == DEFAULT_PROFILE:
+        profile = "workspace-net"
     if settings.default_policy == "none" or profile == "danger":
         return Unfenced(variables)
     adapters = adapters_for(settings)
@@ -46,6 +49,7 @@ def fence_for(
     policy = msgspec.structs.replace(
         policy_for(profile, workspace.resolve()),
         hidden=own_directories(workspace.resolve(), variables),
+        egress=egress if profile == "workspace-net" else None,
         writable=tuple(path.resolve() for path in writable),
     )
     beyond = Unfenced(variables) if may_leave else None
@@ -79,6 +83,14 @@ def adapters_named(mode: str, *, bubblewrap: str = "bwrap") -> tuple[Adapter, ..
     if mode not in known:
         raise ValidationFailed(f"there is no adapter `{mode!a}`", hint=f"adapters: auto, {', '.join(known)}")
     return known[mode]
+
+
+def _egress(settings: "SandboxSettings") -> Egress | None:
+    """The hosts that the settings let be reached; nothing where they let none."""
+    wanted = settings.egress
+    if not wanted.allow and not wanted.allow_private and wanted.unknown == "deny":
+        return None
+    return Egress(allow=wanted.allow, allow_private=wanted.allow_private, deny=wanted.deny, unknown=wanted.unknown)
 
 
 def _tuned(policy: SandboxPolicy, settings: "SandboxSettings") -> SandboxPolicy:

@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,9 +13,14 @@ from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, kept
 from skills_runtime.sandbox.environment import fenced_environment
 from skills_runtime.sandbox.machine import Machine, this_machine
+from skills_runtime.sandbox.networking import egress_of, enclose_with_network, network_evidence, network_variables
+from skills_runtime.sandbox.opening import findings_for
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.promises import Gap, refusal, unmet
-from skills_runtime.sandbox.survey import Findings, survey
+from skills_runtime.sandbox.survey import Findings
+
+if TYPE_CHECKING:
+    from skills_runtime.sandbox.denials import Aftermath, Denial, Grant
 
 FORBIDDEN_WORKSPACES = (
     "/",
@@ -67,13 +72,40 @@ class Fence:
         if request.permissions == "require_escalated":
             return self._escalated(request)
         chosen, policy, enclosed = self._enclosed(request)
+        egress = egress_of(policy, chosen.gaps)
         return SandboxPlan(
             argv=enclosed.argv,
             cwd=enclosed.cwd,
             environment=enclosed.environment,
-            evidence=_evidence(request, policy, chosen),
+            evidence=_evidence(request, policy, chosen) | network_evidence(egress),
             enclosure=enclosed.enclosure,
+            egress=egress,
         )
+
+    @property
+    def policy(self) -> SandboxPolicy:
+        """What this fence keeps."""
+        return self._policy
+
+    def denials(self, aftermath: "Aftermath") -> "tuple[Denial, ...]":
+        """What this fence stopped of a command that has ended, and the least that would have let it go on."""
+        from skills_runtime.sandbox.denials import ThisMachine, control_directories, denials_of
+
+        policy = msgspec.structs.replace(self._policy, layer=None, layer_work=None)
+        machine, control = ThisMachine(self._variables), control_directories(self._variables)
+        return denials_of(aftermath, policy, findings_for(policy), machine, control=control)
+
+    def widened(self, grant: "Grant") -> "Fence":
+        """A fence with the grant, under another digest; raises `SandboxError` for what no grant opens."""
+        from skills_runtime.sandbox.denials import control_directories, granted
+
+        policy = granted(self._policy, grant, control=control_directories(self._variables))
+        return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)
+
+    def over(self, tree: Path, work: Path | None = None) -> "Fence":
+        """The same fence, for commands that see this tree in place of the workspace, or over it, and write to it."""
+        policy = msgspec.structs.replace(self._policy, layer=tree, layer_work=work)
+        return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)
 
     def _escalated(self, request: ProcessRequest) -> SandboxPlan:
         """The command without a fence: whoever plans it has asked somebody before."""
@@ -102,12 +134,18 @@ class Fence:
         policy = self._for(request)
         if machine.user == 0 and policy.owner not in (None, (0, 0)):
             machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no rights
-        findings = survey(policy.workspace)
+        findings = findings_for(policy)
         _refuse_links(findings, policy)
         chosen = self._choose(policy, machine, findings)
-        environment = fenced_environment(self._variables, request.environment, machine)
+        if policy.layer is not None and chosen.adapter.name != "bubblewrap":
+            raise SandboxError(f"{chosen.adapter.name} cannot lay anything over a workspace", hint="use bubblewrap")
+        egress = egress_of(policy, chosen.gaps)
+        asked_for = {**network_variables(egress), **request.environment}
+        environment = fenced_environment(self._variables, asked_for, machine)
         inner = Inner(argv=request.argv, cwd=request.cwd, environment=environment, terminal=request.terminal)
         _check_program(inner, (*map(Path, _visible(machine)), policy.workspace, *policy.readable, *policy.writable))
+        if egress is not None:
+            return chosen, policy, enclose_with_network(chosen.adapter, policy, machine, findings, inner)
         return chosen, policy, chosen.adapter.enclose(policy, machine, findings, inner)
 
     def _for(self, request: ProcessRequest) -> SandboxPolicy:
@@ -187,7 +225,7 @@ def _refuse_links(findings: Findings, policy: SandboxPolicy) -> None:
     if findings.links and policy.access == "write" and "protected_paths" not in policy.accepted_gaps:
         link = findings.links[0]
         raise SandboxError(
-            f"`{link.relative_to(policy.workspace)}` is a link, and a link cannot be protected",
+            f"`{os.path.relpath(link, policy.layer or policy.workspace)}` is a link, and a link cannot be protected",
             hint="put a real directory or file in its place, or use the profile `read-only`",
             details={"missing": ["protected_paths"], "links": [str(link) for link in findings.links]},
         )

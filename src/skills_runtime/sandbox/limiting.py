@@ -6,7 +6,6 @@ from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.promises import Gap
 
 FIX_GROUPS = "run as a user to whom control groups are delegated, for example under `systemd-run --user --scope`"
-FIX_LIMITER = "install `prlimit`, which is part of util-linux"
 
 
 def groups_for(limits: ResourceLimits, machine: Machine) -> tuple[ControlGroup, ...]:
@@ -42,7 +41,7 @@ def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
         return None
     return Watch(
         memory_bytes=memory,
-        disk_path=str(policy.workspace) if disk else None,
+        disk_path=str(policy.layer or policy.workspace) if disk else None,
         disk_bytes=limits.disk_bytes if disk else None,
         disk_files=limits.disk_files if disk else None,
     )
@@ -61,7 +60,7 @@ def _limits_processes(machine: Machine, *, own_users: bool) -> bool:
     if machine.control_groups is not None and machine.control_groups.pids is not None:
         return True
     # The kernel counts the processes of a user for each user namespace, but lets an administrator have any number.
-    return own_users and machine.user != 0 and machine.limiter is not None
+    return own_users and machine.user != 0
 
 
 def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> tuple[Gap, ...]:
@@ -76,13 +75,7 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
         gaps.append(Gap(promise="process_count", text="the policy sets no limit"))
     elif not _limits_processes(machine, own_users=own_users):
         gaps.append(Gap(promise="process_count", text="nothing counts the processes of a command", fix=FIX_GROUPS))
-    if machine.limiter is None:
-        text = "the program that sets limits is missing"
-        gaps += [
-            Gap(promise=promise, text=text, fix=FIX_LIMITER)
-            for promise in ("cpu", "file_size", "open_files", "core_dumps")
-        ]
-    elif policy.limits.cpu_seconds is None:
+    if policy.limits.cpu_seconds is None:
         gaps.append(Gap(promise="cpu", text="the policy sets no limit but that of the clock"))
     if policy.access == "write":
         text = "what is written to the workspace is looked at twenty times a second, and more may be written between"

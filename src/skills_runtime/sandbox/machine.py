@@ -44,8 +44,6 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     kernel_directories: tuple[str, ...] = ()
     interpreter: Path | None = None
     """Where the Python of the runtime lives, if that is outside the system's roots."""
-    limiter: str | None = None
-    """The program that sets the limits of a process before it becomes another one."""
     session_maker: str | None = None
     """The program that makes a terminal the own one of a new session."""
     identity_changer: str | None = None
@@ -75,7 +73,6 @@ def _machine(user: int) -> Machine:
         kernel_secrets=_existing(KERNEL_SECRETS) if user == 0 else (),
         kernel_directories=_existing(KERNEL_DIRECTORIES) if user == 0 else (),
         interpreter=_interpreter(roots),
-        limiter=_program("prlimit"),
         session_maker=_program("setsid"),
         identity_changer=_program("setpriv"),
         control_groups=find_control_groups(),

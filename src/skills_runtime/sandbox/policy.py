@@ -2,15 +2,18 @@
 
 import hashlib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from skills_runtime.ports import Egress
 from skills_runtime.sandbox.promises import ISOLATION, Promise
 
 Profile = Literal["read-only", "workspace-write", "workspace-net", "build", "danger"]
 Access = Literal["read", "write"]
 Network = Literal["none", "allow-list", "host"]
+
+_ADDED = ("egress", "opened", "layer", "layer_work")
 
 MEBIBYTE = 1 << 20
 GIBIBYTE = 1 << 30
@@ -81,9 +84,20 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What must be kept, or nothing is started."""
     accepted_gaps: frozenset[Promise] = frozenset()
     """Promises that the user does without; they are told in every result."""
+    egress: Egress | None = None
+    """The allow-list, where the network is one: without it there is no way out at all."""
+    opened: tuple[Path, ...] = ()
+    """What of `readable` and `writable` somebody has allowed later: it is looked through as the workspace is."""
+    layer: Path | None = None
+    """The tree that stands in the workspace's place and takes what is written, if somebody wants to look first."""
+    layer_work: Path | None = None
+    """Where the kernel prepares what it writes to the layer, if that holds only what differs from the workspace."""
 
     @property
     def digest(self) -> str:
         """The name of the policy: what is approved under one digest is not approved under another."""
-        values = msgspec.to_builtins(self, enc_hook=str, order="sorted")
+        values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str, order="sorted")
+        for name in _ADDED:
+            if not values[name]:  # so that a policy without them keeps the name it has always had
+                del values[name]
         return "sha256:" + hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()

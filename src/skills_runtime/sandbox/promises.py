@@ -68,6 +68,9 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.promise}: {self.text}"
 
 
+NO_OWN_NETWORK = "this fence cannot give a command a network of its own, which an allow-list needs"
+
+
 def unmet(required: frozenset[Promise], accepted: frozenset[Promise], gaps: tuple[Gap, ...]) -> tuple[Gap, ...]:
     """The gaps in what is required that nobody has accepted."""
     wanted = required - accepted

@@ -14,7 +14,7 @@ from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
 from skills_runtime.sandbox.limiting import limit_gaps
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.promises import Gap
+from skills_runtime.sandbox.promises import NO_OWN_NETWORK, Gap
 from skills_runtime.sandbox.protected import CREDENTIALS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
 from skills_runtime.sandbox.survey import Findings
 
@@ -52,6 +52,8 @@ class Seatbelt:
         gaps.append(Gap(promise="fs_write", text="this fence is not tested on its own system yet", partial=True))
         if policy.network == "host":
             gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
+        if policy.network == "allow-list":
+            gaps.append(Gap(promise="network", text=NO_OWN_NETWORK, fix=fix))
         return tuple(gaps)
 
     def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:

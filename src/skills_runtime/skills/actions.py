@@ -12,10 +12,13 @@ import msgspec
 from skills_runtime.skills.files import inner_parts, mode_below, opened, reason
 from skills_runtime.skills.parse import is_variable
 from skills_runtime.skills.problems import SkillError, failure
+from skills_runtime.skills.scripts.entries import Entry, entry_of
 from skills_runtime.skills.skill import Skill
 
 ACTIONS = "actions"
 """The field of the front matter that defines actions, and the directory their files are in."""
+RUN = "run"
+"""The action that a `skill.yaml` is."""
 RESERVED = "SKILLS_RUNTIME_SDK_"
 """Variables that only the runtime sets."""
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
@@ -33,13 +36,17 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     timeout_ms: int | None = None
     env: Mapping[str, str] = {}
+    entry: Entry | None = None
+    """Where the skill begins, if this is the skill running by itself: JSON goes in, JSON comes out."""
 
 
 def action_of(skill: Skill, action_id: str) -> Action:
     """The action of this name."""
     offered = _offered(skill)
+    if action_id == RUN and skill.run is not None:
+        return _run(skill, defined_twice=RUN in offered)
     if action_id not in offered:
-        names = ", ".join(f"`{name}`" for name in sorted(offered))
+        names = ", ".join(f"`{name}`" for name in action_names(skill))
         raise failure(
             "SKILL_ACTION_NOT_FOUND",
             f"`{skill.mention.text}` has no action {action_id[:80]!a}",
@@ -50,6 +57,11 @@ def action_of(skill: Skill, action_id: str) -> Action:
     if not isinstance(definition, dict):
         raise _undefined(skill, action_id, "it must be a mapping")
     return _action(skill, action_id, cast("dict[str, Any]", definition))
+
+
+def action_names(skill: Skill) -> tuple[str, ...]:
+    """The names of all actions of a skill."""
+    return tuple(sorted({*_offered(skill), *((RUN,) if skill.run is not None else ())}))
 
 
 def command_of(skill: Skill, action: Action) -> tuple[str, ...]:
@@ -64,6 +76,8 @@ def command_of(skill: Skill, action: Action) -> tuple[str, ...]:
             f"`{skill.mention.text}` is not a directory, so it has no actions to run",
             hint="only skills from files have actions",
         )
+    if action.entry is not None:
+        return (action.entry.program, str(directory / action.entry.file))
     return tuple(
         str(_own_file(skill, directory, word, program=number == 0)) if "/" in word else word
         for number, word in enumerate(action.argv)
@@ -75,6 +89,14 @@ def _offered(skill: Skill) -> dict[str, Any]:
     nested = cast("dict[str, Any]", inner).get(ACTIONS) if isinstance(inner, dict) else None
     offered = skill.metadata.get(ACTIONS, nested)
     return cast("dict[str, Any]", offered) if isinstance(offered, dict) else {}
+
+
+def _run(skill: Skill, *, defined_twice: bool) -> Action:
+    if defined_twice:
+        raise _undefined(skill, RUN, "its `skill.yaml` and its front matter both define it")
+    assert skill.run is not None, "looked at before"
+    entry = entry_of(skill)
+    return Action(id=RUN, argv=(entry.program, entry.file), timeout_ms=skill.run.timeout_ms, entry=entry)
 
 
 def _action(skill: Skill, action_id: str, definition: Mapping[str, Any]) -> Action:

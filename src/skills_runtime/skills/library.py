@@ -1,6 +1,7 @@
 """The skills of a run: found once, when first asked for, and looked up by name after that."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.skills.mentions import mentions_in
+from skills_runtime.skills.precedence import Standing, ambiguous, reported, standing, unknown_name
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.skills.sources import Report, Source
+from skills_runtime.skills.sources.source import Watched
 from skills_runtime.skills.unknown import duplicate, not_configured, unknown
 
 EnvPolicy = Literal["fail_fast", "ask_human", "skip_skill"]
@@ -23,12 +26,27 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     env_var_missing_policy: EnvPolicy = "ask_human"
     max_body_bytes: int | None = None
     """The longest text of one skill that goes into a prompt."""
+    catalog_tokens: int | None = None
+    """How long the list of skills may be that a model is told of; nothing means the usual share of a window."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The skills of one search, by their names."""
+
+    names: Mapping[str, Mapping[str, Skill]]
+    """By namespace and name; of skills that share both, the first."""
+    twice: Mapping[Mention, tuple[Skill, ...]]
+    """Those that share both."""
+    shared: Mapping[str, Standing]
+    """What becomes of skills that share their name with one of another namespace."""
+    bare: Mapping[str, Skill]
+    """A skill of every name there is."""
 
 
 class Library:
     """Skills by name; one library is one search, so a run sees the same skills from its beginning to its end.
 
-    Skills that share a name are left out and cannot be mentioned; all others work.
+    Skills that share a namespace and a name are left out and cannot be mentioned; all others work.
     """
 
     def __init__(
@@ -37,38 +55,72 @@ class Library:
         *,
         rules: Rules | None = None,
         environment: Mapping[str, str] | None = None,
+        notes: Iterable[Problem] = (),
     ) -> None:
         self.rules = rules or Rules()
         self._sources = tuple(sources)
+        self._notes = tuple(notes)
         self._environment = dict(environment or {})
         self._left_out: tuple[Path, ...] = ()
 
     def without(self, paths: Iterable[Path]) -> "Library":
         """The same skills less those at or below these paths, whose names are free then; the search is made anew."""
-        less = Library(self._sources, rules=self.rules, environment=self._environment)
+        less = Library(self._sources, rules=self.rules, environment=self._environment, notes=self._notes)
         less._left_out = (*self._left_out, *(Path(os.path.realpath(path)) for path in paths))
         return less
 
     def list(self) -> tuple[Skill, ...]:
-        """Every skill that can be mentioned, by namespace and name."""
+        """Every skill that is offered, by namespace and name; one that a nearer one hides is not."""
         return self._listed
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with skills that were found, and with places that were searched."""
-        twice = (duplicate(skills) for _, skills in sorted(self._by_name.items()) if len(skills) > 1)
-        return (*(problem for report in self._reports for problem in report.problems), *twice)
+        twice = (duplicate(skills) for _, skills in sorted(self._found.twice.items()))
+        of_reports = (problem for report in self._reports for problem in report.problems)
+        return (*self._notes, *of_reports, *twice, *reported(self._found.shared))
+
+    def all(self) -> tuple[Skill, ...]:
+        """Every skill that was found: those that are hidden, and those that share their names, too."""
+        return tuple(skill for report in self._reports for skill in report.skills)
 
     def find(self, mention: Mention) -> Skill:
         """The skill that is mentioned; a mention that names nothing, or two things, is an error."""
-        skills = self._by_name.get(mention, ())
-        if len(skills) == 1:
-            return skills[0]
-        if skills:
-            raise SkillError(duplicate(skills))
+        twice = self._found.twice
+        if twice and mention in twice:
+            raise SkillError(duplicate(twice[mention]))
+        skill = self._found.names.get(mention.namespace, {}).get(mention.name)
+        if skill is not None:
+            return skill
         namespaces = {source.origin.namespace for source in self._sources}
         if mention.namespace not in namespaces:
             raise not_configured(mention, namespaces)
-        raise unknown(mention, self._by_name, self.problems())
+        raise unknown(mention, [each.mention for each in self.all()], self.problems())
+
+    def find_by_name(self, name: str) -> Skill:
+        """The skill that a bare name means: the nearest of that name; `plugin:name` and `namespace:name` say which.
+
+        A name that nothing has, or that equally near skills share, is an error.
+        """
+        namespace, _, own = name.rpartition(":")
+        for known in (namespace, f"plugin:{namespace}"):
+            if namespace and known in self._found.names:
+                return self.find(Mention(known, own))
+        shared = self._found.shared.get(name)
+        if shared is not None and len(shared.meant) > 1:
+            raise SkillError(ambiguous(name, shared.meant))
+        skill = self._found.bare.get(name) if shared is None else shared.meant[0]
+        if skill is None:
+            raise unknown_name(name, self._found.bare, self.problems())
+        return self.find(skill.mention)
+
+    def places(self) -> tuple[Path, ...]:
+        """The directories whose changes may change what is found here."""
+        return tuple(
+            place
+            for source in self._sources
+            if isinstance(source, Watched)
+            for place in (source.root, *source.directories())
+        )
 
     def resolve(self, text: str) -> tuple[Skill, ...]:
         """The skills that free text mentions, each once, in the order of their first mention."""
@@ -109,13 +161,41 @@ class Library:
         return any(path.is_relative_to(one) for one in self._left_out)
 
     @cached_property
-    def _by_name(self) -> dict[Mention, tuple[Skill, ...]]:
-        found: dict[Mention, tuple[Skill, ...]] = {}
+    def _found(self) -> Found:
+        names: dict[str, dict[str, Skill]] = {}
+        twice: dict[Mention, tuple[Skill, ...]] = {}
         for report in self._reports:
             for skill in report.skills:
-                found[skill.mention] = (*found.get(skill.mention, ()), skill)
-        return found
+                first = names.setdefault(skill.namespace, {}).setdefault(skill.name, skill)
+                if first is not skill:
+                    twice[skill.mention] = (*twice.get(skill.mention, (first,)), skill)
+        bare: dict[str, Skill] = {}
+        for namespace in reversed(names.values()):
+            bare |= namespace
+        return Found(names, twice, self._shared(names), bare)
+
+    def _shared(self, names: Mapping[str, Mapping[str, Skill]]) -> dict[str, Standing]:
+        if len(names) < 2:
+            return {}
+        levels = {(one.origin.space_id, one.origin.source_id): one.origin.level for one in self._sources}
+        counted = Counter(name for namespace in names.values() for name in namespace)
+        several = [name for name, number in counted.items() if number > 1]
+        return {
+            name: standing(
+                (levels[skill.space_id, skill.source_id], skill)
+                for namespace in names.values()
+                if (skill := namespace.get(name)) is not None
+            )
+            for name in several
+        }
 
     @cached_property
     def _listed(self) -> tuple[Skill, ...]:
-        return tuple(skills[0] for _, skills in sorted(self._by_name.items()) if len(skills) == 1)
+        left_out = {mention.text for mention in self._found.twice}
+        left_out |= {skill.mention.text for one in self._found.shared.values() for skill in one.hidden}
+        everything = (
+            namespace[name] for _, namespace in sorted(self._found.names.items()) for name in sorted(namespace)
+        )
+        if not left_out:
+            return tuple(everything)
+        return tuple(skill for skill in everything if skill.mention.text not in left_out)

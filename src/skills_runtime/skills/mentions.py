@@ -10,11 +10,13 @@ from skills_runtime.skills.skill import Mention
 
 _SEGMENT = "[a-z0-9][a-z0-9-]{0,62}[a-z0-9]"
 _NAMESPACE = f"{_SEGMENT}(?::{_SEGMENT}){{0,6}}"
-_NAME = "[a-z0-9][a-z0-9_-]{0,62}[a-z0-9]"
-_MENTION = re.compile(rf"\$\[(?P<namespace>{_NAMESPACE})\]\.(?P<name>{_NAME})")
+NAME = "[a-z0-9][a-z0-9_-]{0,62}[a-z0-9]"
+"""What a skill may be called, as a regular expression."""
+_MENTION = re.compile(rf"\$\[(?P<namespace>{_NAMESPACE})\]\.(?P<name>{NAME})")
 # A name that goes on in a way no name can, or that a bracket closes, is not a name.
-_IN_TEXT = re.compile(rf"{_MENTION.pattern}(?![_-]*[A-Za-z0-9\]])")
-_WHOLE_NAME = re.compile(_NAME)
+IN_TEXT = re.compile(rf"{_MENTION.pattern}(?![_-]*[A-Za-z0-9\]])")
+"""An exact mention in the middle of a text."""
+_WHOLE_NAME = re.compile(NAME)
 _WHOLE_NAMESPACE = re.compile(_NAMESPACE)
 
 _SHOWN_CHARS = 80
@@ -34,7 +36,7 @@ def mentions_in(text: str) -> list[Mention]:
     """The skills that free text mentions, each once, in the order of their first mention."""
     if "$[" not in text:
         return []
-    found = (Mention(match["namespace"], match["name"]) for match in _IN_TEXT.finditer(text))
+    found = (Mention(match["namespace"], match["name"]) for match in IN_TEXT.finditer(text))
     return list(dict.fromkeys(found))
 
 

@@ -15,9 +15,15 @@ KINDS: Mapping[str, str] = MappingProxyType(
     {
         "SKILL_SCAN_METADATA_INVALID": "validation",
         "SKILL_SCAN_SOURCE_UNAVAILABLE": "not_found",
+        "SKILL_SCAN_REFRESH_FAILED": "not_found",
         "SKILL_SCAN_LIMIT_REACHED": "validation",
         "SKILL_SCAN_LINK_SKIPPED": "validation",
         "SKILL_DUPLICATE_NAME": "validation",
+        "SKILL_NAME_AMBIGUOUS": "validation",
+        "SKILL_SHADOWED": "validation",
+        "SKILL_FOLDER_UNTRUSTED": "permission",
+        "SKILL_TRUST_UNREADABLE": "permission",
+        "SKILL_PLUGIN_INVALID": "validation",
         "SKILL_SPACE_NOT_CONFIGURED": "not_found",
         "SKILL_UNKNOWN": "not_found",
         "SKILL_MENTION_FORMAT_INVALID": "validation",
@@ -35,6 +41,13 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "SKILL_REF_PATH_ESCAPE": "permission",
         "SKILL_REF_NOT_FOUND": "not_found",
         "SKILL_REF_SOURCE_UNSUPPORTED": "validation",
+        "SKILL_BUNDLE_NOT_FOUND": "not_found",
+        "SKILL_BUNDLE_INVALID": "validation",
+        "SKILL_BUNDLE_TOO_LARGE": "validation",
+        "SKILL_BUNDLE_CONTRACT_INVALID": "validation",
+        "SKILL_BUNDLE_FINGERPRINT_MISSING": "validation",
+        "SKILL_BUNDLE_FINGERPRINT_MISMATCH": "permission",
+        "SKILL_BUNDLE_SOURCE_UNSUPPORTED": "validation",
     }
 )
 """The kind of error that each code is."""
@@ -46,7 +59,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     message: str
     hint: str = ""
-    severity: Literal["error", "warning"] = "error"
+    severity: Literal["error", "warning", "notice"] = "error"
     locator: str = ""
     """Where it is, fit to be printed."""
     namespace: str = ""

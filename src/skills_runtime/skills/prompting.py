@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.events import Payload
 from skills_runtime.events.payloads import SkillInjectionSkipped
-from skills_runtime.skills.catalog import listed
+from skills_runtime.skills.choosing import chosen_for
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.prompt.injection import Injected, MissingVariable, injections
 from skills_runtime.skills.prompt.profile import HistoryMode, choices_of
@@ -39,6 +40,8 @@ class PromptParts(msgspec.Struct, frozen=True, kw_only=True):
     """The tools to offer; nothing means all of them."""
     history: HistoryRule
     skipped: tuple[SkillInjectionSkipped, ...] = ()
+    told: tuple[Payload, ...] = ()
+    """Which skills the model is told of, and which of them the task calls for."""
     missing_env: tuple[MissingVariable, ...] = ()
     """What to ask a person for: give it to the library and assemble again, for those skills are not injected yet."""
 
@@ -52,7 +55,7 @@ def assemble(
     tool_names: Sequence[str],
     constraints: str = "",
 ) -> PromptParts:
-    """The prompt of a run that begins; a mention that names no skill is an error.
+    """The prompt of a run that begins; an exact mention that names no skill is an error.
 
     Skills are looked for in the task, and under the injection mode `all` also in what the user wrote for the system.
     """
@@ -60,24 +63,26 @@ def assemble(
     given = text_of(prompt_settings.system_text, prompt_settings.system_path, "prompt.system_path")
     developer = text_of(prompt_settings.developer_text, prompt_settings.developer_path, "prompt.developer_path")
     system = choices.system if given is None else given
-    sought = {"all": f"{system}\n{developer or ''}\n{task}", "explicit_only": task, "none": ""}[choices.injection]
-    outcomes = injections(library.resolve(sought), library, choices.render)
+    sought = {"all": (f"{system}\n{developer or ''}", task), "explicit_only": (task,), "none": ()}[choices.injection]
     tools = offered_tools(choices.tools, task, tool_names)
     wants_list = choices.skills_list or uses(system, "skills") or uses(developer or "", "skills")
+    chosen = chosen_for(task, sought, library, routes=choices.injection == "all", lists=wants_list)
+    outcomes = injections(chosen.skills, library, choices.render, chosen.arguments)
     texts = Texts(
         system=system,
         developer=developer or "",
         task=task,
         constraints=constraints,
         tools=[name for name in tool_names if tools is None or name in tools],
-        skills=listed(library.list()) if wants_list else "",
+        skills=chosen.listing,
         list_skills=choices.skills_list,
     )
     history = prompt_settings.history
     return PromptParts(
         system=system_text(texts, cwd, show_tree=prompt_settings.include_cwd_tree),
         injected=tuple(each for each in outcomes if isinstance(each, Injected)),
-        skipped=tuple(each for each in outcomes if isinstance(each, SkillInjectionSkipped)),
+        skipped=(*chosen.unmet, *(each for each in outcomes if isinstance(each, SkillInjectionSkipped))),
+        told=chosen.events,
         missing_env=tuple(name for each in outcomes if isinstance(each, tuple) for name in each),
         tools=tools,
         history=HistoryRule(choices.history, history.max_messages, history.max_chars),

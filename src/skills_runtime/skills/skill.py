@@ -47,13 +47,20 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     """Where it comes from, fit to be printed."""
     space_id: str
     source_id: str
-    path: Path | None = None
-    """Its `SKILL.md`, or else its `skill.yaml`, when it is a file; no link is on the way to it."""
+    file: str = ""
+    """The path of its `SKILL.md`, or else of its `skill.yaml`, when it is a file; no link is on the way to it."""
     metadata: Mapping[str, Any] = {}
     """Everything else its front matter says; every scalar is text."""
     required_env_vars: tuple[str, ...] = ()
     run: RunDefinition | None = None
     """How it runs by itself, where it has a `skill.yaml`: its action `run`."""
+    content_hash: str = ""
+    """The SHA-256 of that file when it was found; with the path it tells one skill from every other."""
+
+    @property
+    def path(self) -> Path | None:
+        """The same path as a value; only whoever needs it pays for it, for there may be thousands of skills."""
+        return Path(self.file) if self.file else None
 
     @property
     def mention(self) -> Mention:
@@ -63,4 +70,4 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def directory(self) -> Path | None:
         """The directory its files are in, when it has one."""
-        return self.path.parent if self.path is not None else None
+        return Path(self.file).parent if self.file else None

@@ -3,7 +3,9 @@
 Pure.
 """
 
-from collections.abc import Collection, Iterable
+import heapq
+import string
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
@@ -11,6 +13,11 @@ from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Mention, Skill
 
 _SUGGESTIONS = 3
+_COMPARED = 100
+"""How many names are compared letter by letter."""
+_LETTERS = string.ascii_lowercase + string.digits + "-_"
+_SHORTEST = 4
+"""Shorter words are all one slip from each other."""
 
 
 def unknown(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
@@ -25,7 +32,7 @@ def unknown(mention: Mention, names: Collection[Mention], problems: Iterable[Pro
     return failure(
         "SKILL_UNKNOWN",
         f"there is no skill `{mention.text}`{why}",
-        hint=_nearest(mention.text, [known.text for known in sorted(names)]) or "check the name of the skill",
+        hint=nearest(mention.text, [known.text for known in sorted(names)]) or "check the name of the skill",
         mention=mention.text,
     )
 
@@ -35,7 +42,7 @@ def not_configured(mention: Mention, namespaces: Iterable[str]) -> SkillError:
     return failure(
         "SKILL_SPACE_NOT_CONFIGURED",
         f"`{mention.text}` names a namespace that no space has",
-        hint=_nearest(mention.namespace, sorted(set(namespaces))) or "add a space for it to `skills.spaces`",
+        hint=nearest(mention.namespace, sorted(set(namespaces))) or "add a space for it to `skills.spaces`",
         mention=mention.text,
     )
 
@@ -54,8 +61,32 @@ def duplicate(skills: Collection[Skill]) -> Problem:
     )
 
 
-def _nearest(wrong: str, known: list[str]) -> str:
+def is_one_slip_from(wrong: str, known: Collection[str]) -> bool:
+    """Whether one letter more, less, wrong or in the wrong place makes it a known name; ten thousand cost no more."""
+    return len(wrong) >= _SHORTEST and any(one in known for one in _slips(wrong))
+
+
+def _slips(word: str) -> Iterator[str]:
+    for place in range(len(word) + 1):
+        before, after = word[:place], word[place:]
+        for letter in _LETTERS:
+            yield before + letter + after
+            yield before + letter + after[1:]
+        yield before + after[1:]
+        yield before + after[1:2] + after[:1] + after[2:]
+
+
+def nearest(wrong: str, known: list[str]) -> str:
+    """A question whether one of the known names was meant, or nothing where none is like it."""
     import difflib
 
-    close = difflib.get_close_matches(wrong, known, n=_SUGGESTIONS)
+    close = difflib.get_close_matches(wrong, _alike(wrong, known), n=_SUGGESTIONS)
     return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else ""
+
+
+def _alike(wrong: str, known: list[str]) -> list[str]:
+    """The names that share most with the wrong one; comparing letter by letter is too slow for thousands."""
+    if len(known) <= _COMPARED:
+        return known
+    pieces = {wrong[place : place + 3] for place in range(len(wrong) - 2)}
+    return heapq.nlargest(_COMPARED, known, key=lambda one: sum(piece in one for piece in pieces))

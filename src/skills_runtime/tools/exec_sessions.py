@@ -5,16 +5,20 @@ They live on an event loop of their own, in a thread of its own, for each `Agent
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import SandboxPlan
 from skills_runtime.processes import Reading
+from skills_runtime.tools.networks import Network
 from skills_runtime.tools.terminals import RunSessions
+
+if TYPE_CHECKING:
+    from skills_runtime.sandbox.egress import EgressRecord
 
 T = TypeVar("T")
 
@@ -52,6 +56,10 @@ class ExecSessions:
     async def read(self, number: int, *, wait_ms: int) -> tuple[Reading, Mapping[str, Any]]:
         """What came since the last time, and the evidence of the fence."""
         return await asyncio.wrap_future(self._submit(self._sessions.read(number, wait_ms=wait_ms)))
+
+    def untold(self, number: int) -> "Iterator[EgressRecord]":
+        """Decisions about the network of a session that no run was told yet."""
+        return self._sessions.untold(number)
 
     async def close(self, number: int) -> None:
         """End one session; harmless when it is forgotten already."""
@@ -124,8 +132,8 @@ class Lent(RunSessions):
         super().__init__()
         self._lender = sessions
 
-    async def start(self, plan: SandboxPlan) -> int:
-        """Start a command on a terminal and return its number."""
+    async def start(self, plan: SandboxPlan, network: Network | None = None) -> int:
+        """Start a command on a terminal and return its number; it may outlive us, so nobody is asked about hosts."""
         return await self._lender.start(plan)
 
     def program(self, number: int) -> str:
@@ -139,6 +147,10 @@ class Lent(RunSessions):
     async def read(self, number: int, *, wait_ms: int) -> tuple[Reading, Mapping[str, Any]]:
         """What came since the last time, and the evidence of the fence."""
         return await self._lender.read(number, wait_ms=wait_ms)
+
+    def untold(self, number: int) -> "Iterator[EgressRecord]":
+        """Decisions about the network of a session that no run was told yet."""
+        return self._lender.untold(number)
 
     async def close(self, number: int) -> None:
         """End a session and forget it."""

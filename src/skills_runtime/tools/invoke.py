@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
+from skills_runtime.errors import ApprovalDenied, LogError, SkillsRuntimeError, ToolError
 from skills_runtime.events.text import well_formed
 from skills_runtime.ports import Clock, Tool, ToolContext, ToolResult
 from skills_runtime.tools.redact import redacted
@@ -16,7 +16,7 @@ from skills_runtime.tools.spill import spilled
 async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, *, clock: Clock) -> ToolResult:
     """The result of a call, in the time it has; errors are results, unless the run itself has to stop or wait.
 
-    Those are `LogError`, cancellation and `Parked`.
+    Those are `LogError`, `ApprovalDenied` where an approver stops the run, cancellation and `Parked`.
     """
     begun = clock.monotonic()
     answer = redacted(await _answer(tool, arguments, context), context.secrets, context.keep)
@@ -47,7 +47,7 @@ async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext
             return _checked(await tool.invoke(arguments, context))
         async with limit:
             return _checked(await tool.invoke(arguments, context))
-    except LogError:
+    except (LogError, ApprovalDenied):
         raise
     except TimeoutError as error:
         late = f"the call took longer than {tool.spec.timeout_sec} s" if limit.expired() else f"TimeoutError: {error}"

@@ -12,11 +12,12 @@ from msgspec import Meta
 
 from skills_runtime.errors import NotFound, ToolError
 from skills_runtime.ports import Intent, ProcessRequest, SandboxPermissions, SandboxPlan, ToolContext, ToolResult
-from skills_runtime.processes import Captured, Command, Finished, Limits, execute
+from skills_runtime.processes import Captured, Finished, Limits, execute_plan
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.runs.files.walk import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse
+from skills_runtime.tools.networks import Network
 
 GRACE_SECONDS = 0.5
 """Between asking processes to end and killing them: a run that is cancelled is gone within a second."""
@@ -147,7 +148,9 @@ async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> To
     """Run a command until nothing of it is left; a cancelled call ends it too."""
     plan = plan_for(work, context)
     limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS)
-    return _result(await execute(command_of(plan), limits), plan, timeout_ms)
+    network = Network(context)
+    finished = await execute_plan(plan, limits, network.doorman)
+    return _result(finished, network.evidence(plan.evidence), timeout_ms)
 
 
 def plan_for(work: Work, context: ToolContext) -> SandboxPlan:
@@ -162,11 +165,6 @@ def plan_for(work: Work, context: ToolContext) -> SandboxPlan:
             readable=work.readable,
         )
     )
-
-
-def command_of(plan: SandboxPlan) -> Command:
-    """What is really executed."""
-    return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
 
 
 def directory_beneath(root: Path, path: str) -> Path:
@@ -228,7 +226,7 @@ def _permissions(work: Work) -> SandboxPermissions:
     return "restricted" if work.sandbox == "restricted" else work.permissions or "inherit"
 
 
-def _result(finished: Finished, plan: SandboxPlan, timeout_ms: int) -> ToolResult:
+def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) -> ToolResult:
     late = finished.ended_by == "timeout"
     code, kind = outcome(finished.exit_code, finished.signal)
     stderr = finished.stderr.text()
@@ -243,7 +241,7 @@ def _result(finished: Finished, plan: SandboxPlan, timeout_ms: int) -> ToolResul
         truncated=bool(finished.stdout.left_out or finished.stderr.left_out),
         error_kind="timeout" if late else kind,
         data=facts_of(
-            plan.evidence,
+            evidence,
             signal=finished.signal,
             left_out=_left_out(stdout=finished.stdout, stderr=finished.stderr),
             exceeded=finished.exceeded,

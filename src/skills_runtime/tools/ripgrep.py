@@ -16,10 +16,11 @@ import msgspec
 
 from skills_runtime.errors import LogError, SkillsRuntimeError
 from skills_runtime.ports import ToolContext
-from skills_runtime.processes import Limits, execute
+from skills_runtime.processes import Limits, execute_plan
 from skills_runtime.runs.files import RunFiles
 from skills_runtime.runs.files.paths import parse_path
-from skills_runtime.tools.processes import Work, command_of, plan_for
+from skills_runtime.tools.networks import Network
+from skills_runtime.tools.processes import Work, plan_for
 
 PLACES = ("/usr/local/bin/rg", "/usr/bin/rg", "/opt/homebrew/bin/rg")
 """Where only an administrator puts programs: one that a project brings along is not started by a tool that reads."""
@@ -85,7 +86,7 @@ async def sifted(paths: Sequence[str], pattern: str, context: ToolContext, *, se
             plan = plan_for(Work(argv=argv), context)
             left = max(0.0, deadline - now())
             limits = Limits(wall_seconds=left, output_bytes=OUTPUT_BYTES, grace_seconds=GRACE_SECONDS)
-            done = await execute(command_of(plan), limits)
+            done = await execute_plan(plan, limits, Network(context).doorman)
         except LogError:
             raise
         except SkillsRuntimeError:

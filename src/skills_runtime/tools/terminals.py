@@ -1,18 +1,22 @@
 """The terminal sessions of a run, from one call to the next."""
 
 import shlex
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import NotFound
 from skills_runtime.ports import SandboxPlan, Secrets, SecretStream, ToolContext, ToolResult
-from skills_runtime.processes import PtySession, Reading, Sessions
-from skills_runtime.tools.processes import command_of, facts_of, outcome
+from skills_runtime.processes import PtySession, Reading, Sessions, beginning
+from skills_runtime.tools.networks import Network, tell
+from skills_runtime.tools.processes import facts_of, outcome
 from skills_runtime.tools.redact import REDACTED
 from skills_runtime.tools.spill import LIMIT, Keep, spilled
+
+if TYPE_CHECKING:
+    from skills_runtime.sandbox.egress import EgressRecord
 
 TOKEN_BYTES = 4
 """About so many bytes are one token."""
@@ -34,10 +38,15 @@ class RunSessions:
         self._sessions = Sessions()
         self._known: dict[int, tuple[PtySession, Mapping[str, Any]]] = {}
         self._programs: dict[int, str] = {}
+        self._networks: dict[int, Network] = {}
 
-    async def start(self, plan: SandboxPlan) -> int:
+    async def start(self, plan: SandboxPlan, network: Network | None = None) -> int:
         """Start a command on a terminal and return its number."""
-        number = await self._sessions.start(command_of(plan))
+        network = network or Network()
+        async with beginning(plan, network.doorman) as (command, company):
+            number = await self._sessions.start(command, company=company)
+        network.attach(number, company)
+        self._networks[number] = network
         self._known[number] = self._sessions.get(number), plan.evidence
         self._programs[number] = shlex.join(plan.argv)
         return number
@@ -58,7 +67,15 @@ class RunSessions:
         reading = await session.read(timeout_ms=wait_ms)
         if not reading.status.running:
             await self.close(number)
-        return reading, evidence
+        stop = self._networks[number].stop
+        if stop is not None:
+            raise stop
+        return reading, self._networks[number].evidence(evidence)
+
+    def untold(self, number: int) -> "Iterator[EgressRecord]":
+        """Decisions about the network of a session that nobody was told yet."""
+        network = self._networks[number] if number in self._known else self._networks.pop(number, None)
+        return network.untold() if network is not None else iter(())
 
     async def close(self, number: int) -> None:
         """End a session and forget it; harmless when it is forgotten already."""
@@ -69,6 +86,7 @@ class RunSessions:
     async def aclose(self) -> None:
         """End all of them; returns when nothing of them is left."""
         self._known.clear()
+        self._networks.clear()
         await self._sessions.close_all()
 
     def _find(self, number: int) -> tuple[PtySession, Mapping[str, Any]]:
@@ -107,7 +125,10 @@ async def answer_of(
     context: ToolContext, number: int, *, wait_ms: int, max_tokens: int | None, note: str = ""
 ) -> ToolResult:
     """What a session says now, as the result of a call."""
-    reading, evidence = await sessions_of(context).read(number, wait_ms=wait_ms)
+    sessions = sessions_of(context)
+    reading, evidence = await sessions.read(number, wait_ms=wait_ms)
+    for record in sessions.untold(number):
+        tell(record, context, number)
     status = reading.status
     code, kind = outcome(status.exit_code, status.signal)
     facts = facts_of(evidence, signal=status.signal, survivors=list(status.survivors))

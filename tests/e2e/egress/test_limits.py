@@ -87,6 +87,20 @@ async def test_the_bytes_that_leave_a_sandbox_are_limited_too() -> None:
             assert len(server.received[0]) <= 50_000
 
 
+async def test_beyond_so_many_requests_nothing_passes_and_that_is_told_once() -> None:
+    limits = EgressLimits(requests=2)
+    async with origin() as server, proxied(local("allowed.test", server.port), limits=limits) as proxy:
+        place = b"allowed.test:%d" % server.port
+        for _ in range(2):
+            await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (place, place))
+        for _ in range(3):
+            assert b"limit" in await proxy.say(b"CONNECT %s HTTP/1.0\r\n\r\n" % place)
+            await proxy.say(b"\x00 neither HTTP nor SOCKS")
+        assert server.connections == 2
+        decided = [(one.verdict, one.kind) for one in proxy.records if one.stage == "decided"]
+        assert decided == [("allow", ""), ("allow", ""), ("deny", "limit")]
+
+
 async def test_every_decision_is_told_with_its_reason_and_its_bytes() -> None:
     async with origin() as server, proxied(local("allowed.test", server.port)) as proxy:
         place = b"allowed.test:%d" % server.port
@@ -96,7 +110,7 @@ async def test_every_decision_is_told_with_its_reason_and_its_bytes() -> None:
         rule = f"allowed.test:{server.port}"
         assert decided == EgressRecord(
             number=1, stage="decided", protocol="http", host="allowed.test", port=server.port, verdict="allow",
-            reason=f"the rule `{rule}` allows it", rule=rule, address="127.0.0.1",
+            reason=f"the rule `{rule}` allows it", by="rule", rule=rule, address="127.0.0.1",
         )  # fmt: skip
         assert (ended.stage, ended.number, ended.bytes_up) == ("ended", 1, len(server.received[0]))
         assert ended.bytes_down > len(b"hello")

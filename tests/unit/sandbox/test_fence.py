@@ -18,7 +18,7 @@ from skills_runtime.sandbox.limiting import limit_gaps
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.promises import BOUNDED
 
-BARE = Machine(architecture="x86_64", user=1001, limiter="/usr/bin/prlimit")
+BARE = Machine(architecture="x86_64", user=1001)
 
 
 def request(place: Path, *argv: str, **others: Any) -> ProcessRequest:
@@ -172,12 +172,6 @@ def test_without_control_groups_memory_is_a_gap(tmp_path: Path) -> None:
     root = msgspec.structs.replace(BARE, user=0)
     assert "process_count" in {gap.promise for gap in limit_gaps(policy, root, own_users=True)}
     assert {"memory"} <= BOUNDED
-
-
-def test_without_the_limiter_limits_are_gaps(tmp_path: Path) -> None:
-    machine = msgspec.structs.replace(BARE, limiter=None)
-    gaps = {gap.promise for gap in limit_gaps(policy_for("workspace-write", tmp_path), machine, own_users=True)}
-    assert {"file_size", "open_files", "core_dumps", "process_count"} <= gaps
 
 
 def test_places_of_control_groups_are_read_from_the_kernel() -> None:

@@ -230,7 +230,7 @@ def test_a_body_that_is_gone_broken_or_no_text_is_an_error_with_its_place(tmp_pa
 def test_a_skill_of_another_root_is_not_read(tmp_path: Path) -> None:
     make_skill(tmp_path / "one", "writer")
     (skill,) = source_at(tmp_path / "one").skills().skills
-    for stranger in (skill, msgspec.structs.replace(skill, path=None)):
+    for stranger in (skill, msgspec.structs.replace(skill, file="")):
         with pytest.raises(SkillError, match="not a file of this source"):
             source_at(tmp_path / "two").body(stranger)
 

@@ -87,7 +87,10 @@ def test_an_injected_skill_comes_with_the_fields_of_its_event(tmp_path: Path) ->
         space_id="space",
         source_id="files",
         render="body",
+        size=len(one.text),
+        digest=one.event.digest,
     )
+    assert len(one.event.digest) == 64
 
 
 def test_a_mention_that_names_nothing_is_an_error_and_never_silent() -> None:

@@ -22,6 +22,7 @@ from skills_runtime.events.payloads import (
     LlmResponseDelta,
     RunCompleted,
     RunWaitingHuman,
+    SkillUnloaded,
 )
 from skills_runtime.llm import Transcriber, transcribe
 from skills_runtime.ports import ChatRequest, Parked
@@ -85,8 +86,19 @@ async def compact(run: Run, ports: "AgentPorts", *, reason: Reason) -> None:
         summary = excerpt(run.view.conversation, run.blobs.get, limit=rules.history_max_chars)
     name = f"archive/compaction-{count:03d}.md"
     keep_artifact(run, name, summary.encode())
-    kept = kept_messages(reason, rules)
-    run.append(ContextCompacted(summary=summary, kept_messages=kept, reason=reason, count=count, artifact_path=name))
+    left_out = run.view.conversation.skills_beyond(rules.skills_max_chars)
+    for mention in left_out:
+        run.append(SkillUnloaded(mention_text=mention, reason="no room after a compaction"))
+    run.append(
+        ContextCompacted(
+            summary=summary,
+            kept_messages=kept_messages(reason, rules),
+            reason=reason,
+            count=count,
+            artifact_path=name,
+            skills_left_out=left_out,
+        )
+    )
     await run.commit_async()
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,8 +11,12 @@ from skills_runtime.cli.pairs import PairsCommand
 from skills_runtime.cli.program import Command, Program
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skills_runtime.cli.visits import Visits
     from skills_runtime.ports import SandboxPlan
     from skills_runtime.processes import Finished
+    from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,42 +28,63 @@ class SandboxExecOptions(FenceOptions):
     evidence: Annotated[
         str | None, typer.Option("--evidence", metavar="FILE", help="Write what the sandbox promised, as JSON.")
     ] = None
+    overlay: Annotated[
+        bool, typer.Option("--overlay", help="Write to a layer over DIR instead, to commit or discard afterwards.")
+    ] = False
 
 
 def sandbox_exec(options: SandboxExecOptions, program: Program) -> int:
     """Run a command behind the fence; streams and exit code pass through."""
-    import asyncio
-
-    from skills_runtime.cli.fencing import fence_from, variables_of
-    from skills_runtime.ports import ProcessRequest
+    from skills_runtime.cli.fencing import fence_from
+    from skills_runtime.cli.layering import with_layer
 
     del program
     fence, policy = fence_from(options)
+    if options.overlay:
+        from skills_runtime.sandbox.bubblewrap.adapter import find_program
+
+        program_path = find_program(options.bwrap) if policy.access == "write" else None
+        return with_layer(fence, lambda over: _executed(options, over, policy), program_path)
+    return _executed(options, fence, policy)
+
+
+def _executed(options: SandboxExecOptions, fence: "Fence", policy: "SandboxPolicy") -> int:
+    import asyncio
+
+    from skills_runtime.cli.fencing import variables_of
+    from skills_runtime.cli.visits import Visits
+    from skills_runtime.ports import ProcessRequest
+
     request = ProcessRequest(
         argv=tuple(options.command), cwd=policy.workspace, environment=variables_of(options.setenv)
     )
     plan = fence.plan(request)
     limits = policy.limits
-    finished = asyncio.run(_run(plan, limits.wall_seconds, limits.output_bytes))
+    visits = Visits()
+    finished = asyncio.run(_run(plan, visits, limits))
     if options.evidence is not None:
-        _write_evidence(options.evidence, plan, finished)
+        _write_evidence(options.evidence, visits.added_to(plan.evidence), finished)
     return _told(finished, limits.wall_seconds)
 
 
-async def _run(plan: "SandboxPlan", wall_seconds: float | None, output_bytes: int | None) -> "Finished":
+async def _run(plan: "SandboxPlan", visits: "Visits", limits: "ResourceLimits") -> "Finished":
     import asyncio
 
     from skills_runtime.cli.interrupts import interrupts
     from skills_runtime.cli.passing import pass_through
-    from skills_runtime.processes import Command as Process
 
-    command = Process(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
     stop = asyncio.Event()
     with interrupts(lambda: None) as interruption:
         waiting = asyncio.ensure_future(interruption.wait())
         waiting.add_done_callback(lambda _: stop.set())
         try:
-            return await pass_through(command, wall_seconds=wall_seconds, output_bytes=output_bytes, stop=stop)
+            return await pass_through(
+                plan,
+                visits.doorman,
+                wall_seconds=limits.wall_seconds,
+                output_bytes=limits.output_bytes,
+                stop=stop,
+            )
         finally:
             waiting.cancel()
 
@@ -85,11 +110,11 @@ def _more(limit: str) -> str:
     return f"`--{limit}` gives it more" if limit in ("memory", "disk") else "write to a file instead"
 
 
-def _write_evidence(path: str, plan: "SandboxPlan", finished: "Finished") -> None:
+def _write_evidence(path: str, promised: "Mapping[str, Any]", finished: "Finished") -> None:
     import msgspec
 
     evidence = {
-        **plan.evidence,
+        **promised,
         "ended_by": finished.ended_by,
         "exceeded": finished.exceeded,
         "duration_ms": finished.duration_ms,
@@ -102,8 +127,8 @@ COMMAND = Command(
     options=SandboxExecOptions,
     work=sandbox_exec,
     examples=(
-        "sandbox exec --workspace . -- python3 script.py",
-        "sandbox exec --setenv LEVEL 3 -- sh -c 'echo $LEVEL'",
+        "sandbox exec --workspace . --setenv LEVEL 3 -- python3 script.py",
+        "sandbox exec --profile workspace-net --allow-host example.com -- curl https://example.com/",
     ),
     page=PairsCommand,
 )

@@ -42,4 +42,6 @@ def _went_wrong(event: Event) -> bool:
     if event.type == "tool_call_finished":
         result: dict[str, Any] = data.get("result") or {}
         return not result.get("ok")
+    if event.type == "network_decision":
+        return data.get("verdict") == "deny"
     return event.type == "run_failed" or (event.type == "file_operation" and not data.get("ok"))

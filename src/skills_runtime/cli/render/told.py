@@ -61,6 +61,13 @@ def _file_operation(data: Data) -> str:
     return f"{data.get('op')} {data.get('path')}" + ("" if data.get("ok") else f"  {data.get('error')}")
 
 
+def _network(data: Data) -> str:
+    place = f"{data.get('verdict')} {data.get('host')}:{data.get('port')}"
+    if data.get("stage") == "ended":
+        return f"{place}  {data.get('bytes_up', 0)} bytes out · {data.get('bytes_down', 0)} in"
+    return f"{place}  {data.get('reason', '')}"
+
+
 def _call(data: Data) -> str:
     words = (str(value) for value in data.get("arguments", {}).values() if isinstance(value, str))
     return f"{data.get('name')} {' '.join(words)}"
@@ -178,6 +185,7 @@ _WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
     {
         "tool_call_finished": _result,
         "file_operation": _file_operation,
+        "network_decision": _network,
         "tool_call_requested": _call,
         "llm_usage": _usage,
         "llm_response_delta": _delta,

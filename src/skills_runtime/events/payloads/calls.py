@@ -112,6 +112,35 @@ class FileOperation(Payload, frozen=True):
     """Where the path really led, when that is not how it was written."""
 
 
+class NetworkDecision(Payload, frozen=True):
+    """A process of a call wanted to reach a host; told when that was decided, and again at the end of what was let."""
+
+    event_type: ClassVar[str] = "network_decision"
+    call_id: str
+    number: int
+    """Counts the requests of one command."""
+    stage: str
+    """`decided` or `ended`."""
+    verdict: str
+    """`allow` or `deny`."""
+    host: str
+    port: int
+    protocol: str
+    """`http`, `connect`, `socks5` or `unknown`."""
+    by: str = ""
+    """Who decided: a `rule`, a `person`, or `default` where no rule names the host."""
+    reason: str = ""
+    kind: str = ""
+    """Why not, in one word."""
+    rule: str = ""
+    address: str = ""
+    """Where the name led, and what was connected to."""
+    bytes_up: int = 0
+    bytes_down: int = 0
+    session_id: int | None = None
+    """The terminal session it belongs to, if it is not over with the call."""
+
+
 class PlanUpdated(Payload, frozen=True):
     """The model changed its plan."""
 

@@ -115,6 +115,8 @@ class ContextCompacted(Payload, frozen=True):
     reason: str = ""
     count: int = 0
     artifact_path: str = ""
+    skills_left_out: list[str] = []
+    """Skills that were active, and whose texts had no room any more."""
 
 
 class OutputRejected(Payload, frozen=True):

@@ -66,6 +66,25 @@ class SkillInjected(Payload, frozen=True):
     source_id: str | None = None
     render: str = "body"
     text_blob: str | None = None
+    size: int = 0
+    """How long the text is."""
+    digest: str = ""
+    """Of what the skill says, so that a changed one is known."""
+    arguments: str = ""
+    permits: list[dict[str, Any]] = []
+    """Rules for what it lists in `allowed-tools`."""
+    preapproves: bool = False
+    """These rules hold as long as it is active."""
+    confines: bool = False
+    """Nothing but what it lists may run meanwhile."""
+
+
+class SkillUnloaded(Payload, frozen=True):
+    """A skill is not active any more: what it permits ends, and its text goes with the next summary."""
+
+    event_type: ClassVar[str] = "skill_unloaded"
+    mention_text: str
+    reason: str = ""
 
 
 class SkillInjectionSkipped(Payload, frozen=True):

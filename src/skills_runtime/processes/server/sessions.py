@@ -13,9 +13,11 @@ import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
 from skills_runtime.ports import Clock, ProcessRequest, Sandbox
-from skills_runtime.processes.command import MEBIBYTE, Command
+from skills_runtime.processes.command import MEBIBYTE
+from skills_runtime.processes.planned import beginning
 from skills_runtime.processes.pty import PtySession, Reading, SessionStatus, Size
 from skills_runtime.processes.server.moments import milliseconds
+from skills_runtime.processes.server.networks import ServedNetwork
 from skills_runtime.processes.server.registry import MARKER, Registry
 
 Encoding = Literal["text", "base64"]
@@ -54,15 +56,28 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 class Session:
     """One session, with what it has said and nobody was told yet."""
 
-    def __init__(self, number: int, terminal: PtySession, request: ProcessRequest, evidence: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        number: int,
+        terminal: PtySession,
+        request: ProcessRequest,
+        evidence: Mapping[str, Any],
+        network: ServedNetwork,
+    ) -> None:
         self.number = number
         self.terminal = terminal
         self.argv = request.argv
-        self.evidence = evidence
+        self._evidence = evidence
+        self._network = network
         self.created_at_ms = 0
         self._held = bytearray()
         self._left_out = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def evidence(self) -> Mapping[str, Any]:
+        """What the fence promises, and what came of its network so far."""
+        return self._network.added_to(self._evidence)
 
     @property
     def running(self) -> bool:
@@ -203,14 +218,16 @@ class ServedSessions:
         created_at_ms = milliseconds(self._clock)
         number, entry = self._registry.begin(created_at_ms=created_at_ms)
         environment = {**plan.environment, MARKER: entry.marker}
-        command = Command(plan.argv, plan.cwd, environment, enclosure=plan.enclosure)
+        plan = msgspec.structs.replace(plan, environment=environment)
+        network = ServedNetwork()
         try:
-            terminal = await PtySession.start(command, size=size, output_bytes=OUTPUT_BYTES)
+            async with beginning(plan, network.doorman) as (command, company):
+                terminal = await PtySession.start(command, size=size, output_bytes=OUTPUT_BYTES, company=company)
         except BaseException:
             self._registry.end(number)
             raise
         self._registry.note(number, _first_process(terminal))
-        session = Session(number, terminal, request, plan.evidence)
+        session = Session(number, terminal, request, plan.evidence, network)
         session.created_at_ms = created_at_ms
         return session
 

@@ -6,6 +6,8 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .limits import EndedEarly, Limiting
+
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 STREAMS = FIRST_INPUT = 3
 ABOVE_INPUTS = 64
@@ -26,23 +28,38 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
     _enter(raw(request["cwd"]))
     standard, others = streams[:STREAMS], streams[STREAMS:]
     inputs: list[int] = []
+    limiting = Limiting(request["limits"])
     try:
         inputs += [_input(raw(data)) for data in request["inputs"]]
         inputs += [_moved(descriptor) for descriptor in others]
-        return os.posix_spawn(
+        started = os.posix_spawn(
             raw(request["program"]),
             [raw(word) for word in request["argv"]],
             {raw(name): raw(value) for name, value in request["environment"].items()},
-            file_actions=[*_standard(request, standard), *_numbered(inputs)],
+            file_actions=[*_standard(request, standard), *_numbered(inputs), *limiting.handed_over()],
             setsid=True,
             setsigdef=IGNORED_BY_PYTHON,
         )
+        _limit(limiting, started)
     except OSError as error:
         raise SpawnFailed("exec", error) from error
+    else:
+        return started
     finally:
+        limiting.close()
         for descriptor in inputs:
             os.close(descriptor)
         os.chdir("/")
+
+
+def _limit(limiting: Limiting, fence: int) -> None:
+    try:
+        limiting.set(fence)
+    except EndedEarly:
+        return  # killed or dead by itself: its end is told like any other
+    except OSError as error:
+        os.waitpid(fence, 0)
+        raise SpawnFailed("limits", error) from error
 
 
 def _input(data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Rules that approvers added for one run: its log holds them, and nothing else does."""
+"""Rules that approvers and active skills added for one run: its log holds them, and nothing else does."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -7,9 +7,19 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.safety.policy import Rule, Rules, load_rules
+from skills_runtime.projections.approvals import Approvals
+from skills_runtime.safety.guard.facts import Facts
+from skills_runtime.safety.policy import Deny, Rule, Rules, load_rules
+from skills_runtime.safety.policy.decide import is_listed
 
 ORIGIN = "added for this run"
+NEVER_CONFINED = frozenset(
+    {
+        "activate_skill", "unload_skill", "search_skills", "skill_ref_read", "update_plan", "ask_human",
+        "request_user_input",
+    }
+)  # fmt: skip
+"""Tools by which a model finds out what to do, and ends what confines it."""
 
 
 def with_added(rules: Rules, added: Sequence[Mapping[str, Any]]) -> Rules:
@@ -18,6 +28,18 @@ def with_added(rules: Rules, added: Sequence[Mapping[str, Any]]) -> Rules:
         return rules
     more = tuple(rule for one in added for rule in _read(str(one.get("text", ""))))
     return msgspec.structs.replace(rules, rules=(*rules.rules, *more))
+
+
+def confined(facts: Facts, rules: Rules, approvals: Approvals) -> Deny | None:
+    """The refusal of a call that an active skill does not list, where skills confine a run to what they list."""
+    if not approvals.confining or facts.tool in NEVER_CONFINED:
+        return None
+    listed = [rule for permitted in approvals.confining.values() for rule in permitted]
+    alone = with_added(Rules(root=rules.root, home=rules.home), listed)
+    if is_listed(facts, alone):
+        return None
+    names = ", ".join(f"`{skill}`" for skill in approvals.confining)
+    return Deny("safety.skill_tools: enforce", f"{names} does not list it in `allowed-tools`; unload the skill first")
 
 
 @lru_cache(maxsize=256)

@@ -134,6 +134,11 @@ def _is_covered(parts: Iterable[Part]) -> bool:
     return all(part.allowed_by for part in found) and any(part.allowed_by != BUILT_IN for part in found)
 
 
+def is_listed(facts: Facts, rules: Rules) -> bool:
+    """Whether rules of these allow all that a call does, whatever the mode lets pass."""
+    return _is_covered(_parts(facts, rules, (), rules.rules))
+
+
 def _asked(facts: Facts, rules: Rules) -> Ask | None:
     rule = _first_that_stops("ask", facts, rules)
     return Ask(rule.label, rule.justification) if rule else None

@@ -5,10 +5,10 @@ import stat
 from functools import cache
 from pathlib import Path
 
-from skills_runtime.ports import Enclosure
+from skills_runtime.ports import Enclosure, KernelLimits
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
 from skills_runtime.sandbox.bubblewrap.probe import probe_program
-from skills_runtime.sandbox.bubblewrap.wrapping import FIRST_INPUT, LAYERS, takes_terminal, wrap
+from skills_runtime.sandbox.bubblewrap.wrapping import FIRST_INPUT, LAYERS, kernel_limits, takes_terminal, wrap
 from skills_runtime.sandbox.limiting import (
     groups_for,
     limit_gaps,
@@ -61,17 +61,19 @@ class Bubblewrap:
         wrapped = wrap(policy, findings, machine, inner, filter_program)
         before = (*scope_for(policy.limits, machine), *_as_owner(policy, machine))
         program = find_program(self._program) or self._program
+        limits = kernel_limits(policy.limits, machine)
         return Enclosed(
-            argv=(*before, program, "--args", str(FIRST_INPUT), "--", *wrapped.command),
+            argv=(*before, program, "--args", str(FIRST_INPUT), *_held_by(limits), "--", *wrapped.command),
             cwd=Path("/"),
             environment=scope_variables(machine),
             options=wrapped.options,
             enclosure=Enclosure(
                 inputs=wrapped.inputs,
-                placeholders=_kept_free(policy, findings.placeholders),
+                placeholders=_kept_free(policy, findings.placeholders, always=bool(policy.opened)),
                 placeholder_directories=_kept_free(policy, findings.placeholder_directories),
                 control_groups=groups_for(policy.limits, machine),
                 watch=watch_for(policy, machine),
+                limits=limits,
                 layers=LAYERS,
                 takes_terminal=takes_terminal(machine, inner),
             ),
@@ -96,8 +98,13 @@ def _is_trustworthy(path: str) -> bool:
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH
 
 
-def _kept_free(policy: SandboxPolicy, paths: tuple[Path, ...]) -> tuple[str, ...]:
-    return tuple(map(str, paths)) if policy.access == "write" else ()
+def _kept_free(policy: SandboxPolicy, paths: tuple[Path, ...], *, always: bool = False) -> tuple[str, ...]:
+    return tuple(map(str, paths)) if always or policy.access == "write" else ()
+
+
+def _held_by(limits: KernelLimits) -> tuple[str, ...]:
+    """The command waits until its limits are set."""
+    return ("--info-fd", str(limits.tells), "--block-fd", str(limits.waits))
 
 
 def _as_owner(policy: SandboxPolicy, machine: Machine) -> tuple[str, ...]:

@@ -1,13 +1,16 @@
 """The arguments of bubblewrap for a policy: pure, so that a plan can be printed, compared and tested."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
+from skills_runtime.ports import KernelLimits
 from skills_runtime.sandbox.adapter import Inner
 from skills_runtime.sandbox.environment import HOME, USER
 from skills_runtime.sandbox.limiting import limits_memory
 from skills_runtime.sandbox.machine import Machine
+from skills_runtime.sandbox.opening import shown_at
 from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.protected import REPOSITORY
 from skills_runtime.sandbox.survey import Findings
@@ -71,7 +74,7 @@ def wrap(
         *(("--seccomp", str(numbers[1])) if filter_program else ()),
     )  # fmt: skip
     arguments = "".join(f"{option}\0" for option in options).encode(errors="surrogateescape")
-    return Wrapped(options=options, command=_command(policy, machine, inner), inputs=(arguments, *data))
+    return Wrapped(options=options, command=_command(machine, inner), inputs=(arguments, *data))
 
 
 def takes_terminal(machine: Machine, inner: Inner) -> bool:
@@ -107,7 +110,7 @@ def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int])
     yield from _kernel(machine)
     yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
     yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME)
-    yield from ("--dir", "/var", *_bounded("/var/tmp", policy.limits.temporary_bytes), "--dir", "/run")
+    yield from ("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run")
     if machine.interpreter is not None:
         yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))
 
@@ -128,48 +131,55 @@ def _bounded(path: str, size: int) -> tuple[str, ...]:
 
 
 def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
-    workspace = str(policy.workspace)
+    workspace, source = str(policy.workspace), str(policy.layer or policy.workspace)
     for path in policy.readable:
         yield from ("--ro-bind", str(path), str(path))
-    if policy.access == "read":
-        yield from ("--ro-bind", workspace, workspace)
+    if policy.layer_work is not None:
+        yield from ("--overlay-src", workspace, "--overlay", source, str(policy.layer_work), workspace)
     else:
-        yield from ("--bind", workspace, workspace)
-        yield from _protection(findings)
+        yield from ("--ro-bind" if policy.access == "read" else "--bind", source, workspace)
+    yield from _writable(path for path in policy.writable if path in policy.opened)  # before what is protected in it
+    if policy.access == "write" or policy.opened:
+        yield from _protection(policy, findings)
     # Where nothing can be written there is no placeholder either, and nothing to hide.
     missing = findings.placeholder_directories if policy.access == "read" else ()
-    hidden = [path for path in (*findings.hidden_directories, *policy.hidden) if path not in missing]
+    found = (shown_at(path, policy) for path in findings.hidden_directories if path not in missing)
+    hidden = [*found, *policy.hidden]
     for path in hidden:
         yield from ("--tmpfs", str(path))
-    for path in policy.writable:
-        yield from ("--bind", str(path), str(path))
+    yield from _writable(path for path in policy.writable if path not in policy.opened)
     for path in policy.aliases:
         yield from ("--symlink", workspace, str(path))
     for path in findings.hidden_files:
-        yield from ("--ro-bind", "/dev/null", str(path))
+        yield from ("--ro-bind", "/dev/null", str(shown_at(path, policy)))
     for path in hidden:
         yield from ("--remount-ro", str(path))
 
 
-def _protection(findings: Findings) -> Iterator[str]:
+def _writable(paths: Iterable[Path]) -> Iterator[str]:
+    for path in paths:
+        yield from ("--bind", str(path), str(path))
+
+
+def _protection(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
     """Parents before what is in them: a directory that is put in its place again would uncover what it holds."""
     for path in findings.pinned:
-        yield from ("--bind", str(path), str(path))
+        yield from ("--bind", str(path), str(shown_at(path, policy)))
     for path in findings.read_only:
-        yield from ("--ro-bind", str(path), str(path))
+        yield from ("--ro-bind", str(path), str(shown_at(path, policy)))
     for path in findings.placeholders:
         # Git goes on looking above what is no file at all, but stops at a file that says nothing.
         source = "/dev/null" if path.name == REPOSITORY else str(path)
-        yield from ("--ro-bind-try", source, str(path))
+        yield from ("--ro-bind-try", source, str(shown_at(path, policy)))
 
 
-def _command(policy: SandboxPolicy, machine: Machine, inner: Inner) -> tuple[str, ...]:
-    session = (machine.session_maker, "--ctty") if inner.terminal and machine.session_maker else ()
-    limiter = (machine.limiter, *_limits(policy.limits, machine)) if machine.limiter else ()
-    return (*session, *limiter, "--", *inner.argv) if limiter or session else inner.argv
+def _command(machine: Machine, inner: Inner) -> tuple[str, ...]:
+    session = (machine.session_maker, "--ctty", "--") if inner.terminal and machine.session_maker else ()
+    return (*session, *inner.argv)
 
 
-def _limits(limits: ResourceLimits, machine: Machine) -> Iterator[str]:
+def kernel_limits(limits: ResourceLimits, machine: Machine) -> KernelLimits:
+    """What the kernel keeps of each process of a command."""
     watched = None if limits_memory(machine) else limits.memory_bytes
     values = {
         "core": 0,
@@ -179,4 +189,4 @@ def _limits(limits: ResourceLimits, machine: Machine) -> Iterator[str]:
         "nproc": limits.processes,
         "data": watched,
     }
-    return (f"--{name}={value}:{value}" for name, value in values.items() if value is not None)
+    return KernelLimits(values=tuple((name, value) for name, value in values.items() if value is not None))

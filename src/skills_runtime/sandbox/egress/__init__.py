@@ -3,8 +3,10 @@
 Read `policy.decide` first, then `checkpoint.Checkpoint.pass_through`, which every request goes through.
 """
 
+from skills_runtime.sandbox.egress.account import Account
 from skills_runtime.sandbox.egress.addresses import is_public
 from skills_runtime.sandbox.egress.environment import proxy_variables
+from skills_runtime.sandbox.egress.gateway import Doorman, Gateway
 from skills_runtime.sandbox.egress.handover import PROXY_PORT, Handover
 from skills_runtime.sandbox.egress.hosts import Host, canonical_host
 from skills_runtime.sandbox.egress.policy import (
@@ -22,10 +24,13 @@ from skills_runtime.sandbox.egress.values import Refused
 
 __all__ = [
     "PROXY_PORT",
+    "Account",
+    "Doorman",
     "EgressLimits",
     "EgressPolicy",
     "EgressPorts",
     "EgressRecord",
+    "Gateway",
     "Handover",
     "Host",
     "Refused",

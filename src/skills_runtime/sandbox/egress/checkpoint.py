@@ -94,15 +94,17 @@ class Checkpoint:
     async def pass_through(self, protocol: Protocol, authority: Authority) -> Flow:
         """Let one request pass, as far as it is allowed to; raises `Stopped` when it is not."""
         host, port = authority.host, authority.port
+        if self._numbers >= self.ports.limits.requests:
+            raise self.refuse(protocol, Refused("limit", "the sandbox has used up its requests"), authority)
         if self._spent >= self.ports.limits.total_bytes:
             raise self.refuse(protocol, self._over(), authority)
         verdict = await self._verdict(host, port)
         if verdict.outcome != "allow" or verdict.rule is None:
             refused = Refused(verdict.kind or "not_allowed", verdict.reason, host.text)
-            raise self.refuse(protocol, refused, authority, verdict.rule)
+            raise self.refuse(protocol, refused, authority, verdict)
         addresses = await self._pin(verdict.rule, host, port)
         if isinstance(addresses, Refused):
-            raise self.refuse(protocol, addresses, authority, verdict.rule)
+            raise self.refuse(protocol, addresses, authority, verdict)
         allowed = EgressRecord(
             number=self._next(),
             stage="decided",
@@ -111,6 +113,7 @@ class Checkpoint:
             port=port,
             verdict="allow",
             reason=verdict.reason,
+            by=verdict.by,
             rule=verdict.rule.text,
             address=str(addresses[0]),
         )
@@ -118,7 +121,7 @@ class Checkpoint:
         return Flow(self, allowed, verdict.rule, addresses)
 
     def refuse(
-        self, protocol: Protocol, refused: Refused, authority: Authority | None = None, rule: Rule | None = None
+        self, protocol: Protocol, refused: Refused, authority: Authority | None = None, verdict: Verdict | None = None
     ) -> Stopped:
         """Record a refusal; returns what to raise."""
         self.tell(
@@ -131,13 +134,16 @@ class Checkpoint:
                 verdict="deny",
                 reason=refused.reason,
                 kind=refused.kind,
-                rule=rule.text if rule else "",
+                by=verdict.by if verdict else "default",
+                rule=verdict.rule.text if verdict and verdict.rule else "",
             )
         )
         return Stopped(refused)
 
     def tell(self, record: EgressRecord) -> None:
         """Record a decision; one that cannot be recorded ends the proxy."""
+        if record.stage == "decided" and record.number > self.ports.limits.requests + 1:
+            return  # refused like the one before, and whoever reads that knows it
         try:
             self.ports.record(record)
         except OSError as error:  # which would pass for one of the connection
@@ -175,8 +181,10 @@ class Checkpoint:
         question = self._asked[key]
         await asyncio.wait([question])  # not awaited itself: one of several who wait may be cancelled
         if not question.cancelled() and question.result() is True:
-            return Verdict("allow", "somebody who was asked allows it", rule=Rule(host=host.text, ports=(port,)))
-        return Verdict("deny", "somebody who was asked denies it", "denied")
+            return Verdict(
+                "allow", "somebody who was asked allows it", "", Rule(host=host.text, ports=(port,)), "person"
+            )
+        return Verdict("deny", "somebody who was asked denies it", "denied", by="person")
 
     def _next(self) -> int:
         self._numbers += 1

@@ -38,6 +38,10 @@ class Handover:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of both ends; a sandbox that still waits for the word to go ends."""
         self._ours.close()
         self._theirs.close()
 

@@ -18,6 +18,8 @@ Scope = Literal["exact", "below", "all"]
 
 Ports = tuple[int, ...] | Literal["every"]
 Leave = Literal["refused", "allowed"]
+DecidedBy = Literal["rule", "person", "default"]
+"""What decided on a host: a rule about it, somebody who was asked, or that there is no such rule."""
 
 WEB_PORTS: Ports = (80, 443)
 _PREFIXES: tuple[tuple[str, Scope], ...] = (("**.", "all"), ("*.", "below"), ("", "exact"))
@@ -73,6 +75,7 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
     kind: Kind | Literal[""] = ""
     rule: Rule | None = None
+    by: DecidedBy = "default"
 
 
 def egress_policy(*, allow: Iterable[str | Rule] = (), deny: Iterable[str | Rule] = ()) -> EgressPolicy:
@@ -99,10 +102,10 @@ def decide(policy: EgressPolicy, host: Host, port: int) -> Verdict:
     """What the policy says, before anything is looked up or connected to."""
     for rule in policy.deny:
         if rule.covers(host, port):
-            return Verdict("deny", f"the rule `{rule.text}` denies it", "denied", rule)
+            return Verdict("deny", f"the rule `{rule.text}` denies it", "denied", rule, "rule")
     for rule in policy.allow:
         if rule.covers(host, port):
-            return Verdict("allow", f"the rule `{rule.text}` allows it", rule=rule)
+            return Verdict("allow", f"the rule `{rule.text}` allows it", rule=rule, by="rule")
     address = host.address
     if address is not None and (reach := reach_of(address)) != "public":
         return Verdict("deny", f"a {reach} address must be named by a rule", "address_blocked")

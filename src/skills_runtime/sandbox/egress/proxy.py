@@ -34,7 +34,10 @@ async def egress_proxy(listener: socket.socket, ports: EgressPorts) -> AsyncGene
 
 
 async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
-    """Serve until cancelled; closes the listener and all connections before it returns."""
+    """Serve until cancelled, or until the listener is shut down and every connection has ended.
+
+    Closes the listener and all connections before it returns.
+    """
     checkpoint = Checkpoint(ports)
     places = asyncio.Semaphore(ports.limits.connections)
     try:
@@ -42,7 +45,10 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
         async with asyncio.TaskGroup() as group:
             while True:
                 await places.acquire()
-                _start(group, await _accepted(listener), checkpoint, places)
+                connection = await _accepted(listener)
+                if connection is None:
+                    break
+                _start(group, connection, checkpoint, places)
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
@@ -60,12 +66,15 @@ def _start(
     group.create_task(serve_connection(connection, checkpoint)).add_done_callback(done)
 
 
-async def _accepted(listener: socket.socket) -> socket.socket:
+async def _accepted(listener: socket.socket) -> socket.socket | None:
+    """The next connection, or nothing when the listener was shut down: then those there are come to their end."""
     while True:
         await _readable(listener)
         try:
             connection, _ = listener.accept()
         except OSError as error:
+            if error.errno == errno.EINVAL:
+                return None
             if error.errno in _EXHAUSTED:
                 await asyncio.sleep(RETRY_SECONDS)
             elif error.errno not in _CLIENT_GONE:

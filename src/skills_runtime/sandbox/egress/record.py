@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.sandbox.egress.policy import EgressPolicy
+from skills_runtime.sandbox.egress.policy import DecidedBy, EgressPolicy
 from skills_runtime.sandbox.egress.values import Kind
 
 Protocol = Literal["http", "connect", "socks5", "unknown"]
@@ -24,6 +24,7 @@ class EgressRecord(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["allow", "deny"]
     reason: str
     kind: Kind | Literal[""] = ""
+    by: DecidedBy = "default"
     rule: str = ""
     address: str = ""
     bytes_up: int = 0
@@ -39,6 +40,8 @@ class EgressLimits(msgspec.Struct, frozen=True, kw_only=True):
     head_bytes: int = 32768
     total_bytes: int = 4 << 30
     asks: int = 32
+    requests: int = 10_000
+    """Every request is recorded, and records are kept for ever: beyond so many, nothing passes any more."""
 
 
 Recorder = Callable[[EgressRecord], None]

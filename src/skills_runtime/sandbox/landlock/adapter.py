@@ -19,7 +19,7 @@ from skills_runtime.sandbox.landlock.inside import kernel
 from skills_runtime.sandbox.limiting import groups_for, limit_gaps, limits_memory, scope_for, scope_variables, watch_for
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
-from skills_runtime.sandbox.promises import Gap
+from skills_runtime.sandbox.promises import NO_OWN_NETWORK, Gap
 from skills_runtime.sandbox.seccomp import Permitted, seccomp_program
 from skills_runtime.sandbox.survey import Findings
 
@@ -72,6 +72,8 @@ class Landlock:
         gaps.append(Gap(promise="temporary_space", text=text, fix=fix))
         if policy.network == "host":
             gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
+        if policy.network == "allow-list":
+            gaps.append(Gap(promise="network", text=NO_OWN_NETWORK, fix=fix))
         return tuple(gaps)
 
     def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:

@@ -1,14 +1,17 @@
 """Which of the mentioned skills go into the prompt, and what keeps the others out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from skills_runtime.events.payloads import SkillInjected, SkillInjectionSkipped
+from skills_runtime.skills.activation.arguments import argument_names, filled
+from skills_runtime.skills.activation.files import files_of
+from skills_runtime.skills.activation.identity import identity_of
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.render import Render, rendered
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.skill import Mention, Skill
 
 
 class Injected(msgspec.Struct, frozen=True):
@@ -16,6 +19,7 @@ class Injected(msgspec.Struct, frozen=True):
 
     text: str
     event: SkillInjected
+    skill: Skill
 
 
 class MissingVariable(msgspec.Struct, frozen=True):
@@ -29,19 +33,26 @@ class MissingVariable(msgspec.Struct, frozen=True):
 Outcome = Injected | SkillInjectionSkipped | tuple[MissingVariable, ...]
 
 
-def injections(skills: Iterable[Skill], library: Library, render: Render) -> list[Outcome]:
-    """What becomes of each skill, in the order they are mentioned in."""
-    return [_injection(skill, library, render) for skill in skills]
+def injections(
+    skills: Iterable[Skill], library: Library, render: Render, arguments: Mapping[Mention, str] | None = None
+) -> list[Outcome]:
+    """What becomes of each skill, in the order they are mentioned in, with what was written behind its name."""
+    given = arguments or {}
+    return [injection(skill, library, render, given.get(skill.mention, "")) for skill in skills]
 
 
-def _injection(skill: Skill, library: Library, render: Render) -> Outcome:
+def injection(
+    skill: Skill, library: Library, render: Render, arguments: str = "", *, source: str = "mention"
+) -> Outcome:
+    """What becomes of a skill that is called for."""
     if render == "none":
         return SkillInjectionSkipped(skill_name=skill.name, skill_path=_path(skill), reason="render_none")
     missing = library.missing(skill)
     if missing:
         return _without(skill, missing, library)
     body = library.body(skill) if render != "summary" else ""
-    text = rendered(skill, body, render, max_bytes=library.rules.max_body_bytes)
+    content = filled(body, arguments, argument_names(skill.metadata))
+    text = rendered(skill, content, render, max_bytes=library.rules.max_body_bytes, files=files_of(skill))
     return Injected(
         text,
         SkillInjected(
@@ -49,11 +60,16 @@ def _injection(skill: Skill, library: Library, render: Render) -> Outcome:
             skill_path=_path(skill),
             namespace=skill.namespace,
             skill_locator=skill.locator,
+            source=source,
             mention_text=skill.mention.text,
             space_id=skill.space_id,
             source_id=skill.source_id,
             render=render,
+            size=len(text),
+            digest=identity_of(skill, body),
+            arguments=arguments,
         ),
+        skill,
     )
 
 

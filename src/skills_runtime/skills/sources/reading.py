@@ -1,6 +1,8 @@
 """Reads one directory as a skill, leniently: what can be used is used, and what was odd is reported."""
 
 import errno
+import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,7 +14,7 @@ from skills_runtime.skills.parse import invalid, required_variables
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import RunDefinition
 from skills_runtime.skills.sources.search import Found
-from skills_runtime.skills.standard.directories import FILE_NAME, disagreement, misnamed
+from skills_runtime.skills.standard.directories import FILE_NAME, MAX_FILE_BYTES, disagreement, misnamed
 from skills_runtime.skills.standard.fences import FENCE_BYTES
 from skills_runtime.skills.standard.findings import Diagnostic
 from skills_runtime.skills.standard.parsing import Properties, parse_skill
@@ -21,7 +23,7 @@ from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
 from skills_runtime.skills.standard.running import MAX_BYTES as RUN_BYTES
 from skills_runtime.skills.standard.running import parse_run
 
-_DEPENDENCIES = ("agents", "openai.yaml")
+DEPENDENCIES = ("agents", "openai.yaml")
 _DEPENDENCIES_BYTES = 65_536
 
 
@@ -33,7 +35,10 @@ class Read(msgspec.Struct, kw_only=True):
     metadata: Mapping[str, Any] = {}
     variables: tuple[str, ...] = ()
     run: RunDefinition | None = None
+    content_hash: str = ""
     problems: list[Problem]
+    is_whole: bool = True
+    """Whether every file could be read; what could not may be there the next time."""
 
 
 def read_skill(found: Found, directory_name: str, max_bytes: int) -> Read:
@@ -44,7 +49,7 @@ def read_skill(found: Found, directory_name: str, max_bytes: int) -> Read:
         _run(found, directory_name, skill, read)
     if skill is not None and not _is_broken(read):
         read.name, read.description, read.metadata = skill.name, one_line(skill.description), skill.other
-    if read.name and _DEPENDENCIES[0] in found.names:
+    if read.name and DEPENDENCIES[0] in found.names:
         read.variables = _variables(found.descriptor, read)
     return read
 
@@ -53,9 +58,13 @@ def _text(found: Found, directory_name: str, max_bytes: int, read: Read) -> Prop
     file = found.file or FILE_NAME
     try:
         data = read_below(found.descriptor, (file,), limit=max_bytes + FENCE_BYTES)
+        read.content_hash = _hash(found.descriptor, file, data, max_bytes + FENCE_BYTES)
     except OSError as error:
+        read.is_whole = False
         read.problems.append(invalid(f"`{file}` cannot be read: {reason(error)}", hint="check the file"))
         return None
+    if not read.content_hash:
+        read.problems.append(_too_large(file))
     parsed = parse_skill(data, mode="lenient", directory_name=directory_name, max_bytes=max_bytes)
     if file != FILE_NAME:
         read.problems += _problems([misnamed(file, "lenient")])
@@ -63,11 +72,31 @@ def _text(found: Found, directory_name: str, max_bytes: int, read: Read) -> Prop
     return parsed.skill
 
 
+def _hash(directory: int, file: str, data: bytes, limit: int) -> str:
+    """The digest of a whole file whose beginning was read, or nothing for one that is too large to be used."""
+    if len(data) < limit:
+        return hashlib.sha256(data).hexdigest()
+    if os.stat(file, dir_fd=directory, follow_symlinks=False).st_size > MAX_FILE_BYTES:
+        return ""
+    whole = read_below(directory, (file,), limit=MAX_FILE_BYTES + 1)
+    return hashlib.sha256(whole).hexdigest() if len(whole) <= MAX_FILE_BYTES else ""
+
+
+def _too_large(file: str) -> Problem:
+    return Problem(
+        code="SKILL_BODY_TOO_LARGE",
+        message=f"the text of the skill cannot be used: `{file}` is larger than {MAX_FILE_BYTES} bytes",
+        hint="move parts of it into files below `references/`",
+        severity="warning",
+    )
+
+
 def _run(found: Found, directory_name: str, skill: Properties | None, read: Read) -> None:
     """Take the definition of a skill that runs by itself; beside a broken `SKILL.md` it makes no skill."""
     try:
         data = read_below(found.descriptor, (RUN_FILE,), limit=RUN_BYTES + 1)
     except OSError as error:
+        read.is_whole = False
         read.problems.append(invalid(f"`{RUN_FILE}` cannot be read: {reason(error)}", hint="check the file"))
         return
     read.run, diagnostics = parse_run(data)
@@ -79,6 +108,7 @@ def _run(found: Found, directory_name: str, skill: Properties | None, read: Read
         read.problems += _problems([disagreement(skill.name, read.run.name, "lenient")])
     elif found.file is None:
         read.name, read.description = name, one_line(read.run.description) or f"Runs {name}."
+        read.content_hash = hashlib.sha256(data).hexdigest()
 
 
 def _is_broken(read: Read) -> bool:
@@ -103,10 +133,11 @@ def _variables(descriptor: int, read: Read) -> tuple[str, ...]:
     """The variables that a skill declares; a declaration that cannot be read is a warning."""
     found: tuple[str, ...] | Problem
     try:
-        data = read_below(descriptor, _DEPENDENCIES, limit=_DEPENDENCIES_BYTES + 1)
+        data = read_below(descriptor, DEPENDENCIES, limit=_DEPENDENCIES_BYTES + 1)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return ()
+        read.is_whole = False
         found = invalid(f"its `agents/openai.yaml` cannot be read: {reason(error)}", hint="check that file")
     else:
         too_long = f"its `agents/openai.yaml` is longer than {_DEPENDENCIES_BYTES} bytes"

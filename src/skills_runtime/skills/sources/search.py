@@ -1,10 +1,13 @@
 """A bounded search for directories that hold a skill, never through a link."""
 
+import errno
 import os
 import stat
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -12,6 +15,9 @@ from skills_runtime.skills.files import LISTING, open_below, opened
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import skill_file_among
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+
+if TYPE_CHECKING:
+    from skills_runtime.skills.sources.reading import Read
 
 _NEVER_ENTERED = frozenset({".git", "node_modules", "__pycache__"})
 
@@ -29,50 +35,103 @@ class Found(msgspec.Struct, frozen=True):
     """The name of its `SKILL.md`, however that is spelled."""
 
 
-class _Inside(msgspec.Struct, frozen=True):
+class Inside(msgspec.Struct, frozen=True):
     """What a directory without a skill has in it, as far as the search cares."""
 
-    directories: list[str]
-    links: list[str]
+    directories: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    """Links that would be entered if they were directories."""
+    entries: int = 0
+    """How much there is in it altogether."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A directory with a skill that was read before and has not changed since."""
+
+    parts: Parts
+    file: str | None
+    read: "Read"
+    entries: int
+    locator: str = ""
+    """Its path fit to be printed, where that is not the path itself."""
+
+
+class Memory(Protocol):
+    """What was found before, asked before anything is opened, and told what is found now."""
+
+    def recall(self, parts: Parts) -> Inside | Known | None:
+        """What is known of a directory and still holds."""
+        ...
+
+    def opened(self, parts: Parts, descriptor: int) -> None:
+        """A directory is about to be listed."""
+        ...
+
+    def listed(self, parts: Parts, inside: Inside) -> None:
+        """A directory has no skill in it."""
+        ...
+
+    def found(self, found: Found) -> None:
+        """A skill is about to be read."""
+        ...
+
+    def read(self, found: Found, read: "Read") -> None:
+        """A skill was read."""
+        ...
 
 
 class Search:
     """A search and what it left out; the lists are whole once it has ended."""
 
-    def __init__(self, options: ScanOptions) -> None:
+    def __init__(self, options: ScanOptions, memory: Memory | None = None) -> None:
         self.refused: list[tuple[Parts, OSError]] = []
         """Directories that could not be looked into."""
         self.links: list[Parts] = []
-        """Links to directories, which were not followed."""
+        """Links to directories and links in a circle, which were not followed."""
         self.limits: list[str] = []
         """The settings whose limits ended the search early."""
         self._options = options
+        self._memory = memory
+        self._entries = options.max_entries_per_root
 
     def skills(self, root: int) -> Iterator[Found]:
         """Each directory with a skill, nearest first and by name.
 
         What is below such a directory belongs to the skill and is not searched.
         """
+        for found in self.found(root):
+            if isinstance(found, Found):
+                yield found
+
+    def found(self, root: int) -> Iterator[Found | Known]:
+        """The same, with those that the memory has."""
         waiting: deque[Parts] = deque([()])
         room = self._options.max_dirs_per_root - 1
-        while waiting:
+        while waiting and "max_entries_per_root" not in self.limits:
             parts = waiting.popleft()
-            try:
-                descriptor = open_below(root, parts, LISTING)
-            except OSError as error:
-                self.refused.append((parts, error))
+            inside = self._memory.recall(parts) if self._memory else None
+            if inside is not None and not self._has_room_for(inside.entries):
+                return
+            if isinstance(inside, Known):
+                yield inside
                 continue
-            try:
-                inside = self._look(descriptor, parts)
-                if isinstance(inside, Found):
-                    yield inside
+            if inside is None:
+                try:
+                    descriptor = open_below(root, parts, LISTING)
+                except OSError as error:
+                    self.refused.append((parts, error))
                     continue
-            except OSError as error:
-                self.refused.append((parts, error))
-                continue
-            finally:
-                os.close(descriptor)
-            self.links += [(*parts, name) for name in inside.links]
+                try:
+                    inside = self._look(descriptor, parts)
+                    if isinstance(inside, Found):
+                        yield inside
+                        continue
+                except OSError as error:
+                    self.refused.append((parts, error))
+                    continue
+                finally:
+                    os.close(descriptor)
+            self.links += [(*parts, name) for name in inside.links if leads_on(root, (*parts, name))]
             found = inside.directories
             if found and len(parts) >= self._options.max_depth:
                 self._stopped_by("max_depth")
@@ -82,20 +141,36 @@ class Search:
             waiting.extend((*parts, name) for name in found[:room])
             room = max(room - len(found), 0)
 
-    def _look(self, descriptor: int, parts: Parts) -> Found | _Inside:
+    def _look(self, descriptor: int, parts: Parts) -> Found | Inside:
+        if self._memory:
+            self._memory.opened(parts, descriptor)
         with os.scandir(descriptor) as listing:
-            entries = list(listing)
+            entries = list(listing if self._entries is None else islice(listing, self._entries + 1))
+        if not self._has_room_for(len(entries)):
+            return Inside()
         names = frozenset([each.name for each in entries])
         file = skill_file_among(names)
         if file is not None or RUN_FILE in names:
             return Found(parts, descriptor, names, file)
-        links = [each.name for each in entries if each.is_symlink() and self._may_enter(each.name)]
-        return _Inside(
-            directories=sorted(
-                each.name for each in entries if self._may_enter(each.name) and each.is_dir(follow_symlinks=False)
-            ),
-            links=sorted(name for name in links if _leads_to_directory(descriptor, name)),
+        entered = sorted((each for each in entries if self._may_enter(each.name)), key=lambda each: each.name)
+        inside = Inside(
+            tuple(each.name for each in entered if each.is_dir(follow_symlinks=False)),
+            tuple(each.name for each in entered if each.is_symlink()),
+            len(entries),
         )
+        if self._memory:
+            self._memory.listed(parts, inside)
+        return inside
+
+    def _has_room_for(self, entries: int) -> bool:
+        """Take so many entries from what may still be looked at."""
+        if self._entries is None:
+            return True
+        if entries > self._entries:
+            self._stopped_by("max_entries_per_root")
+            return False
+        self._entries -= entries
+        return True
 
     def _may_enter(self, name: str) -> bool:
         hidden = self._options.ignore_dot_entries and name.startswith(".")
@@ -106,11 +181,12 @@ class Search:
             self.limits.append(limit)
 
 
-def _leads_to_directory(directory: int, name: str) -> bool:
+def leads_on(root: int, parts: Parts) -> bool:
+    """Whether a link below a directory leads to another one, or in a circle."""
     try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=directory).st_mode)
-    except OSError:
-        return False
+        return stat.S_ISDIR(os.stat("/".join(parts), dir_fd=root).st_mode)
+    except OSError as error:
+        return error.errno == errno.ELOOP
 
 
 def skill_directories(path: Path) -> list[Path]:

@@ -1,6 +1,8 @@
 """What every place that skills come from can do."""
 
-from typing import Protocol
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -14,6 +16,8 @@ class Origin(msgspec.Struct, frozen=True):
     space_id: str
     namespace: str
     source_id: str
+    level: int = 0
+    """How near it is: of skills with one name the lowest level counts. What settings name explicitly has zero."""
 
 
 class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +26,10 @@ class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
     ignore_dot_entries: bool = True
     max_depth: int = 99
     max_dirs_per_root: int = 100_000
+    max_entries_per_root: int | None = None
     max_frontmatter_bytes: int = 65_536
+    settings: str = "skills.scan"
+    """Where these limits are set, for whoever reaches one."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -46,4 +53,18 @@ class Source(Protocol):
 
     def body(self, skill: Skill) -> str:
         """The Markdown of one of its skills; raises `SkillError` when it cannot be read."""
+        ...
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A source whose skills lie in directories that can be watched."""
+
+    @property
+    def root(self) -> Path:
+        """The directory it searches, there or not."""
+        ...
+
+    def directories(self) -> Iterable[Path]:
+        """The directories whose changes can change what was found last."""
         ...

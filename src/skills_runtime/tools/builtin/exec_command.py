@@ -10,6 +10,7 @@ from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.processes import shell_command
 from skills_runtime.tools import processes, terminals
 from skills_runtime.tools.arguments import parse, schema_of
+from skills_runtime.tools.networks import Network
 
 
 class ExecCommandArguments(processes.CommandArguments, frozen=True, kw_only=True):
@@ -52,7 +53,7 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
         if not wanted.tty:
             raise ToolError("validation", "a session is always on a terminal", hint="use shell_command without one")
         sessions = terminals.sessions_of(context)
-        number = await sessions.start(processes.plan_for(wanted.work(), context))
+        number = await sessions.start(processes.plan_for(wanted.work(), context), Network(context))
         try:
             return await terminals.answer_of(
                 context, number, wait_ms=wanted.yield_time_ms, max_tokens=wanted.max_output_tokens

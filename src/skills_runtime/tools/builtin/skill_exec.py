@@ -1,7 +1,9 @@
 """skill_exec: one action that a skill defines, run behind the fence of the run."""
 
 import asyncio
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -9,22 +11,45 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.actions import Action, action_of, command_of
+from skills_runtime.skills.actions import RUN, Action, action_of, command_of
 from skills_runtime.skills.digest import directory_digest
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.prompt.injection import missing_variables
 from skills_runtime.skills.skill import Skill
-from skills_runtime.tools import processes
+from skills_runtime.tools import processes, skill_runs
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.skill_environments import Environments, Need
+from skills_runtime.tools.skill_packages import needed_by, with_packages
 
 
 class SkillExecArguments(Arguments, frozen=True):
     """What skill_exec takes."""
 
     skill_mention: Annotated[str, Meta(description="The skill, as exactly one mention such as `$[web:mvp].writer`.")]
-    action_id: Annotated[str, Meta(min_length=1, description="The name of one of its actions.")]
+    action_id: Annotated[str, Meta(min_length=1, description="The name of one of its actions; `run` runs the skill.")]
+    input: Annotated[
+        dict[str, Any] | None, Meta(description="What the action `run` reads as JSON; other actions take none.")
+    ] = None
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that could be made."""
+
+    skill: Skill
+    action: Action
+    shown: processes.Work
+    """The command as people and rules see it."""
+    work: processes.Work
+    """The command as it is executed."""
+    need: Need | None
+    """The packages it needs, to be provided before it starts."""
+
+    @property
+    def timeout_ms(self) -> int:
+        """How long it may take."""
+        return self.action.timeout_ms or processes.DEFAULT_TIMEOUT_MS
 
 
 class SkillExec:
@@ -37,70 +62,104 @@ class SkillExec:
         effect="effectful",
     )
 
-    def __init__(self, library: Library, *, enabled: bool) -> None:
+    def __init__(self, library: Library, *, enabled: bool, environments: Environments | None = None) -> None:
         self._library = library
         self._enabled = enabled
+        self._environments = environments or Environments()
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The command of the action."""
-        wanted, work, _ = await self._planned(arguments, context)
-        return msgspec.structs.replace(processes.intent_of(work), skill=skill_named(wanted.skill_mention))
+        wanted, planned = await self._planned(arguments, context)
+        return msgspec.structs.replace(processes.intent_of(planned.shown), skill=skill_named(wanted.skill_mention))
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The command, the fence it would run behind, and every byte of the skill it comes from."""
-        wanted, work, _ = await self._planned(arguments, context)
-        intent = await processes.previewed(work, context)
-        digest = await asyncio.to_thread(self._digest, wanted)
+        wanted, planned = await self._planned(arguments, context)
+        intent = await processes.previewed(planned.work, context)
+        shown = processes.intent_of(planned.shown)
+        digest = await asyncio.to_thread(_digest, planned.skill)
+        scripts = self._without_environment(intent.digests, planned.need, context)
         return msgspec.structs.replace(
-            intent, skill=skill_named(wanted.skill_mention), digests={**intent.digests, wanted.skill_mention: digest}
+            intent,
+            argv=shown.argv,
+            environment=shown.environment,
+            skill=skill_named(wanted.skill_mention),
+            digests={**scripts, **_packages(planned.need), wanted.skill_mention: digest},
         )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Run it."""
-        wanted, work, timeout_ms = await self._planned(arguments, context)
-        result = await processes.run_to_end(work, context, timeout_ms=timeout_ms)
+        """Run it; packages it needs are provided first."""
+        wanted, planned = await self._planned(arguments, context)
+        if planned.need is not None:
+            await self._environments.provide(planned.need)
+        result = await processes.run_to_end(planned.work, context, timeout_ms=planned.timeout_ms)
+        if planned.action.entry is not None and planned.skill.run is not None:
+            result = await asyncio.to_thread(skill_runs.run_result, result, planned.skill.run, context)
         about = {"skill": wanted.skill_mention, "action_id": wanted.action_id}
+        if planned.need is not None:
+            about["environment"] = planned.need.key
         return msgspec.structs.replace(result, data={**(result.data or {}), **about})
 
-    async def _planned(
-        self, arguments: Mapping[str, Any], context: ToolContext
-    ) -> tuple[SkillExecArguments, processes.Work, int]:
-        """The arguments, the command and its time; looking at files may take a while, so a thread does it."""
+    async def _planned(self, arguments: Mapping[str, Any], context: ToolContext) -> tuple[SkillExecArguments, Planned]:
+        """The arguments and what they ask for; looking at files may take a while, so a thread does it."""
         wanted = parse(arguments, SkillExecArguments)
         try:
-            work, timeout_ms = await asyncio.to_thread(self._work, wanted, context)
-        except SkillError as error:
-            raise told(error) from error
-        return wanted, work, timeout_ms
-
-    def _digest(self, wanted: SkillExecArguments) -> str:
-        try:
-            directory = self._library.find(parse_mention(wanted.skill_mention)).directory
-            assert directory is not None, "a skill without one has no actions"
-            return directory_digest(directory)
+            return wanted, await asyncio.to_thread(self._plan, wanted, context)
         except SkillError as error:
             raise told(error) from error
 
-    def _work(self, wanted: SkillExecArguments, context: ToolContext) -> tuple[processes.Work, int]:
-        """The command and its time."""
+    def _without_environment(
+        self, digests: Mapping[str, str], need: Need | None, context: ToolContext
+    ) -> Mapping[str, str]:
+        """Digests of what the command names, less those of the environment, which its own name stands for."""
+        if need is None:
+            return digests
+        place = f"{self._environments.directory(need)}{os.sep}"
+        root = context.root.resolve()
+        return {name: one for name, one in digests.items() if not os.path.normpath(root / name).startswith(place)}
+
+    def _plan(self, wanted: SkillExecArguments, context: ToolContext) -> Planned:
+        skill, action = self._action(wanted)
+        argv = command_of(skill, action)
+        missing = self._library.missing(skill)
+        if missing:
+            raise missing_variables(skill, missing)
+        need = needed_by(skill, argv)
+        readable: tuple[Path, ...] = (skill.directory,) if skill.directory is not None else ()
+        if need is not None:
+            argv = with_packages(argv, self._environments.python(need))
+            readable = (*readable, _outside(self._environments.directory(need), context))
+        variables = self._environment(skill, action, context)
+        # The fence looks whether its program is there, and the environment is made only when the gate has let it pass.
+        executed, shown = (argv if need is None else ("/usr/bin/env", *argv)), variables
+        if action.entry is not None and skill.run is not None:
+            executed = skill_runs.staged_command(skill, skill.run, action.entry, argv[0])
+            variables = {**variables, **skill_runs.run_variables(skill, wanted.input, context)}
+            shown = skill_runs.approved_variables(variables)
+        return Planned(
+            skill=skill,
+            action=action,
+            shown=processes.Work(argv=argv, environment=shown, readable=readable),
+            work=processes.Work(argv=executed, environment=variables, readable=readable),
+            need=need,
+        )
+
+    def _action(self, wanted: SkillExecArguments) -> tuple[Skill, Action]:
         if not self._enabled:
             raise failure(
                 "SKILL_ACTIONS_DISABLED", "actions of skills are off", hint="set `skills.actions.enabled: true`"
             )
         skill = self._library.find(parse_mention(wanted.skill_mention))
         action = action_of(skill, wanted.action_id)
-        argv = command_of(skill, action)
-        missing = self._library.missing(skill)
-        if missing:
-            raise missing_variables(skill, missing)
-        environment = self._environment(skill, action, context)
-        readable = (skill.directory,) if skill.directory is not None else ()
-        work = processes.Work(argv=argv, environment=environment, readable=readable)
-        return work, action.timeout_ms or processes.DEFAULT_TIMEOUT_MS
+        if wanted.input and action.entry is None:
+            raise ToolError("validation", f"the action `{action.id}` takes no `input`", hint=f"only `{RUN}` does")
+        return skill, action
 
     def _environment(self, skill: Skill, action: Action, context: ToolContext) -> dict[str, str]:
         """What the skill declares and what its action sets, then what only the runtime says."""
-        declared = self._library.variables(skill)
+        optional = skill.run.env if action.entry is not None and skill.run is not None else ()
+        names = (*skill.required_env_vars, *optional)
+        declared = self._library.variables(msgspec.structs.replace(skill, required_env_vars=names))
         context.secrets.hide(*declared.values())
         return {
             **declared,
@@ -125,3 +184,28 @@ def told(error: SkillError) -> ToolError:
     """What stands in the way of a call, as the model is told."""
     details = {"code": error.code, "message": error.message, "details": dict(error.problem.details)}
     return ToolError(error.tool_kind, error.message, hint=error.hint, details={"error": details})
+
+
+def _digest(skill: Skill) -> str:
+    directory = skill.directory
+    assert directory is not None, "a skill without one has no actions"
+    try:
+        return directory_digest(directory)
+    except SkillError as error:
+        raise told(error) from error
+
+
+def _packages(need: Need | None) -> dict[str, str]:
+    """What would be downloaded unless it is there, as whoever approves the call sees it."""
+    return {} if need is None else {f"packages: {', '.join(need.metadata.dependencies)}": need.key}
+
+
+def _outside(directory: Path, context: ToolContext) -> Path:
+    """The place of an environment; one that commands of the run could change is refused."""
+    if directory.resolve().is_relative_to(context.root.resolve()):
+        raise ToolError(
+            "permission",
+            "packages for scripts are kept inside the working directory, where any command could change them",
+            hint="set `XDG_CACHE_HOME` to a directory outside it",
+        )
+    return directory

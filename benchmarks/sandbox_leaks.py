@@ -1,0 +1,90 @@
+"""What many commands behind the fence, one after the other, leave of descriptors, processes, groups and files."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.fixture import directory
+from benchmarks.measure import Number, report
+from skills_runtime.ports import ProcessRequest
+from skills_runtime.processes import Command, Limits, execute
+from skills_runtime.processes.launcher import dismiss
+from skills_runtime.sandbox import Fence, adapters_named, policy_for
+
+COMMANDS = 1000
+LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
+SCRIPT = "setsid -f sleep 100; echo x > made; rm made"
+"""Starts something that would outlive it, and writes."""
+GROUPS = "skills-runtime-"
+
+Traces = Mapping[str, set[str]]
+
+
+def main() -> None:
+    with directory() as base:
+        workspace = (base / "workspace").resolve()
+        workspace.mkdir()
+        left = asyncio.run(left_after(COMMANDS, workspace))
+    report(*(Number(f"{kind} left after {COMMANDS:,} commands", len(left[kind]), "", 0, "at most") for kind in left))
+
+
+async def left_after(number: int, workspace: Path) -> Traces:
+    """What there is more of after so many commands, once the launcher is let go."""
+    fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {})
+    await _run(fence, workspace)
+    dismiss()
+    before = _traces(workspace)
+    for _ in range(number):
+        await _run(fence, workspace)
+    dismiss()
+    first = _settled(workspace, before)
+    await _run(fence, workspace)  # others on this machine come and go: what is there at both looks is left
+    dismiss()
+    second = _settled(workspace, before)
+    return {kind: first[kind] & second[kind] for kind in before}
+
+
+async def _run(fence: Fence, workspace: Path) -> None:
+    plan = fence.plan(ProcessRequest(argv=("/bin/sh", "-c", SCRIPT), cwd=workspace))
+    done = await execute(Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure), LIMITS)
+    if done.exit_code != 0:
+        raise SystemExit(done.stderr.text())
+
+
+def _settled(workspace: Path, before: Traces) -> Traces:
+    """What is new when the launcher has ended, for which it may take a moment."""
+    pending = {int(pid) for pid in _children() - before["processes"]}
+    for pid in pending:
+        try:
+            os.waitpid(pid, 0)
+        except ChildProcessError:
+            continue
+    now = _traces(workspace)
+    return {kind: now[kind] - before[kind] for kind in before}
+
+
+def _traces(workspace: Path) -> Traces:
+    return {
+        "descriptors": {f"{path.name} {_target(path)}" for path in Path("/proc/self/fd").iterdir()} - {""},
+        "processes": _children(),
+        "groups": {str(path) for path in Path("/sys/fs/cgroup").glob(f"**/{GROUPS}*")},
+        "files": {str(path) for path in workspace.rglob("*")},
+    }
+
+
+def _target(path: Path) -> str:
+    try:
+        found = str(path.readlink())
+    except OSError:
+        return "gone"
+    return "listing" if found.startswith("/proc/") else found
+
+
+def _children() -> set[str]:
+    own = os.getpid()
+    return set(Path(f"/proc/{own}/task/{own}/children").read_text(encoding="ascii").split())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The tools a model is told of: the agent's and those for skills, less what the prompt or a parent leaves out."""
+
+from typing import TYPE_CHECKING
+
+from skills_runtime.ports import Tool
+from skills_runtime.runs import Run
+from skills_runtime.tools import Registry
+
+if TYPE_CHECKING:
+    from skills_runtime.agent.assemble import Equipment
+    from skills_runtime.config import Resolved
+    from skills_runtime.skills import Library
+
+
+SEARCHED = 30
+"""With more skills than this the list for the model may not have room for all, and it can search."""
+
+
+def offered(run: Run, resolved: "Resolved", equipment: "Equipment") -> Registry:
+    """The tools of a run; one of the agent's own wins over one for skills of the same name."""
+    from skills_runtime.skills import exposed
+    from skills_runtime.skills.prompt.profile import with_template
+
+    tools, library = equipment.tools, equipment.library
+    if library is not None:
+        own = skill_tools(run, resolved, library)
+        tools = Registry(*tools, *(tool for tool in own if tools.find(tool.spec.name) is None))
+    settings, task = with_template(resolved.settings.prompt, equipment.templates), run.text("prompt.md")
+    names = exposed(settings, task, [tool.spec.name for tool in tools])
+    for wanted in (names, equipment.only):
+        tools = tools if wanted is None else Registry(*(tool for tool in tools if tool.spec.name in wanted))
+    return tools
+
+
+def skill_tools(run: Run, resolved: "Resolved", library: "Library") -> list[Tool]:
+    """What a model does with skills; those that find and end them are there only where they are of use."""
+    from skills_runtime.agent.permits import SkillPermits
+    from skills_runtime.skills.activation import named_skills
+    from skills_runtime.tools.builtin.activate_skill import ActivateSkill
+    from skills_runtime.tools.builtin.search_skills import SearchSkills
+    from skills_runtime.tools.builtin.skill_exec import SkillExec
+    from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
+    from skills_runtime.tools.builtin.unload_skill import UnloadSkill
+
+    settings = resolved.settings.skills
+
+    def active() -> dict[str, tuple[str, str]]:
+        skills = run.view.conversation.skills
+        return {mention: (one.digest, one.arguments) for mention, one in skills.items()}
+
+    references = settings.references
+    tools: list[Tool] = [
+        SkillExec(library, enabled=settings.actions.enabled),
+        SkillRefRead(
+            library,
+            enabled=references.enabled,
+            allow_assets=references.allow_assets,
+            default_max_bytes=references.default_max_bytes,
+        ),
+    ]
+    named = named_skills(library.list())
+    if named.skills:
+        activate = ActivateSkill(library, active=active, permitting=SkillPermits(resolved))
+        tools += [activate, UnloadSkill(active=active)]
+    if len(named.skills) > SEARCHED:
+        tools.append(SearchSkills(library))
+    return tools

@@ -1,0 +1,102 @@
+"""What an active skill permits: its `allowed-tools` as rules of the gate, which hold as long as it is active.
+
+Only a skill on this machine that the user trusts permits anything, and a rule that denies still wins. Names that other
+programs give to tools are understood.
+"""
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from skills_runtime.events.payloads import SkillInjected
+from skills_runtime.safety.policy import END, Rule, rule_text
+from skills_runtime.skills.precedence import DISCOVERED
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.standard.tool_lists import allowed_tools
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+
+AllowedTools = Literal["preapprove", "enforce", "ignore"]
+
+COMMANDS = ("shell_exec", "shell", "shell_command", "exec_command")
+READING = ("file_read", "read_file", "view_image")
+CHANGING = ("file_write", "apply_patch")
+TOOLS = {
+    "bash": COMMANDS,
+    "shell": COMMANDS,
+    "read": READING,
+    "write": CHANGING,
+    "edit": CHANGING,
+    "multiedit": CHANGING,
+    "notebookedit": CHANGING,
+    "grep": ("grep_files",),
+    "glob": ("list_dir",),
+    "ls": ("list_dir",),
+    "websearch": ("web_search",),
+    "task": ("spawn_agent", "wait", "send_input", "close_agent", "resume_agent"),
+    "agent": ("spawn_agent", "wait", "send_input", "close_agent", "resume_agent"),
+    "todowrite": ("update_plan",),
+    "askuserquestion": ("ask_human", "request_user_input"),
+}
+"""What other programs call tools, in small letters, and what those are here."""
+
+_ENTRY = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+
+
+class SkillPermits:
+    """Adds to the event of a skill what it permits."""
+
+    def __init__(self, resolved: "Resolved") -> None:
+        self._mode: AllowedTools = resolved.settings.safety.skill_tools
+        self._named_by_project = bool({"skills.sources", "skills.spaces"} & resolved.by_project)
+
+    def __call__(self, skill: Skill, event: SkillInjected) -> SkillInjected:
+        """The event with the rules of the skill, or as it is where the skill may not permit anything."""
+        declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
+        if self._mode == "ignore" or declared is None:
+            return event
+        permits = [{"text": f"rules:\n{rule_text(rule)}"} for rule in rules_of(skill)]
+        confines, preapproves = self._mode == "enforce", self._trusted(skill)
+        return msgspec.structs.replace(event, permits=permits, preapproves=preapproves, confines=confines)
+
+    def _trusted(self, skill: Skill) -> bool:
+        """Whether somebody has said that this skill may be believed: it is found in a trusted place, or was named."""
+        return skill.directory is not None and (skill.space_id == DISCOVERED or not self._named_by_project)
+
+
+def rules_of(skill: Skill) -> list[Rule]:
+    """The rules that `allowed-tools` amounts to; what cannot be understood permits nothing."""
+    declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
+    found = [_rule(skill, entry) for entry in allowed_tools(declared)]
+    return [rule for rule in found if rule is not None]
+
+
+def _rule(skill: Skill, entry: str) -> Rule | None:
+    match = _ENTRY.fullmatch(entry)
+    if match is None:
+        return None
+    tools = TOOLS.get(match["name"].lower(), (match["name"],))
+    pattern = (match["pattern"] or "").strip()
+    permitted = Rule(
+        effect="allow",
+        name=f"allowed-tools of {skill.name}",
+        tool=tools,
+        justification=f"the skill `{skill.mention.text}` is active and lists `{entry[:100]}`",
+    )
+    if not pattern or pattern in ("*", ":*"):
+        return permitted
+    if tools == COMMANDS:
+        words = _command(pattern)
+        return msgspec.structs.replace(permitted, command=(words,)) if words else None
+    return msgspec.structs.replace(permitted, path=(pattern.removeprefix("./"),))
+
+
+def _command(pattern: str) -> tuple[str, ...]:
+    """The words a command has to begin with, or all of them where the pattern leaves nothing open."""
+    beginning = re.fullmatch(r"(.*?)(?::\*|\s+\*)", pattern, re.DOTALL)
+    words = tuple((beginning[1] if beginning else pattern).split())
+    if not words or any("*" in word for word in words):
+        return ()
+    return words if beginning else (*words, END)

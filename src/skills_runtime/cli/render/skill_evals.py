@@ -1,0 +1,99 @@
+"""How evaluations of skills are written: as lines for people, as JSON for programs."""
+
+from typing import TextIO
+
+import msgspec
+
+from skills_runtime.cli.render.text import money, one_line, plural
+from skills_runtime.engine.skill_evals import Report, Trial
+from skills_runtime.engine.skill_evals.report import Delta, Summary, TriggerReport
+from skills_runtime.engine.skill_evals.statistics import Difference, Rate, Spread
+
+
+def progress(trial: Trial, number: int, of: int) -> str:
+    """One line for a trial that is done."""
+    name = f"{one_line(trial.id)} {trial.variant.replace('_', ' ')} run {trial.number}"
+    return f"[{number}/{of}] {name}: {_outcome(trial)} ({trial.ended.seconds:.1f} s, {trial.ended.tokens} tokens)"
+
+
+def write_report(report: Report, out: TextIO) -> None:
+    """Write the report for programs."""
+    out.write(msgspec.json.format(msgspec.json.encode(report)).decode() + "\n")
+
+
+def show_report(report: Report, out: TextIO) -> None:
+    """Write the report for a person."""
+    out.write(f"{one_line(report.skill_name)} with {one_line(report.model)}, {plural(report.runs, 'run')} each\n")
+    for name, part in report.run_summary.items():
+        _show_delta(part, out) if isinstance(part, Delta) else _show_summary(name, part, out)
+    for case in report.evals:
+        out.write(f"\n{one_line(case.id)}: {_rate(case.with_skill)} with, {_rate(case.without_skill)} without\n")
+        for text, rates in case.assertions.items():
+            both = " / ".join(_share(rates[name]) for name in ("with_skill", "without_skill"))
+            out.write(f"  {both:>12}  {one_line(text)}\n")
+    if report.triggers is not None:
+        _show_triggers(report.triggers, out)
+    if report.cost_usd:
+        out.write(f"\ncost of everything: {money(report.cost_usd)}\n")
+    for error in report.errors:
+        out.write(f"does not count: {one_line(error)}\n")
+
+
+def _outcome(trial: Trial) -> str:
+    if trial.ended.error:
+        return f"does not count: {one_line(trial.ended.error)}"
+    if trial.triggered is not None:
+        return "called the skill" if trial.triggered else "did not call the skill"
+    held = [one.passed for one in trial.graded]
+    undecided = f", {held.count(None)} undecided" if None in held else ""
+    return f"{held.count(True)} of {len(held)} assertions held{undecided}"
+
+
+def _show_summary(name: str, part: Summary, out: TextIO) -> None:
+    out.write(f"{name.replace('_', ' ')}: {_rate(part.passed)} of trials pass\n")
+    out.write(f"  assertions {_percent(part.pass_rate)}, time {_number(part.time_seconds)} s, ")
+    out.write(f"tokens {_number(part.tokens)}, cost {money(part.cost_usd)}\n")
+    if part.errors or part.undecided:
+        out.write(f"  {plural(part.errors, 'trial')} not counted, {part.undecided} undecided\n")
+
+
+def _show_delta(part: Delta, out: TextIO) -> None:
+    out.write(f"difference: {_difference(part.passed)}")
+    if part.time_seconds is not None and part.tokens is not None:
+        out.write(f"; {part.time_seconds:+.1f} s, {part.tokens:+.0f} tokens a trial")
+    out.write("\n")
+
+
+def _show_triggers(triggers: TriggerReport, out: TextIO) -> None:
+    out.write(f"\nqueries that do what they should: {_rate(triggers.correct)}\n")
+    out.write(f"  called where it should be: {_rate(triggers.recall)}\n")
+    out.write(f"  called where it should not be: {_rate(triggers.false_alarms)}\n")
+    for query in triggers.queries:
+        mark = {True: "right", False: "WRONG", None: "?"}[query.passed]
+        should = "should" if query.should_trigger else "should not"
+        out.write(f"  {mark:5} {_share(query.triggered):>6}  {should:10} {one_line(query.query)[:100]}\n")
+
+
+def _rate(rate: Rate) -> str:
+    if rate.rate is None or rate.low is None or rate.high is None:
+        return "unknown"
+    return f"{rate.rate:.0%} ({rate.hits} of {rate.trials}; 95 % interval {rate.low:.0%} to {rate.high:.0%})"
+
+
+def _share(rate: Rate) -> str:
+    return "-" if rate.rate is None else f"{rate.hits}/{rate.trials}"
+
+
+def _difference(value: Difference | None) -> str:
+    if value is None:
+        return "unknown"
+    doubt = "" if value.clear else "; too few trials to tell"
+    return f"{value.value * 100:+.0f} points (95 % interval {value.low * 100:+.0f} to {value.high * 100:+.0f}{doubt})"
+
+
+def _percent(spread: Spread | None) -> str:
+    return "unknown" if spread is None else f"{spread.mean:.0%} ± {spread.stddev:.0%}"
+
+
+def _number(spread: Spread | None) -> str:
+    return "unknown" if spread is None else f"{spread.mean:.1f} ± {spread.stddev:.1f}"

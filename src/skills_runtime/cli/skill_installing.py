@@ -1,0 +1,118 @@
+"""Installing from the command line: fetch, show, ask, put in place."""
+
+import asyncio
+import sys
+import termios
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from skills_runtime.cli.machine import checked_path, shown_path
+from skills_runtime.cli.render.skill_changes import show_prepared
+from skills_runtime.cli.render.text import one_line
+from skills_runtime.cli.skill_options import AgreeOptions, ScopeOptions, SigningOptions
+from skills_runtime.config.environment import process_environ
+from skills_runtime.errors import ToolError, ValidationFailed
+from skills_runtime.skills.install.applying import settle, working
+from skills_runtime.skills.install.memory import consents
+from skills_runtime.skills.install.operations import install
+from skills_runtime.skills.install.places import Places, project_places, user_places
+from skills_runtime.skills.install.preparing import Preparation, Prepared, Trust
+from skills_runtime.skills.install.screening import refuse_malicious
+from skills_runtime.skills.install.signatures import Signer
+
+Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
+
+
+def places_of(options: ScopeOptions) -> Places:
+    """The places that a command is about."""
+    if options.scope == "user":
+        return user_places()
+    root = checked_path(options.workspace_root, option="--workspace-root")
+    if not root.is_dir():
+        raise ValidationFailed(f"there is no directory `{root}`", hint="name the directory of the project")
+    return project_places(root)
+
+
+def trust_of(options: SigningOptions) -> Trust:
+    """Whose signatures count."""
+    key, certificates = options.signer_key, options.signer_certificate
+    if key is None and not certificates and options.signer_identity is None and options.signer_issuer is None:
+        return Trust(None, options.require_signature)
+    signer = Signer(
+        public_key=Path(key) if key is not None else None,
+        certificates=tuple(map(Path, certificates)),
+        identity=options.signer_identity,
+        issuer=options.signer_issuer,
+    )
+    signer.check()
+    return Trust(signer, options.require_signature)
+
+
+def bring(places: Places, options: AgreeOptions, trust: Trust, prepare: Prepare, question: str) -> list[Prepared]:
+    """Prepare skills, show them, ask, and install; returns those that are new or changed."""
+    from skills_runtime.engine.skill_fetch import SkillFetcher
+
+    fetcher = SkillFetcher(process_environ(), allowed_hosts=options.allow_host or [])
+    settle(places)
+    with working(places) as work:
+        preparation = Preparation(places, fetcher, work, trust)
+        prepared = list(asyncio.run(_awaited(prepare(preparation))))
+        unknown = [each for each in prepared if not is_agreed(places, each)]
+        show_prepared(unknown, sys.stderr)
+        for each in prepared:
+            check(each, options)
+        if unknown:
+            ask(question, options)
+        install(places, work, prepared, accepted_risk=options.accept_risk)
+    return [each for each in prepared if each.becomes != "same"]
+
+
+def check(prepared: Prepared, options: AgreeOptions) -> None:
+    """Refuse what nobody should agree to by habit."""
+    if not options.accept_risk:
+        refuse_malicious(prepared.name, prepared.screened)
+    own = prepared.becomes == "changed" and (prepared.locked is None or prepared.edited)
+    if own and not options.force:
+        raise ValidationFailed(
+            f"the installed skill `{prepared.name}` was written or changed here, and would be replaced",
+            hint="`--force` replaces it; `skills rollback` brings it back",
+        )
+
+
+def is_agreed(places: Places, prepared: Prepared) -> bool:
+    """Whether nothing changes that the user has not agreed to before."""
+    return prepared.becomes == "same" and prepared.hashed.digest in consents(places.state)
+
+
+def ask(question: str, options: AgreeOptions) -> None:
+    """Go on only if the user agrees; nobody there means no."""
+    from skills_runtime.cli.terminal import somebody_is_there, wait_for_line
+
+    if options.yes:
+        return
+    if not somebody_is_there():
+        raise ToolError(
+            "human_required",
+            "nothing was changed: nobody is here to agree",
+            hint="look at what is shown, then use `--yes`",
+        )
+    keyboard = sys.stdin.fileno()
+    termios.tcflush(keyboard, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    try:
+        sys.stderr.write(f"{question} [y/N] ")
+        sys.stderr.flush()
+        answer = wait_for_line(keyboard) or ""
+    except KeyboardInterrupt:
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        raise ToolError("cancelled", "nothing was changed", hint="only `y` or `yes` agrees")
+
+
+def tell(prepared: Sequence[Prepared], places: Places) -> None:
+    """Say what was put in place."""
+    for each in prepared:
+        print(one_line(shown_path(places.skills / each.name)))
+
+
+async def _awaited(work: Awaitable[Sequence[Prepared]]) -> Sequence[Prepared]:
+    return await work

@@ -1,0 +1,127 @@
+"""Every skill there is, where it comes from, and whether it is offered."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from skills_runtime.agent.assemble import library_of
+from skills_runtime.skills import Library, Problem, Skill
+from skills_runtime.skills.discovery import Discovery, discover, discovered_sources, places_of
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+
+State = Literal["offered", "shadowed", "untrusted", "broken"]
+
+
+class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill as somebody sees it who asks what there is."""
+
+    name: str
+    state: State
+    mention: str = ""
+    """How exactly this one is called, where it can be."""
+    description: str = ""
+    namespace: str = ""
+    source: str = ""
+    path: str = ""
+    content_hash: str = ""
+    reason: str = ""
+    """Why it is not offered."""
+
+
+class SkillList(msgspec.Struct, frozen=True, kw_only=True):
+    """All skills of a workspace, and what is wrong besides."""
+
+    project: str
+    trusted: bool | None
+    """Whether the project is trusted; nothing where it has no skills to be trusted with."""
+    skills: tuple[ListedSkill, ...]
+    problems: tuple[Problem, ...]
+
+
+def listed_skills(resolved: "Resolved") -> SkillList:
+    """Search everything; what is broken or not trusted is on the list as well."""
+    settings = resolved.settings.skills
+    places = places_of(resolved.workspace_root, resolved.environment.process)
+    found = discover(places, settings)
+    library = library_of(resolved)
+    untrusted = Library(discovered_sources(found.untrusted, settings, places.index))
+    problems = library.problems()
+    skills = [
+        *_of_library(library, problems),
+        *_broken(problems),
+        *(_listed(skill, "untrusted", "the project is not trusted") for skill in untrusted.all()),
+        *(_unnamed(one, "untrusted") for one in _about_skills(untrusted.problems())),
+    ]
+    return SkillList(
+        project=str(found.project),
+        trusted=_trust(found),
+        skills=tuple(sorted(skills, key=lambda one: (one.name, one.state, one.namespace, one.path))),
+        problems=tuple(one for one in problems if not _is_told(one)),
+    )
+
+
+def _trust(found: Discovery) -> bool | None:
+    has_skills = found.untrusted or any(root.scope == "project" for root in found.roots)
+    return found.is_trusted if has_skills else None
+
+
+def _of_library(library: Library, problems: Iterable[Problem]) -> Iterator[ListedSkill]:
+    offered = {skill.mention for skill in library.list()}
+    hidden = {(one.namespace, one.name): one.message for one in problems if one.code == "SKILL_SHADOWED"}
+    twice = {(one.namespace, one.name): one.message for one in problems if one.code == "SKILL_DUPLICATE_NAME"}
+    for skill in library.all():
+        key = (skill.namespace, skill.name)
+        if skill.mention in offered:
+            yield _listed(skill, "offered")
+        elif key in twice:
+            yield _listed(skill, "broken", twice[key])
+        else:
+            yield _listed(skill, "shadowed", hidden.get(key, ""))
+
+
+def _broken(problems: Iterable[Problem]) -> Iterator[ListedSkill]:
+    for one in _about_skills(problems):
+        yield _unnamed(one, "broken")
+
+
+def _about_skills(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """What keeps one skill from being used."""
+    seen: set[str] = set()
+    for one in problems:
+        if one.code == "SKILL_SCAN_METADATA_INVALID" and one.severity == "error" and one.locator not in seen:
+            seen.add(one.locator)
+            yield one
+
+
+def _is_told(problem: Problem) -> bool:
+    """Whether the list of skills says it already."""
+    broken = problem.code == "SKILL_SCAN_METADATA_INVALID" and problem.severity == "error"
+    return broken or problem.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME")
+
+
+def _listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
+    return ListedSkill(
+        name=skill.name,
+        state=state,
+        mention=skill.mention.text,
+        description=skill.description,
+        namespace=skill.namespace,
+        source=skill.source_id,
+        path=skill.locator,
+        content_hash=skill.content_hash,
+        reason=reason,
+    )
+
+
+def _unnamed(problem: Problem, state: State) -> ListedSkill:
+    return ListedSkill(
+        name=problem.name or Path(problem.locator).name,
+        state=state,
+        namespace=problem.namespace,
+        path=problem.locator,
+        reason=problem.message,
+    )

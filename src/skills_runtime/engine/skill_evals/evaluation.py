@@ -1,0 +1,210 @@
+"""Runs every trial of a suite, a few at a time; what was done before an interruption is not done again."""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.engine.skill_evals import triggering
+from skills_runtime.engine.skill_evals.grading import Graded, grade
+from skills_runtime.engine.skill_evals.judging import judge
+from skills_runtime.engine.skill_evals.places import Place
+from skills_runtime.engine.skill_evals.suite import Case, Query, Suite
+from skills_runtime.engine.skill_evals.trials import Bench, Ended, Variant, prepare, work
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.runs.atomic import rewrite
+from skills_runtime.skills.skill import Skill
+
+RECORD = "trial.json"
+VARIANTS: tuple[Variant, Variant] = ("with_skill", "without_skill")
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How thoroughly a suite is evaluated."""
+
+    runs: int = 1
+    """Trials of each case and of each query."""
+    parallel: int = 4
+    judge: bool = True
+    """Whether sentences are judged by the model."""
+    baseline: bool = True
+    """Whether cases are tried without the skill as well."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one trial."""
+
+    kind: str
+    """`case` or `query`."""
+    id: str
+    variant: Variant
+    number: int
+    ended: Ended
+    graded: tuple[Graded, ...] = ()
+    judge: Ended | None = None
+    triggered: bool | None = None
+    """Whether the model called the skill, if that was the question."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it says something about the skill."""
+        return not self.ended.error
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether every check held; nothing where one could not be decided and none failed."""
+        held = [one.passed for one in self.graded]
+        return False if False in held else None if None in held or not held else True
+
+
+OnTrial = Callable[[Trial, int, int], None]
+"""Told of each trial that is done, how many are, and how many there are."""
+
+
+class Evaluation:
+    """One suite at one place."""
+
+    def __init__(self, suite: Suite, place: Place, bench: Bench, plan: Plan) -> None:
+        self._suite = suite
+        self._place = place
+        self._bench = bench
+        self._plan = plan
+        self._skill = self._find()
+
+    @property
+    def skill(self) -> Skill:
+        """The skill that is evaluated."""
+        return self._skill
+
+    async def run(self, on_trial: OnTrial) -> list[Trial]:
+        """Every trial, in the order of the suite; the first thing that cannot go on ends all of them."""
+        wanted = self._wanted()
+        done: list[Trial] = []
+        slots = asyncio.Semaphore(self._plan.parallel)
+
+        async def one(trial: Coroutine[Any, Any, Trial]) -> Trial:
+            try:
+                async with slots:
+                    result = await trial
+            finally:
+                trial.close()  # one that never had its turn
+            done.append(result)
+            on_trial(result, len(done), len(wanted))
+            return result
+
+        tasks = [asyncio.create_task(one(trial)) for trial in wanted]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _find(self) -> Skill:
+        library = self._bench.library("with_skill")
+        skills = library.list()
+        if len(skills) != 1:
+            problem = next((one.message for one in library.problems()), "there is no skill in it")
+            raise ValidationFailed(
+                f"`{self._suite.skill}` cannot be evaluated: {problem}", hint="see `skills validate`"
+            )
+        return skills[0]
+
+    def _wanted(self) -> Sequence[Coroutine[Any, Any, Trial]]:
+        variants = VARIANTS if self._plan.baseline else VARIANTS[:1]
+        numbers = range(1, self._plan.runs + 1)
+        cases = [self._case(case, one, number) for case in self._suite.cases for one in variants for number in numbers]
+        return cases + [self._query(query, number) for query in self._suite.queries for number in numbers]
+
+    async def _case(self, case: Case, variant: Variant, number: int) -> Trial:
+        place = self._place.trial(f"eval-{case.id}", variant, f"run-{number}")
+        known = await asyncio.to_thread(_known, place)
+        if known is not None and (known.judge is not None or not self._plan.judge or not _judged(case)):
+            return known
+        files = await asyncio.to_thread(self._files, place, case)
+        told = f"\n\nFiles in the working directory: {', '.join(files)}" if files else ""
+        called = f"{self._skill.mention.text}\n\n" if variant == "with_skill" else ""
+        agent = self._bench.agent(place / "outputs", self._bench.library(variant), {})
+        ended = await work(agent, f"{called}{case.prompt}{told}", place)
+        trial = Trial(kind="case", id=case.id, variant=variant, number=number, ended=ended)
+        if trial.counts:
+            trial = await self._graded(trial, case, place)
+        return _kept(place, trial)
+
+    async def _query(self, query: Query, number: int) -> Trial:
+        place = self._place.trial("triggers", query.id, f"run-{number}")
+        known = await asyncio.to_thread(_known, place)
+        if known is not None:
+            return known
+        await asyncio.to_thread(self._files, place, None)
+        library = self._bench.library("with_skill")
+        agent = self._bench.agent(place / "outputs", library, {"max_steps": triggering.MAX_STEPS, "on_limit": "fail"})
+        ended = await work(agent, query.query, place)
+        called = await asyncio.to_thread(triggering.was_called, place / "run", self._skill)
+        if called:  # what became of it afterwards does not matter here
+            ended = msgspec.structs.replace(ended, error="")
+        trial = Trial(kind="query", id=query.id, variant="with_skill", number=number, ended=ended, triggered=called)
+        return _kept(place, trial)
+
+    def _files(self, place: Path, case: Case | None) -> list[str]:
+        """The working directory as it is to begin with; one in which work has begun is left alone."""
+        names = case.files if case is not None else ()
+        if (place / "run").exists():
+            return [name.rpartition("/")[2] for name in names]
+        return prepare(place / "outputs", self._suite.files, names)
+
+    async def _graded(self, trial: Trial, case: Case, place: Path) -> Trial:
+        answer, outputs = trial.ended.answer, place / "outputs"
+        sentences = _judged(case)
+        judged: dict[str, Graded] = {}
+        verdict: Ended | None = None
+        if sentences and self._plan.judge:
+            found, verdict = await judge(self._bench, case, sentences, trial.ended, place)
+            judged = {one.text: one for one in found}
+        graded = [
+            judged.get(check.text, Graded(text=check.text, passed=None, evidence="nobody judged it"))
+            if check.type == "judged"
+            else await asyncio.to_thread(grade, check, answer, outputs)
+            for check in case.checks
+        ]
+        return msgspec.structs.replace(trial, graded=tuple(graded), judge=verdict)
+
+
+def _judged(case: Case) -> list[Any]:
+    return [check for check in case.checks if check.type == "judged"]
+
+
+def _known(place: Path) -> Trial | None:
+    """What an earlier evaluation found here; what does not count is cleared away, to be tried again."""
+    try:
+        trial = msgspec.json.decode((place / RECORD).read_bytes(), type=Trial)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    if not trial.counts:
+        shutil.rmtree(place, ignore_errors=True)
+        return None
+    if trial.judge is not None and trial.judge.error:
+        shutil.rmtree(place / "judge", ignore_errors=True)
+        return msgspec.structs.replace(trial, judge=None)
+    return trial
+
+
+def _kept(place: Path, trial: Trial) -> Trial:
+    """Write down what came of a trial, in the form the public guide describes as well; it is done then."""
+    ended = trial.ended
+    timing = {"total_tokens": ended.tokens, "duration_ms": round(ended.seconds * 1000), "cost_usd": ended.cost_usd}
+    held = [one.passed for one in trial.graded]
+    summary = {"passed": held.count(True), "failed": held.count(False), "total": len(held)}
+    results = [msgspec.to_builtins(one) for one in trial.graded]
+    _write(place / "timing.json", timing)
+    if trial.kind == "case":
+        _write(place / "grading.json", {"assertion_results": results, "summary": summary})
+    _write(place / RECORD, trial)
+    return trial
+
+
+def _write(path: Path, value: Any) -> None:
+    rewrite(path, msgspec.json.format(msgspec.json.encode(value)) + b"\n")

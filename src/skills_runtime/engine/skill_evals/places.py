@@ -1,0 +1,148 @@
+"""Where an evaluation is kept: one directory with every trial in it, so that it can go on after an interruption."""
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.engine.skill_evals.suite import Suite
+from skills_runtime.errors import StorageFailed, ValidationFailed
+from skills_runtime.runs.atomic import rewrite
+from skills_runtime.skills.digest import directory_digest
+
+SCHEMA = "skills-runtime.skill-evals/1"
+SUITE = "suite.json"
+BENCHMARK = "benchmark.json"
+LEFT_OUT = ("evals", "__pycache__", ".git", "artifacts", "eval_queries.json")
+"""What of a skill a trial never sees: the answers, and what earlier executions left."""
+
+_ITERATION = re.compile(r"iteration-(\d{1,6})")
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What trials must share to be counted together."""
+
+    schema: str = SCHEMA
+    skill: str
+    """The digest of the skill as trials see it."""
+    suite: str
+    """The digest of all cases and queries."""
+    model: str
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """The directory of one evaluation."""
+
+    root: Path
+    skill: Path
+    """The skill as trials see it: a copy that nobody changes meanwhile."""
+    identity: Identity
+
+    def trial(self, *parts: str) -> Path:
+        """The directory of one trial."""
+        return self.root.joinpath(*parts)
+
+
+def place_for(suite: Suite, out: Path | None, home: Path, model: str) -> Place:
+    """The directory that was asked for, or the last one that is not finished, or a new one."""
+    try:
+        if out is not None:
+            return _opened(out.resolve(), suite, model)
+        workspace = home / f"{suite.skill.name}-workspace"
+        numbers = [int(found[1]) for path in _names(workspace) if (found := _ITERATION.fullmatch(path))]
+        last = max(numbers, default=0)
+        if last and not _is_finished(workspace / f"iteration-{last}"):
+            try:
+                return _opened(workspace / f"iteration-{last}", suite, model)
+            except ValidationFailed:
+                pass  # the skill or its evals have changed since: what was begun is left as it is
+        return _opened(workspace / f"iteration-{last + 1}", suite, model)
+    except OSError as error:
+        raise StorageFailed(f"the evaluation cannot be kept: {error.strerror} (`{error.filename}`)") from error
+
+
+def _is_finished(root: Path) -> bool:
+    """Whether every trial was made and counts."""
+    try:
+        found = msgspec.json.decode((root / BENCHMARK).read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError):
+        return False
+    return not found.get("errors")
+
+
+def _opened(root: Path, suite: Suite, model: str) -> Place:
+    known = root / SUITE
+    skill = root / "skill" / suite.skill.name
+    if not known.exists():
+        if _names(root):
+            raise ValidationFailed(f"`{root}` holds something else", hint="choose an empty directory")
+        _copy_skill(suite.skill, root, skill)
+        identity = Identity(skill=directory_digest(skill), suite=_digest(suite), model=model)
+        rewrite(known, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
+        return Place(root=root, skill=skill, identity=identity)
+    now = Identity(skill=_digest_now(suite.skill, root), suite=_digest(suite), model=model)
+    try:
+        before = msgspec.json.decode(known.read_bytes(), type=Identity)
+    except msgspec.MsgspecError as error:
+        raise ValidationFailed(f"`{known}` cannot be read: {error}", hint="choose another directory") from error
+    if before != now:
+        names = [name for name in ("skill", "suite", "model") if getattr(before, name) != getattr(now, name)]
+        what = ", ".join({"skill": "the skill", "suite": "its evals", "model": "the model"}[name] for name in names)
+        raise ValidationFailed(
+            f"`{root}` holds trials from before {what or 'the format'} changed", hint="choose another `--out`"
+        )
+    return Place(root=root, skill=skill, identity=before)
+
+
+def _copy_skill(source: Path, root: Path, target: Path) -> None:
+    """Copy the skill aside, then put it in place; links are left out."""
+
+    def unwanted(directory: str, names: list[str]) -> set[str]:
+        links = {name for name in names if os.path.islink(os.path.join(directory, name))}  # noqa: PTH114
+        return links | (set(LEFT_OUT) & set(names) if Path(directory) == source else {"__pycache__"} & set(names))
+
+    root.mkdir(parents=True, exist_ok=True)
+    aside = root / f".skill.{os.getpid()}"
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        shutil.copytree(source, aside, ignore=unwanted)
+        target.parent.mkdir(exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        aside.rename(target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _digest_now(source: Path, root: Path) -> str:
+    """The digest that the skill would have as trials would see it now."""
+    target = root / f".now.{os.getpid()}" / source.name
+    try:
+        _copy_skill(source, target.parent, target)
+        return directory_digest(target)
+    finally:
+        shutil.rmtree(target.parent, ignore_errors=True)
+
+
+def _digest(suite: Suite) -> str:
+    """The digest of what is asked; files of cases count by their content."""
+    whole = hashlib.sha256(msgspec.json.encode([suite.cases, suite.queries]))
+    for name in sorted({name for case in suite.cases for name in case.files}):
+        path = suite.files / name
+        whole.update(hashlib.sha256(path.read_bytes() if path.is_file() else b"").digest())
+    return whole.hexdigest()
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return [path.name for path in directory.iterdir() if not path.name.startswith(".")]
+    except FileNotFoundError:
+        return []
+
+
+def keep_report(place: Place, report: msgspec.Struct) -> None:
+    """Write the report beside the trials; the evaluation is finished then."""
+    rewrite(place.root / BENCHMARK, msgspec.json.format(msgspec.json.encode(report)) + b"\n")

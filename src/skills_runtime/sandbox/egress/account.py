@@ -1,0 +1,70 @@
+"""What one command did on the network, summed up for its result."""
+
+from typing import Any
+
+import msgspec
+
+from skills_runtime.sandbox.egress.record import EgressRecord
+
+MAX_HOSTS = 50
+
+
+class Visited(msgspec.Struct):
+    """One host and port, as often as somebody wanted to go there."""
+
+    verdict: str
+    by: str
+    reason: str
+    requests: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+
+class Account:
+    """Counts decisions; in bounded memory, whatever a command tries."""
+
+    def __init__(self) -> None:
+        self._verdicts = {"allow": 0, "deny": 0}
+        self._asked = 0
+        self._bytes = [0, 0]
+        self._visited: dict[tuple[str, int], Visited] = {}
+        self._left_out = 0
+
+    def add(self, record: EgressRecord) -> None:
+        """Take in one decision, or the end of what it allowed."""
+        self._bytes[0] += record.bytes_up
+        self._bytes[1] += record.bytes_down
+        if record.stage == "decided":
+            self._verdicts[record.verdict] += 1
+            self._asked += record.by == "person"
+        visited = self._place(record)
+        if visited is not None:
+            visited.requests += record.stage == "decided"
+            visited.verdict, visited.by = record.verdict, record.by
+            visited.reason = record.reason
+            visited.bytes_up += record.bytes_up
+            visited.bytes_down += record.bytes_down
+
+    def summary(self) -> dict[str, Any]:
+        """All of it as plain data; hosts beyond the first ones are only counted."""
+        hosts = [
+            {"host": host, "port": port, **msgspec.to_builtins(visited)}
+            for (host, port), visited in self._visited.items()
+        ]
+        return {
+            "mode": "allow-list",
+            "allowed": self._verdicts["allow"],
+            "denied": self._verdicts["deny"],
+            "asked": self._asked,
+            "bytes_up": self._bytes[0],
+            "bytes_down": self._bytes[1],
+            "hosts": hosts,
+            **({"requests_left_out": self._left_out} if self._left_out else {}),
+        }
+
+    def _place(self, record: EgressRecord) -> Visited | None:
+        key = (record.host, record.port)
+        if key not in self._visited and len(self._visited) >= MAX_HOSTS:
+            self._left_out += record.stage == "decided"
+            return None
+        return self._visited.setdefault(key, Visited(record.verdict, record.by, record.reason))

@@ -1,0 +1,38 @@
+"""What the model calls skills by: a bare name where only one skill has it, else the mention.
+
+Pure.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from skills_runtime.skills.catalog import model_may_call
+from skills_runtime.skills.skill import Skill
+
+MAX_LISTED = 200
+"""More names than this are not listed in the tool; they are checked when it is called."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """The skills a model may activate, by what it calls them."""
+
+    skills: Mapping[str, Skill] = {}
+
+    @property
+    def listed(self) -> list[str]:
+        """The names to offer, if they are few enough."""
+        return sorted(self.skills) if len(self.skills) <= MAX_LISTED else []
+
+    def find(self, name: str) -> Skill | None:
+        """The skill that is called this, by its name or its mention."""
+        found = self.skills.get(name)
+        return found or next((one for one in self.skills.values() if one.mention.text == name), None)
+
+
+def named_skills(skills: Iterable[Skill]) -> Named:
+    """Those of the skills that a model may call by itself."""
+    offered = [skill for skill in skills if model_may_call(skill)]
+    count = Counter(skill.name for skill in offered)
+    return Named({skill.name if count[skill.name] == 1 else skill.mention.text: skill for skill in offered})

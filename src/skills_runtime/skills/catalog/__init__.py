@@ -1,0 +1,28 @@
+"""The list of available skills that a model is told of, within a budget and with a word on what is left out."""
+
+from skills_runtime.skills.catalog.catalog import (
+    Catalog,
+    CatalogReport,
+    Level,
+    budget_for,
+    catalog_of,
+    catalog_offered,
+    listed,
+)
+from skills_runtime.skills.catalog.delta import catalog_delta
+from skills_runtime.skills.catalog.fields import model_may_call, people_may_call
+from skills_runtime.skills.catalog.tokens import tokens_of
+
+__all__ = [
+    "Catalog",
+    "CatalogReport",
+    "Level",
+    "budget_for",
+    "catalog_delta",
+    "catalog_of",
+    "catalog_offered",
+    "listed",
+    "model_may_call",
+    "people_may_call",
+    "tokens_of",
+]

@@ -1,0 +1,17 @@
+"""Where skills are found without anybody naming the place: the project, the user, the system, packages, plugins."""
+
+from skills_runtime.skills.discovery.discover import Discovery, discover, discovered_sources
+from skills_runtime.skills.discovery.places import Places, places_of, project_root
+from skills_runtime.skills.discovery.roots import Root
+from skills_runtime.skills.discovery.trust import TrustStore
+
+__all__ = [
+    "Discovery",
+    "Places",
+    "Root",
+    "TrustStore",
+    "discover",
+    "discovered_sources",
+    "places_of",
+    "project_root",
+]

@@ -1,0 +1,178 @@
+"""Looks which of the directories are there, and which of them count: each once, inside its project, and trusted."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from skills_runtime.skills.discovery.places import Places, project_root
+from skills_runtime.skills.discovery.plugins import plugin_at, plugins_in
+from skills_runtime.skills.discovery.roots import Root, Scope, project_roots, system_roots, user_roots
+from skills_runtime.skills.discovery.trust import TrustStore
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.precedence import DISCOVERED
+from skills_runtime.skills.problems import Problem
+
+if TYPE_CHECKING:
+    from skills_runtime.config.skill_models import SkillDiscovery, SkillsSettings
+    from skills_runtime.skills.index import IndexedSource
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """What was discovered, before any skill is read."""
+
+    project: Path
+    is_trusted: bool
+    roots: tuple[Root, ...] = ()
+    """The directories that count, the nearest first; their paths have no links."""
+    untrusted: tuple[Root, ...] = ()
+    """Those of a project that nobody has trusted."""
+    problems: tuple[Problem, ...] = ()
+
+
+def discover(places: Places, settings: "SkillsSettings") -> Discovery:
+    """Every directory of skills that is there; none of them is searched yet."""
+    project = project_root(places.workspace)
+    found = list(_found(places, project, settings.discovery)) if settings.discovery.enabled else []
+    problems = [one for one in found if isinstance(one, Problem)]
+    seen, roots = dict[str, Root](), [one for one in found if isinstance(one, Root)]
+    # Who works in his home has the same directories as a project; there they are the user's own.
+    for root in sorted(roots, key=lambda one: one.scope == "project"):
+        there = _resolved(root, project)
+        if isinstance(there, Root):
+            seen.setdefault(there.path, there)
+        elif there is not None:
+            problems.append(there)
+    ordered = sorted(seen.values(), key=lambda one: one.level)
+    own = [root for root in ordered if root.scope == "project"]
+    is_trusted = bool(own) and _is_trusted(project, places, problems)
+    if own and not is_trusted:
+        problems.append(_untrusted(project, own))
+    return Discovery(
+        project=project,
+        is_trusted=is_trusted,
+        roots=tuple(root for root in ordered if is_trusted or root.scope != "project"),
+        untrusted=() if is_trusted else tuple(own),
+        problems=tuple(problems),
+    )
+
+
+def discovered_sources(roots: Iterable[Root], settings: "SkillsSettings", index: Path | None) -> "list[IndexedSource]":
+    """The sources that search these directories."""
+    from skills_runtime.skills.index import IndexedSource
+    from skills_runtime.skills.sources import FilesystemSource, Origin, ScanOptions
+
+    limits = settings.discovery
+    options = ScanOptions(
+        max_depth=limits.max_depth,
+        max_dirs_per_root=limits.max_dirs_per_root,
+        max_entries_per_root=limits.max_entries_per_root,
+        max_frontmatter_bytes=settings.scan.max_frontmatter_bytes,
+        settings="skills.discovery",
+    )
+    return [
+        IndexedSource(
+            FilesystemSource(Origin(DISCOVERED, root.namespace, root.label, root.level), Path(root.path), options),
+            index,
+        )
+        for root in roots
+    ]
+
+
+def _found(places: Places, project: Path, wanted: "SkillDiscovery") -> Iterator[Root | Problem]:
+    """What may be there; most of it is ruled out by asking for the directory above it, which costs the least."""
+    frozen: Any = wanted  # it has a hash, which its type does not tell
+    for above, roots in _candidates(places, project, frozen):
+        if os.access(above, os.F_OK):
+            yield from roots
+    if wanted.plugins and wanted.project:
+        yield from plugin_at(str(project), "project")
+    for directory, scope in _plugin_directories(places, project, frozen):
+        if os.access(directory, os.F_OK):
+            yield from plugins_in(directory, scope)
+    if wanted.packages:
+        from skills_runtime.skills.discovery.packages import roots_of_packages
+
+        yield from roots_of_packages(places.workspace)
+
+
+@lru_cache(maxsize=64)
+def _candidates(places: Places, project: Path, wanted: "SkillDiscovery") -> tuple[tuple[str, tuple[Root, ...]], ...]:
+    """Every directory that may be there, by the directory above it."""
+    roots = [
+        *(project_roots(places, project, wanted) if wanted.project else ()),
+        *(user_roots(places, project, wanted) if wanted.user else ()),
+        *(system_roots(wanted) if wanted.system else ()),
+    ]
+    found: dict[str, tuple[Root, ...]] = {}
+    for root in roots:
+        above = root.path.rpartition("/")[0] or "/"
+        found[above] = (*found.get(above, ()), root)
+    return tuple(found.items())
+
+
+@lru_cache(maxsize=64)
+def _plugin_directories(places: Places, project: Path, wanted: "SkillDiscovery") -> tuple[tuple[str, Scope], ...]:
+    if not wanted.plugins:
+        return ()
+    own: tuple[tuple[str, Scope], ...] = tuple(
+        (f"{project}/{name}/plugins", "project") for name in (".agents", ".skills_runtime_sdk")
+    )
+    mine: tuple[tuple[str, Scope], ...] = (
+        (f"{places.home}/.agents/plugins", "user"),
+        (f"{places.own}/plugins", "user"),
+    )
+    return (*(own if wanted.project else ()), *(mine if wanted.user else ()))
+
+
+def _resolved(root: Root, project: Path) -> Root | Problem | None:
+    """The same directory without links, or nothing where there is none."""
+    try:
+        is_directory = stat.S_ISDIR(os.stat(root.path).st_mode)  # noqa: PTH116 - done for every run
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        is_directory = error.errno != errno.ELOOP  # whoever searches it will say what else is wrong with it
+        if not is_directory:
+            return _link(root, "it is a link that leads in a circle")
+    if not is_directory:
+        return None
+    real = os.path.realpath(root.path)
+    if root.scope == "project" and not f"{real}/".startswith(f"{str(project).rstrip('/')}/"):
+        return _link(root, "it is a link that leads out of the project")
+    return root if real == root.path else msgspec.structs.replace(root, path=real)
+
+
+def _link(root: Root, why: str) -> Problem:
+    return Problem(
+        code="SKILL_SCAN_LINK_SKIPPED",
+        message=f"`{one_line(root.path)}` is not searched for skills: {why}",
+        hint="replace the link by a directory",
+        severity="warning",
+        locator=one_line(root.path),
+        namespace=root.namespace,
+    )
+
+
+def _is_trusted(project: Path, places: Places, problems: list[Problem]) -> bool:
+    folders = TrustStore(places.state).folders()
+    if isinstance(folders, Problem):
+        problems.append(folders)
+        return False
+    return str(project) in folders
+
+
+def _untrusted(project: Path, roots: Iterable[Root]) -> Problem:
+    return Problem(
+        code="SKILL_FOLDER_UNTRUSTED",
+        message=f"the skills of `{one_line(str(project))}` are not used: nobody has said that it is trusted",
+        hint="look at them with `skills list`, then say so with `skills trust`",
+        severity="warning",
+        locator=one_line(str(project)),
+        details={"directories": [one_line(root.path) for root in roots]},
+    )

@@ -1,0 +1,76 @@
+"""The directories everything is looked for in, and where a project ends."""
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.config.environment import config_home, home, state_home
+
+_INDEX = Path("skills_runtime", "skills-index")
+_MAX_ABOVE = 64
+"""How many directories up a project may go."""
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one user works on one project."""
+
+    workspace: Path
+    home: Path
+    config: Path
+    """The directory that programs of this user keep their configuration in."""
+    own: Path
+    """Our own directory in it."""
+    state: Path
+    index: Path
+    """Where indexes are kept; they may be deleted at any time."""
+
+
+_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+
+
+def places_of(workspace: Path, environ: Mapping[str, str]) -> Places:
+    """The places of whoever has these variables."""
+    return _places(workspace, tuple((name, environ[name]) for name in _VARIABLES if name in environ))
+
+
+@lru_cache(maxsize=64)
+def _places(workspace: Path, variables: tuple[tuple[str, str], ...]) -> Places:
+    environ = dict(variables)
+    mine = home(environ)
+    return Places(
+        workspace=workspace,
+        home=mine,
+        config=_named(environ, "XDG_CONFIG_HOME", mine / ".config"),
+        own=config_home(environ),
+        state=state_home(environ),
+        index=_named(environ, "XDG_CACHE_HOME", mine / ".cache") / _INDEX,
+    )
+
+
+def _named(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
+    named = Path(environ.get(variable, ""))
+    return named if named.is_absolute() else otherwise
+
+
+def project_root(directory: str | os.PathLike[str]) -> Path:
+    """The root of the repository that a directory is in, or the directory itself, without links.
+
+    A repository of another owner does not count: anybody can put one above a directory that all may write to.
+    """
+    start = os.path.realpath(directory)
+    here = start
+    try:
+        owner = os.stat(start).st_uid  # noqa: PTH116 - done for every run, and a `Path` costs more than the system
+        for _ in range(_MAX_ABOVE):
+            if os.path.lexists(f"{here}/.git"):
+                return Path(here if os.stat(here).st_uid == owner else start)  # noqa: PTH116 - as above
+            above = os.path.dirname(here)  # noqa: PTH120 - as above
+            if above == here:
+                break
+            here = above
+    except OSError:
+        pass
+    return Path(start)

@@ -1,0 +1,109 @@
+"""Plugins: directories with a manifest that gives them a name, whose skills are called by that name as well."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from skills_runtime.skills.discovery.names import segment
+from skills_runtime.skills.discovery.roots import Root, Scope
+from skills_runtime.skills.files import inner_parts, opened, read_below, reason
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.precedence import PLUGIN_LEVEL
+from skills_runtime.skills.problems import Problem
+
+MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", ".cursor-plugin/plugin.json")
+MARKETPLACE = ".claude-plugin/marketplace.json"
+MAX_BYTES = 1 << 20
+MAX_PLUGINS = 256
+_SKILLS = "skills"
+
+
+def plugins_in(directory: str, scope: Scope) -> Iterator[Root | Problem]:
+    """The skills of every plugin that lies in a directory."""
+    try:
+        names = sorted(os.listdir(directory))  # noqa: PTH208 - asked for every run, and mostly there is none
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        yield _invalid(directory, f"the directory of plugins cannot be read: {reason(error)}")
+        return
+    for name in names[:MAX_PLUGINS]:
+        yield from plugin_at(f"{directory}/{name}", scope)
+
+
+def plugin_at(directory: str, scope: Scope) -> Iterator[Root | Problem]:
+    """The skills of the plugin that a directory is, or of those that it offers."""
+    # By far the most directories are no plugins, and asking like this costs the least.
+    manifest = next((one for one in (*MANIFESTS, MARKETPLACE) if os.access(f"{directory}/{one}", os.F_OK)), None)
+    if manifest is None:
+        return
+    try:
+        place = Path(os.path.realpath(directory))
+        with opened(place) as top:
+            data = msgspec.json.decode(read_below(top, manifest.split("/"), limit=MAX_BYTES))
+    except OSError as error:
+        yield _invalid(directory, f"its manifest cannot be read: {reason(error)}")
+        return
+    except (ValueError, RecursionError) as error:
+        yield _invalid(directory, f"its manifest is not JSON: {error}")
+        return
+    entries = _offered(data) if manifest == MARKETPLACE else [data]
+    for entry in entries:
+        yield from _plugin(place, entry, scope)
+
+
+def _offered(data: Any) -> list[Any]:
+    plugins: Any = cast("dict[str, Any]", data).get("plugins") if isinstance(data, dict) else None
+    return cast("list[Any]", plugins)[:MAX_PLUGINS] if isinstance(plugins, list) else [None]
+
+
+def _plugin(place: Path, data: Any, scope: Scope) -> Iterator[Root | Problem]:
+    fields = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    name = fields.get("name")
+    if not isinstance(name, str) or not name.strip():
+        yield _invalid(str(place), "its manifest gives it no name")
+        return
+    source: Any = fields.get("source", ".")
+    if not isinstance(source, str) or "://" in source:
+        return  # offered from elsewhere, so it is not here
+    given: Any = fields.get("skills", _SKILLS)
+    paths = cast("list[Any]", given) if isinstance(given, list) else [given]
+    for path in paths:
+        inner = _inner(source, path)
+        if inner is None:
+            yield _invalid(str(place), f"its manifest names {str(path)[:80]!a}, which is not inside of it", name=name)
+            continue
+        whole = "/".join((str(place), *inner))
+        if os.path.lexists(whole):
+            label = f"plugin:{segment(name)}:{'/'.join(inner)}"
+            namespace = f"plugin:{segment(name)}"
+            yield Root(path=whole, scope=scope, namespace=namespace, level=PLUGIN_LEVEL, label=label)
+
+
+def _inner(*paths: Any) -> tuple[str, ...] | None:
+    """The names that relative paths lead through one after the other, unless they lead elsewhere."""
+    inner: tuple[str, ...] = ()
+    for path in paths:
+        if not isinstance(path, str):
+            return None
+        plain = "/".join(part for part in path.split("/") if part != ".").rstrip("/")
+        parts = inner_parts(plain) if plain else ()
+        if parts is None or path.startswith("/"):
+            return None
+        inner += parts
+    return inner
+
+
+def _invalid(directory: str, why: str, *, name: str = "") -> Problem:
+    shown = one_line(name or os.path.basename(directory))  # noqa: PTH119 - a path as the system gave it
+    return Problem(
+        code="SKILL_PLUGIN_INVALID",
+        message=f"the plugin `{shown}` cannot be used: {why}",
+        hint="correct `.claude-plugin/plugin.json` in it",
+        severity="warning",
+        locator=one_line(directory),
+        name=shown,
+    )

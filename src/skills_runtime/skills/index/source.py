@@ -1,0 +1,148 @@
+"""A source of skills in directories that remembers what it found, within the process and between processes.
+
+A search that finds everything as it was reads no skill: it only asks the system for the stamps of what it knows.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime import __version__
+from skills_runtime.skills.files import opened
+from skills_runtime.skills.index.files import load, save
+from skills_runtime.skills.index.remembering import Remembering
+from skills_runtime.skills.index.rows import Index
+from skills_runtime.skills.index.stamps import changed
+from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.filesystem import FilesystemSource
+from skills_runtime.skills.sources.search import Search, leads_on
+from skills_runtime.skills.sources.source import Origin, Report
+from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+
+FORMAT = 1
+"""Raised whenever an index would be read in another way, or a skill understood in another way."""
+_KEPT = 64
+RECENT: dict[str, Index] = {}
+"""The indexes that this process used last, by their keys."""
+
+
+class IndexedSource:
+    """The skills below one directory, as a `FilesystemSource` finds them."""
+
+    def __init__(
+        self, files: FilesystemSource, directory: Path | None, *, now_ns: Callable[[], int] = time.time_ns
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._now_ns = now_ns
+        options = msgspec.json.encode(files.options).decode()
+        self._root = str(files.root)
+        self._key = f"{FORMAT}|{__version__}|{os.geteuid()}|{options}|{self._root}"
+        self._last: Index | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """The space it fills."""
+        return self._files.origin
+
+    @property
+    def root(self) -> Path:
+        """The directory it searches."""
+        return self._files.root
+
+    def skills(self) -> Report:
+        """Search the directory, and read what has changed."""
+        before = self._remembered()
+        differing = changed(os.fsencode(self._root), before.watched, before.stamps) if before else frozenset[int]()
+        if before is not None and before.is_complete and not differing:
+            report = self._unchanged(before)
+            if report is not None:
+                self._last = before
+                return report
+        memory = Remembering(self._root, before, differing, now_ns=self._now_ns)
+        search = Search(self._files.options, memory)
+        report = self._files.search(search, memory)
+        complete = not search.refused and "max_entries_per_root" not in search.limits
+        self._keep(memory.index(self._key, limits=tuple(search.limits), is_complete=complete), before)
+        return report
+
+    def body(self, skill: Skill) -> str:
+        """The Markdown of a skill, read now."""
+        return self._files.body(skill)
+
+    def directories(self) -> Iterator[Path]:
+        """The directories whose changes can change what was found last, for whoever wants to watch them."""
+        if self._last is None:
+            return
+        skills = {row.place for row in self._last.skills}
+        files = {path.rpartition(b"/")[0] for path in self._last.watched}  # of a file at least its directory
+        for place in sorted({row.place for row in self._last.directories} | skills | files):
+            yield self.root / os.fsdecode(place)
+
+    def _remembered(self) -> Index | None:
+        recent = RECENT.get(self._key)
+        if recent is not None or self._directory is None:
+            return recent
+        return load(self._directory, self._key)
+
+    def _keep(self, index: Index, before: Index | None) -> None:
+        self._last = index
+        _use(index)
+        if self._directory is not None and index != before:
+            save(self._directory, index)
+
+    def _unchanged(self, index: Index) -> Report | None:
+        """The same report again, or nothing where the directory itself cannot be reached as before."""
+        search = Search(self._files.options)
+        try:
+            with opened(self.root) as top:
+                for row in index.directories:
+                    if row.links:
+                        here = tuple(os.fsdecode(row.place).split("/")) if row.place else ()
+                        links = ((*here, os.fsdecode(name)) for name in row.links)
+                        search.links += [parts for parts in links if leads_on(top, parts)]
+        except OSError:
+            return None
+        search.limits += index.limits
+        _use(index)
+        return Report(tuple(self._skills(index)), (*self._problems(index), *self._files.left_out(search)))
+
+    def _skills(self, index: Index) -> Iterator[Skill]:
+        origin, base = self.origin, self._root.rstrip("/") + "/"
+        namespace, space_id, source_id = origin.namespace, origin.space_id, origin.source_id
+        for row in index.skills:
+            if row.name:
+                place = os.fsdecode(row.place)
+                file = f"{base}{place}/{row.file or RUN_FILE}" if place else f"{base}{row.file or RUN_FILE}"
+                yield Skill(
+                    namespace=namespace,
+                    name=row.name,
+                    description=row.description,
+                    locator=row.locator or file,
+                    space_id=space_id,
+                    source_id=source_id,
+                    file=file,
+                    metadata=row.metadata,
+                    required_env_vars=row.variables,
+                    run=row.run,
+                    content_hash=row.content_hash,
+                )
+
+    def _problems(self, index: Index) -> Iterator[Problem]:
+        for row in index.skills:
+            if row.problems:
+                yield from self._files.placed(
+                    row.problems, tuple(os.fsdecode(row.place).split("/")) if row.place else ()
+                )
+
+
+def _use(index: Index) -> None:
+    """Keep an index at hand, and let go of the one that was not used for the longest time."""
+    RECENT.pop(index.key, None)
+    RECENT[index.key] = index
+    while len(RECENT) > _KEPT:
+        RECENT.pop(next(iter(RECENT)), None)

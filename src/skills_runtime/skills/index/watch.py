@@ -1,0 +1,103 @@
+"""Tells of skills that come, change and go while somebody watches.
+
+The system says when a directory changes; only then, and now and then anyway, is everything searched again, which with
+an index reads nothing but what changed. Where the system cannot tell, the search itself is repeated more often.
+Libraries that were handed out before stay as they are.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from skills_runtime.skills.index.changes import Changes, changes_between
+from skills_runtime.skills.library import Library
+
+QUIET_MS = 20
+"""How long nothing more may change before a change is told."""
+WAIT_MS = 60
+"""How long changes that go on are collected."""
+HEARTBEAT_SECONDS = 1.0
+"""How often everything is searched without any sign of a change: a directory may have come where none was."""
+POLL_SECONDS = 0.1
+_SHARE = 20
+"""Searching without a sign takes at most this part of the time."""
+
+
+async def watch_skills(
+    make: Callable[[], Library],
+    *,
+    since: Library | None = None,
+    stop: asyncio.Event | None = None,
+    polling: bool = False,
+) -> AsyncGenerator[Changes]:
+    """What changes until `stop` is set, from now on or since a library was searched.
+
+    `make` gives a new library that has not been searched yet; it is called in another thread.
+    """
+    ended = stop or asyncio.Event()
+    before, seconds = await asyncio.to_thread(_searched, make if since is None else lambda: since)
+    while not ended.is_set():
+        places = before.places()
+        async with aclosing(_signs(places, seconds, ended, polling=polling)) as signs:
+            async for _ in signs:
+                after, seconds = await asyncio.to_thread(_searched, make)
+                changes = changes_between(before, after)
+                before = after
+                if changes:
+                    yield changes
+                if after.places() != places:
+                    break  # other directories are to be watched now
+
+
+def _searched(make: Callable[[], Library]) -> tuple[Library, float]:
+    begun = time.monotonic()
+    library = make()
+    library.list()
+    return library, time.monotonic() - begun
+
+
+async def _signs(
+    places: Sequence[Path], seconds: float, ended: asyncio.Event, *, polling: bool
+) -> AsyncGenerator[None]:
+    """One sign as soon as the directories are watched, for what changed until then, and one for each change."""
+    watching = None if polling else _watching(places, seconds)
+    stopped: asyncio.Future[Any] = asyncio.ensure_future(ended.wait())
+    change: asyncio.Future[Any] = stopped
+    try:
+        while not ended.is_set():
+            pause = asyncio.sleep(max(POLL_SECONDS, seconds * _SHARE)) if watching is None else anext(watching)
+            change = asyncio.ensure_future(pause)
+            await asyncio.sleep(0)  # it watches from its first step on
+            yield
+            await asyncio.wait({change, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if change.done() and change.exception() is not None:
+                watching = None  # too many directories, or one that has just gone: look oneself
+    finally:
+        for waiting in (change, stopped):
+            waiting.cancel()
+        await asyncio.gather(change, stopped, return_exceptions=True)
+        if watching is not None:
+            await watching.aclose()
+
+
+def _watching(places: Sequence[Path], seconds: float) -> "AsyncGenerator[Any] | None":
+    """A watch over directories that are there, one by one: a link must not lead it out of them."""
+    try:
+        from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
+    except ImportError:
+        return None
+    there = [place for place in dict.fromkeys(places) if place.is_dir()]
+    if not there:
+        return None
+    return awatch(
+        *there,
+        watch_filter=None,
+        debounce=WAIT_MS,
+        step=QUIET_MS,
+        rust_timeout=int(1000 * max(HEARTBEAT_SECONDS, seconds * _SHARE)),
+        yield_on_timeout=True,
+        recursive=False,
+    )

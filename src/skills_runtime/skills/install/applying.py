@@ -1,0 +1,199 @@
+"""Puts skills and the lock file in place together: whatever interrupts it, each skill is the old one or the new one.
+
+What is going to be done is written down before it is done. Whoever comes next finishes what a dead process began.
+"""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.errors import StorageFailed, ValidationFailed
+from skills_runtime.skills.install.choosing import usable_directory_name
+from skills_runtime.skills.install.durable import (
+    only_one,
+    put_in_place,
+    real_directory,
+    remove_whole,
+    sync_directory,
+    sync_tree,
+    write_whole,
+)
+from skills_runtime.skills.install.hashing import hash_directory
+from skills_runtime.skills.install.lockfile import LockEntry, lock_bytes, read_lock
+from skills_runtime.skills.install.places import Places
+
+STAGED = "new"
+"""The directory of finished skills in that of a command."""
+_JOURNAL = "journal.json"
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of one skill."""
+
+    name: str
+    staged: Path | None = None
+    """A finished directory in the staging place that takes the skill's place; nothing leaves the directory alone."""
+    digest: str = ""
+    remove: bool = False
+    entry: LockEntry | None = None
+    """What the lock file says afterwards; nothing takes the entry out."""
+    expected: str | None = None
+    """The digest of what is there now, as the user was told; nothing where nothing was there."""
+
+
+class _Step(msgspec.Struct, frozen=True):
+    """One change as the journal keeps it."""
+
+    name: str
+    staged: str | None
+    digest: str
+    remove: bool
+
+
+class _Journal(msgspec.Struct, frozen=True):
+    """Everything that is being done."""
+
+    work: str
+    steps: list[_Step]
+    lock: bytes
+
+
+@contextmanager
+def working(places: Places) -> Generator[Path]:
+    """A directory in the staging place for one command; nothing of it is left afterwards."""
+    with only_one(places.skills.parent):
+        work = real_directory(places.staging) / f"work-{os.getpid()}-{os.urandom(6).hex()}"
+        (work / STAGED).mkdir(mode=0o700, parents=True)
+    try:
+        yield work
+    finally:
+        with only_one(places.skills.parent):
+            if _read(places) is None:
+                remove_whole(work)
+                _clear(places)
+
+
+def apply(places: Places, work: Path, changes: Sequence[Change]) -> None:
+    """Do all changes; a skill that somebody else changed meanwhile is not touched, nor any other."""
+    for change in changes:
+        if change.staged is not None:
+            sync_tree(change.staged)
+    with only_one(places.skills.parent):
+        _finish(places)
+        for change in changes:
+            _check(places, change)
+        lock = read_lock(places).having({change.name: change.entry for change in changes})
+        steps = [
+            _Step(change.name, change.staged.name if change.staged else None, change.digest, change.remove)
+            for change in changes
+        ]
+        sync_directory(work / STAGED)
+        sync_directory(work)
+        real_directory(places.staging)
+        journal = _Journal(work.name, steps, lock_bytes(lock))
+        write_whole(places.staging / _JOURNAL, msgspec.json.encode(journal), mode=0o600)
+        _finish(places)
+
+
+def settle(places: Places) -> None:
+    """Finish what a process that died began, and clear away what it left."""
+    if not os.path.lexists(places.staging):
+        return
+    with only_one(places.skills.parent):
+        if not os.path.lexists(places.staging):
+            return
+        real_directory(places.staging)
+        _finish(places)
+        for each in places.staging.iterdir():
+            if each.name.startswith("work-") and not _is_alive(each.name):
+                remove_whole(each)
+        _clear_drafts(places)
+        _clear(places)
+
+
+def _clear_drafts(places: Places) -> None:
+    """Remove what was being written when a process died."""
+    for directory, name in ((places.staging, _JOURNAL), (places.lock.parent, places.lock.name)):
+        for draft in directory.glob(f".{name}.*"):
+            number = draft.name.removeprefix(f".{name}.").partition(".")[0]
+            if not _is_alive(f"draft-{number}-"):
+                draft.unlink(missing_ok=True)
+
+
+def _clear(places: Places) -> None:
+    with suppress(OSError):  # somebody else is at work in it
+        places.staging.rmdir()
+
+
+def installed_digest(places: Places, name: str) -> str | None:
+    """The digest of what is installed under a name, or nothing."""
+    place = places.skills / name
+    return hash_directory(place).digest if place.is_dir() and not place.is_symlink() else None
+
+
+def _check(places: Places, change: Change) -> None:
+    place = places.skills / usable_directory_name(change.name)
+    if os.path.lexists(place) and not place.is_symlink() and not place.is_dir():
+        raise ValidationFailed(f"`{place}` is in the way: it is no directory", hint="move it away")
+    if (change.staged is not None or change.remove) and installed_digest(places, change.name) != change.expected:
+        raise ValidationFailed(
+            f"the skill `{change.name}` was changed by somebody else meanwhile", hint="look at it, and try again"
+        )
+
+
+def _finish(places: Places) -> None:
+    """Do what the journal says, as far as it is not done; every step may be done twice."""
+    journal = _read(places)
+    if journal is None:
+        return
+    work = places.staging / journal.work
+    real_directory(places.skills)
+    for step in journal.steps:
+        _do(places, step, work)
+    sync_directory(places.skills)
+    write_whole(places.lock, journal.lock)
+    (places.staging / _JOURNAL).unlink()
+    sync_directory(places.staging)
+
+
+def _do(places: Places, step: _Step, work: Path) -> None:
+    place = places.skills / step.name
+    aside = work / f"before-{step.name}"
+    if step.remove:
+        if os.path.lexists(place):
+            remove_whole(aside)
+            place.rename(aside)
+        return
+    if step.staged is None or installed_digest(places, step.name) == step.digest:
+        return
+    staged = work / STAGED / step.staged
+    if not staged.is_dir() or hash_directory(staged).digest != step.digest:
+        raise StorageFailed(
+            f"the new version of `{step.name}` is damaged in `{places.staging}`",
+            hint=f"delete `{places.staging / _JOURNAL}`, then install the skill again",
+        )
+    remove_whole(aside)
+    put_in_place(staged, place, aside)
+
+
+def _read(places: Places) -> _Journal | None:
+    path = places.staging / _JOURNAL
+    try:
+        journal = msgspec.json.decode(path.read_bytes(), type=_Journal)
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise StorageFailed(f"`{path}` is not what this program wrote", hint="delete it, and try again") from error
+    names = [journal.work, *(step.name for step in journal.steps), *(step.staged or "x" for step in journal.steps)]
+    for name in names:
+        usable_directory_name(name)
+    return journal
+
+
+def _is_alive(work: str) -> bool:
+    """Whether the process that made a directory may still need it."""
+    number = work.split("-")[1] if work.count("-") >= 2 else ""
+    return number.isdigit() and Path(f"/proc/{number}").exists()

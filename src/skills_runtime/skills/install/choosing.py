@@ -1,0 +1,115 @@
+"""Which skills are in what was fetched, and which of them somebody wants."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.skills.files import opened
+from skills_runtime.skills.install.names import safe_parts
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.sources.search import Search
+from skills_runtime.skills.sources.source import ScanOptions
+from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+
+_SHOWN = 20
+_SCAN = ScanOptions(ignore_dot_entries=False, max_depth=8, max_dirs_per_root=5_000)
+_CATALOGS = frozenset({".agents", ".claude", ".codex", ".cursor", ".github", ".gemini", ".opencode", ".claude-plugin"})
+"""Hidden directories in which repositories keep skills; what is hidden elsewhere is not offered."""
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """A skill that was found in a source."""
+
+    name: str
+    directory: Path
+    problem: str | None
+    """Why it cannot be used, if it cannot."""
+    path: str
+    """Its directory in the source, empty where it is the source."""
+    inspected: Inspected
+
+
+def offered_in(root: Path, within: str | None = None) -> list[Offered]:
+    """Each skill of a source; a skill inside another one belongs to that and is not offered by itself."""
+    base = Path(os.path.realpath(root))
+    start = base.joinpath(*safe_parts(within)) if within else base
+    if not start.is_dir() or not Path(os.path.realpath(start)).is_relative_to(base):
+        raise NotFound(f"there is no directory `{one_line(within or '')}` in the source", hint="check its path")
+    with opened(Path(os.path.realpath(start))) as top:
+        found = [found.parts for found in Search(_SCAN).skills(top)]
+    offers: list[Offered] = []
+    for parts in found:
+        if any(part.startswith(".") and part not in _CATALOGS for part in parts):
+            continue
+        directory = start.joinpath(*parts)
+        path = directory.relative_to(base).as_posix()
+        inspected = inspect_directory(directory, mode="lenient")
+        offers.append(Offered(*_named(inspected, directory), path="" if path == "." else path, inspected=inspected))
+    return offers
+
+
+def choose(offers: Sequence[Offered], wanted: Sequence[str], *, everything: bool) -> list[Offered]:
+    """The skills that were asked for: by name or path, all that can be used, or the only one there is."""
+    if not offers:
+        raise NotFound("there is no skill in the source", hint="a skill is a directory with a `SKILL.md`")
+    usable = [offer for offer in offers if offer.problem is None]
+    if wanted:
+        chosen = [_one(name, offers) for name in dict.fromkeys(wanted)]
+    elif len(offers) == 1 or (everything and not usable):
+        chosen = list(offers[:1])
+    elif everything:
+        chosen = usable
+    else:
+        raise ValidationFailed(
+            f"the source has {len(offers)} skills: {_listed(offers)}",
+            hint="choose with `--skill NAME`, or take `--all`",
+        )
+    broken = next((offer for offer in chosen if offer.problem is not None), None)
+    if broken is not None:
+        raise ValidationFailed(
+            f"the skill `{one_line(broken.name)}` cannot be used: {broken.problem}",
+            hint="`skills validate` shows everything that is wrong with a skill",
+        )
+    names = [offer.name for offer in chosen]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        paths = ", ".join(f"`{offer.path}`" for offer in chosen if offer.name == twice)
+        raise ValidationFailed(
+            f"several skills are called `{twice}`: {paths}", hint="choose one by its path: `--skill PATH`"
+        )
+    return chosen
+
+
+def usable_directory_name(name: str) -> str:
+    """A name that can be that of a directory; others are refused."""
+    if len(safe_parts(name)) != 1 or name.startswith("."):
+        raise ValidationFailed(f"`{one_line(name)[:80]}` cannot be the name of a skill", hint="it needs another name")
+    return name
+
+
+def _one(wanted: str, offers: Sequence[Offered]) -> Offered:
+    named = [offer for offer in offers if wanted in (offer.name, offer.path)]
+    exact = [offer for offer in named if offer.path == wanted]
+    if len(exact or named) == 1:
+        return (exact or named)[0]
+    if named:
+        paths = ", ".join(f"`{offer.path}`" for offer in named)
+        raise ValidationFailed(f"several skills are called `{wanted}`: {paths}", hint="choose one by its path")
+    raise NotFound(f"the source has no skill `{one_line(wanted)[:80]}`", hint=f"it has: {_listed(offers)}")
+
+
+def _named(inspected: Inspected, directory: Path) -> tuple[str, Path, str | None]:
+    """What a skill is called, where it is, and why it cannot be used."""
+    error = next((one.message for one in inspected.diagnostics if one.severity == "error"), None)
+    name = inspected.skill.name if inspected.skill else inspected.run.name if inspected.run else ""
+    if error is None and (not name or name.startswith(".") or "/" in name):
+        error = "it has no name that can be that of a directory"
+    return name or directory.name, directory, error
+
+
+def _listed(offers: Sequence[Offered]) -> str:
+    names = [f"`{offer.name}`" for offer in offers[:_SHOWN]]
+    return ", ".join(names) + (f" and {len(offers) - _SHOWN} more" if len(offers) > _SHOWN else "")

@@ -1,0 +1,133 @@
+"""What a skill is, as one number: the hash of the public lock file, and a digest of our own that leaves no doubt.
+
+The public hash joins paths and contents without a mark between them, so two different skills can be made to share it.
+What somebody consented to is therefore named by the digest; the hash alone counts only where a lock file has no digest.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.skills.files import LISTING, open_below, opened, read_below
+from skills_runtime.skills.install.collation import dictionary_key
+
+Kind = Literal["file", "link", "other"]
+
+MAX_FILES = 10_000
+MAX_BYTES = 256 << 20
+_NOT_HASHED = frozenset({".git", "node_modules"})
+"""Directories that the public hash leaves out."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing below the directory of a skill that is no directory."""
+
+    path: str
+    """Relative, with slashes."""
+    kind: Kind
+    size: int
+    executable: bool
+    content: str
+    """The SHA-256 of what it holds; of a link, of what it says."""
+
+
+class Hashed(msgspec.Struct, frozen=True):
+    """A skill's directory in numbers."""
+
+    computed_hash: str
+    """As the public lock file has it."""
+    digest: str
+    """Ours: of every path, kind and content, each told apart."""
+    entries: tuple[Entry, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files together."""
+        return sum(entry.size for entry in self.entries)
+
+
+def hash_directory(directory: Path) -> Hashed:
+    """Both hashes of the skill in a directory, and what is in it."""
+    real = Path(os.path.realpath(directory))
+    with opened(real) as top:
+        entries = tuple(_entries(top, directory))
+        public = hash_files(
+            (entry.path, read_below(top, entry.path.split("/"), limit=MAX_BYTES)) for entry in _counted(entries)
+        )
+    return Hashed(public, digest_of(entries), entries)
+
+
+def hash_files(files: Iterable[tuple[str, bytes]]) -> str:
+    """The public hash: SHA-256 over each path and its content, in the order of paths."""
+    whole = hashlib.sha256()
+    for path, content in sorted(files, key=lambda file: dictionary_key(file[0])):
+        whole.update(path.encode(errors="surrogateescape"))
+        whole.update(content)
+    return whole.hexdigest()
+
+
+def digest_of(entries: Iterable[Entry]) -> str:
+    """Our digest: each path with its length, so that none runs into what follows it."""
+    whole = hashlib.sha256(b"skill-content-1\n")
+    for entry in sorted(entries, key=lambda one: one.path.encode(errors="surrogateescape")):
+        path = entry.path.encode(errors="surrogateescape")
+        whole.update(b"%s %d %s %s\n" % (entry.kind.encode(), len(path), path, entry.content.encode()))
+    return whole.hexdigest()
+
+
+def _counted(entries: Iterable[Entry]) -> Iterator[Entry]:
+    for entry in entries:
+        if entry.kind == "file" and not _NOT_HASHED.intersection(entry.path.split("/")[:-1]):
+            yield entry
+
+
+def _entries(top: int, directory: Path) -> Iterator[Entry]:
+    waiting: list[tuple[str, ...]] = [()]
+    files = size = 0
+    while waiting:
+        parts = waiting.pop()
+        for name, mode in _listed(top, parts):
+            here = (*parts, name)
+            if stat.S_ISDIR(mode):
+                waiting.append(here)
+                continue
+            files += 1
+            entry = _entry(top, here, mode)
+            size += entry.size
+            if files > MAX_FILES or size > MAX_BYTES:
+                raise ValidationFailed(
+                    f"the skill in `{directory}` has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB",
+                    hint="keep a skill small, and its data elsewhere",
+                )
+            yield entry
+
+
+def _listed(top: int, parts: tuple[str, ...]) -> list[tuple[str, int]]:
+    here = open_below(top, parts, LISTING)
+    try:
+        with os.scandir(here) as entries:
+            return sorted((entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries)
+    finally:
+        os.close(here)
+
+
+def _entry(top: int, parts: tuple[str, ...], mode: int) -> Entry:
+    path = "/".join(parts)
+    if stat.S_ISREG(mode):
+        data = read_below(top, parts, limit=MAX_BYTES + 1)
+        return Entry(path, "file", len(data), bool(mode & stat.S_IXUSR), hashlib.sha256(data).hexdigest())
+    said = b""
+    if stat.S_ISLNK(mode):
+        here = open_below(top, parts[:-1], LISTING)
+        try:
+            said = os.fsencode(os.readlink(parts[-1], dir_fd=here))
+        finally:
+            os.close(here)
+    kind: Kind = "link" if stat.S_ISLNK(mode) else "other"
+    return Entry(path, kind, 0, executable=False, content=hashlib.sha256(said).hexdigest())

@@ -1,0 +1,103 @@
+"""What the user's own state remembers: which contents they consented to, and which versions came before.
+
+Kept outside every project, so that no project can consent to itself.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.errors import StorageFailed
+from skills_runtime.skills.install.durable import only_one, write_whole
+from skills_runtime.skills.install.hashing import hash_directory
+from skills_runtime.skills.install.lockfile import LockEntry
+from skills_runtime.skills.install.places import user_places
+
+MAX_VERSIONS = 20
+"""How many versions of one skill are remembered."""
+_Kept = TypeVar("_Kept")
+
+
+class Consent(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody looked at exactly this content and took it."""
+
+    name: str
+    source: str
+    at: str
+    accepted_risk: bool = False
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that was installed once."""
+
+    digest: str
+    entry: LockEntry | None
+    """What the lock file said of it; nothing if it was not locked."""
+    at: str
+
+
+def consented(skill_dir: Path, *, state: Path | None = None) -> bool:
+    """Whether the user has consented to what is in a directory now; anything changed since counts as no."""
+    try:
+        digest = hash_directory(skill_dir).digest
+    except OSError:
+        return False
+    return digest in consents(state or user_places().state)
+
+
+def consents(state: Path) -> Mapping[str, Consent]:
+    """Every consent by the digest it is for."""
+    return _read(state / "consents.json", dict[str, Consent])
+
+
+def record_consents(state: Path, given: Mapping[str, Consent]) -> None:
+    """Remember consents."""
+    with only_one(state):
+        _write(state / "consents.json", {**consents(state), **given})
+
+
+def versions(state: Path, place: Path) -> tuple[Version, ...]:
+    """The versions that were at a place before, the last one first."""
+    return tuple(_read(state / "versions.json", dict[str, list[Version]]).get(str(place), ()))
+
+
+def record_version(state: Path, place: Path, version: Version) -> None:
+    """Remember what is about to be replaced or removed."""
+    with only_one(state):
+        known = _read(state / "versions.json", dict[str, list[Version]])
+        before = [each for each in known.get(str(place), ()) if each.digest != version.digest]
+        _write(state / "versions.json", {**known, str(place): [version, *before][:MAX_VERSIONS]})
+
+
+def forget_versions(state: Path, place: Path, until: str) -> None:
+    """Forget versions up to and including one, which is in place again."""
+    with only_one(state):
+        known = _read(state / "versions.json", dict[str, list[Version]])
+        kept = known.get(str(place), [])
+        digests = [each.digest for each in kept]
+        if until in digests:
+            _write(state / "versions.json", {**known, str(place): kept[digests.index(until) + 1 :]})
+
+
+def now() -> str:
+    """The time as a lock file writes it."""
+    return SystemClock().now()
+
+
+def _read(path: Path, kind: type[_Kept]) -> _Kept:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return kind()
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise StorageFailed(
+            f"`{path}` is damaged: {error}", hint="delete it; you will be asked again about what it remembered"
+        ) from error
+
+
+def _write(path: Path, value: object) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(value), indent=1), mode=0o600)

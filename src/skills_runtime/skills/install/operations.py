@@ -1,0 +1,201 @@
+"""What can be done with installed skills, once it is clear what and the user agrees."""
+
+import os
+from collections.abc import Container, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.skills.install.applying import Change, apply, installed_digest, settle, working
+from skills_runtime.skills.install.choosing import usable_directory_name
+from skills_runtime.skills.install.hashing import Hashed, hash_directory
+from skills_runtime.skills.install.lockfile import LockEntry, read_lock
+from skills_runtime.skills.install.memory import (
+    Consent,
+    Version,
+    consents,
+    forget_versions,
+    now,
+    record_consents,
+    record_version,
+    versions,
+)
+from skills_runtime.skills.install.places import Places, project_places, user_places
+from skills_runtime.skills.install.preparing import Prepared, matches
+from skills_runtime.skills.install.store import VersionStore
+from skills_runtime.skills.standard.directories import find_skill_file
+from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+
+Status = Literal["ok", "changed", "missing", "extra", "unpinned"]
+"""As locked; not as locked; locked but not there; there but not locked; locked without a hash to compare."""
+
+
+class Installed(msgspec.Struct, frozen=True, kw_only=True):
+    """One skill that is installed, locked or both."""
+
+    name: str
+    directory: Path
+    status: Status
+    consented: bool
+    """Whether the user agreed to exactly this content."""
+    entry: LockEntry | None = None
+    computed_hash: str | None = None
+
+
+def installed(project: Path | None = None) -> tuple[Installed, ...]:
+    """The skills of a project, or of the user where no project is named, by name."""
+    return verify(project_places(project) if project is not None else user_places())
+
+
+def verify(places: Places) -> tuple[Installed, ...]:
+    """Compare every installed skill with the lock file."""
+    settle(places)
+    lock, agreed = read_lock(places).skills, consents(places.state)
+    names = sorted(lock.keys() | _directories(places))
+    return tuple(_looked_at(places, name, lock.get(name), agreed.keys()) for name in names)
+
+
+def install(places: Places, work: Path, prepared: Sequence[Prepared], *, accepted_risk: bool = False) -> None:
+    """Put prepared skills in place; whoever calls this has asked the user."""
+    for each in prepared:
+        _keep_before(places, each.name, each.before, each.locked)
+        VersionStore(places.store).keep(each.staged, each.hashed)
+    agreed = {
+        each.hashed.digest: Consent(
+            name=each.name,
+            source=each.entry.source,
+            at=now(),
+            accepted_risk=accepted_risk and each.screened.verdict == "malicious",
+        )
+        for each in prepared
+    }
+    apply(places, work, [_change(each) for each in prepared])
+    record_consents(places.state, agreed)
+
+
+def remove(places: Places, names: Sequence[str], *, unlocked_too: bool) -> None:
+    """Take skills and their entries away; each can be put back by `rollback`."""
+    settle(places)
+    lock = read_lock(places).skills
+    changes: list[Change] = []
+    for name in dict.fromkeys(names):
+        place = places.skills / usable_directory_name(name)
+        if name not in lock and not os.path.lexists(place):
+            raise NotFound(f"no skill `{name}` is installed", hint="`skills verify` shows what is there")
+        if name not in lock and not unlocked_too:
+            raise ValidationFailed(
+                f"`{name}` is not in the lock file, so it was not installed by `skills install`",
+                hint="`--force` removes it all the same",
+            )
+        before = hash_directory(place) if place.is_dir() and not place.is_symlink() else None
+        _keep_before(places, name, before, lock.get(name))
+        changes.append(Change(name=name, remove=True, expected=before.digest if before else None))
+    _applied(places, changes)
+
+
+def write_lock_from_installed(places: Places) -> tuple[Installed, ...]:
+    """Make the lock file say what is there: where a skill came from is kept, what it is, is counted anew."""
+    changes: list[Change] = []
+    for each in verify(places):
+        if each.status == "missing":
+            changes.append(Change(name=each.name))
+        elif each.status != "ok":
+            hashed = hash_directory(each.directory)
+            fresh = LockEntry(source=f"./{os.path.relpath(each.directory, places.root)}", source_type="local")
+            entry = each.entry or fresh
+            commit = None if each.status == "changed" else entry.commit
+            locked = msgspec.structs.replace(
+                entry, computed_hash=hashed.computed_hash, digest=hashed.digest, commit=commit
+            )
+            changes.append(Change(name=each.name, entry=locked))
+    if changes:
+        _applied(places, changes)
+    return verify(places)
+
+
+def previous(places: Places, name: str) -> tuple[Version, Path]:
+    """The version that was installed before the present one, and where it is kept."""
+    settle(places)
+    place = places.skills / usable_directory_name(name)
+    current = installed_digest(places, name)
+    store = VersionStore(places.store)
+    earlier = [version for version in versions(places.state, place) if version.digest != current]
+    if not earlier:
+        raise NotFound(
+            f"no earlier version of `{name}` is known here", hint="only what was replaced here can come back"
+        )
+    kept = store.get(earlier[0].digest)
+    if kept is None:
+        raise NotFound(
+            f"the earlier version of `{name}` is no longer kept in `{places.store}`",
+            hint="install the version you want with `skills install SOURCE --ref VERSION`",
+        )
+    return earlier[0], kept
+
+
+def roll_back(places: Places, work: Path, prepared: Prepared, version: Version) -> None:
+    """Put an earlier version in place again, with the entry it had."""
+    agreed = {prepared.hashed.digest: Consent(name=prepared.name, source=prepared.entry.source, at=now())}
+    if prepared.before is not None:
+        VersionStore(places.store).keep(places.skills / prepared.name, prepared.before)
+    change = msgspec.structs.replace(_change(prepared), entry=version.entry)
+    apply(places, work, [change])
+    record_consents(places.state, agreed)
+    forget_versions(places.state, places.skills / prepared.name, version.digest)
+
+
+def _applied(places: Places, changes: Sequence[Change]) -> None:
+    with working(places) as work:
+        apply(places, work, changes)
+
+
+def _change(prepared: Prepared) -> Change:
+    before = prepared.before.digest if prepared.before else None
+    staged = prepared.staged if prepared.becomes != "same" else None
+    return Change(
+        name=prepared.name, staged=staged, digest=prepared.hashed.digest, entry=prepared.entry, expected=before
+    )
+
+
+def _keep_before(places: Places, name: str, before: Hashed | None, entry: LockEntry | None) -> None:
+    if before is None:
+        return
+    place = places.skills / name
+    VersionStore(places.store).keep(place, before)
+    record_version(places.state, place, Version(digest=before.digest, entry=entry, at=now()))
+
+
+def _looked_at(places: Places, name: str, entry: LockEntry | None, agreed: Container[str]) -> Installed:
+    directory = places.skills / name
+    if not directory.is_dir():
+        return Installed(name=name, directory=directory, status="missing", consented=False, entry=entry)
+    hashed = hash_directory(directory)
+    status: Status = "ok"
+    if entry is None:
+        status = "extra"
+    elif not entry.computed_hash and not entry.digest:
+        status = "unpinned"
+    elif not matches(entry, hashed):
+        status = "changed"
+    return Installed(
+        name=name,
+        directory=directory,
+        status=status,
+        consented=hashed.digest in agreed,
+        entry=entry,
+        computed_hash=hashed.computed_hash,
+    )
+
+
+def _directories(places: Places) -> set[str]:
+    if not places.skills.is_dir():
+        return set()
+    return {
+        each.name
+        for each in places.skills.iterdir()
+        if not each.name.startswith(".")
+        and each.is_dir()
+        and (find_skill_file(each) is not None or (each / RUN_FILE).is_file())
+    }

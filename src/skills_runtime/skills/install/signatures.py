@@ -1,0 +1,96 @@
+"""Signatures of skills: OpenSSF Model Signing, a `skill.oms.sig` beside the `SKILL.md`.
+
+A signature says who made a skill; whose signature counts is the user's to say. The library that reads signatures is
+large and seldom needed, so it is an extra, and imported only when a signature is checked.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from skills_runtime.errors import ConfigError, PolicyDenied, ValidationFailed
+
+if TYPE_CHECKING:
+    from model_signing.verifying import Config
+
+FILE_NAME = "skill.oms.sig"
+_MISSING = "install it with `pip install 'skills-runtime[signing]'`"
+
+Signed = Literal["verified", "unsigned", "unchecked"]
+"""Verified; without a signature; with one, but nobody said whose counts."""
+
+
+class Signer(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose signature counts: exactly one of a key, certificates, or an identity with its issuer."""
+
+    public_key: Path | None = None
+    certificates: tuple[Path, ...] = ()
+    identity: str | None = None
+    issuer: str | None = None
+
+    def check(self) -> None:
+        """Refuse a description that leaves open who is meant."""
+        if (self.identity is None) != (self.issuer is None):
+            raise ValidationFailed(
+                "an identity counts only together with who vouches for it",
+                hint="give both `--signer-identity` and `--signer-issuer`",
+            )
+        if sum(map(bool, (self.public_key, self.certificates, self.identity))) != 1:
+            raise ValidationFailed("a signer is known by one thing: a key, certificates, or an identity")
+        for path in (*([self.public_key] if self.public_key else []), *self.certificates):
+            if not path.is_file():
+                raise ValidationFailed(f"there is no file `{path}` to check signatures with", hint="check the path")
+
+
+def check_signature(skill: Path, signer: Signer | None, *, required: bool) -> Signed:
+    """Whether the skill in a directory is what its signer signed; a signature that does not hold is always refused."""
+    signature = skill / FILE_NAME
+    if signer is not None:
+        signer.check()
+    if not signature.is_file():
+        if required:
+            raise PolicyDenied(
+                f"the skill `{skill.name}` is not signed: it has no `{FILE_NAME}`",
+                hint="leave out `--require-signature` only if you trust where it comes from",
+            )
+        return "unsigned"
+    if signer is None:
+        if required:
+            raise ValidationFailed(
+                "a signature is required, but nobody said whose",
+                hint="give `--signer-key`, `--signer-certificate`, or `--signer-identity` with `--signer-issuer`",
+            )
+        return "unchecked"
+    _verify(skill, signature, signer)
+    return "verified"
+
+
+def _verify(skill: Path, signature: Path, signer: Signer) -> None:
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from model_signing import hashing, verifying
+    except ImportError as error:
+        raise ConfigError(
+            "checking a signature needs the package `model-signing`, which is not installed", hint=_MISSING
+        ) from error
+    # The signature lies beside what it signs and cannot hold itself; everything else has to be in it.
+    counted = hashing.Config().set_ignored_paths(paths=[signature], ignore_git_paths=False)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        config = verifying.Config().set_hashing_config(counted)
+        _verifier(config, signer).verify(skill, signature)  # pyright: ignore[reportUnknownMemberType]
+    except (ValueError, TypeError, KeyError, AttributeError, InvalidSignature, OSError) as error:
+        raise PolicyDenied(
+            f"the signature of the skill `{skill.name}` does not hold: {error or type(error).__name__}",
+            hint="the skill is not what was signed, or somebody else signed it; nothing was installed",
+            details={"code": "SKILL_SIGNATURE_INVALID"},
+        ) from error
+
+
+def _verifier(config: "Config", signer: Signer) -> "Config":
+    if signer.public_key is not None:
+        return config.use_elliptic_key_verifier(public_key=signer.public_key)  # pyright: ignore[reportUnknownMemberType]
+    if signer.certificates:
+        chain = signer.certificates
+        return config.use_certificate_verifier(certificate_chain=chain)  # pyright: ignore[reportUnknownMemberType]
+    return config.use_sigstore_verifier(identity=signer.identity or "", oidc_issuer=signer.issuer or "")

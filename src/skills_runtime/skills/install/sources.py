@@ -1,0 +1,182 @@
+"""From what somebody typed to where a skill comes from.
+
+Pure, but for one look at whether a path is there.
+"""
+
+import re
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.skills.neutral import one_line
+
+ARCHIVES = (".zip", ".skill", ".tar", ".tar.gz", ".tgz")
+_SHORT = re.compile(r"(?P<owner>[A-Za-z0-9][\w.-]*)/(?P<repo>[\w.-]+)(?P<path>(?:/[\w. -]+)*)(?:@(?P<ref>[\w./+-]+))?")
+_REF = re.compile(r"(?!-)(?!.*\.\.)(?!.*//)[\w./+@-]{1,200}")
+_SSH = re.compile(r"\w[\w.-]*@\w[\w.-]*:(?!/)[\w./~-]+")
+_FORGES = {"github.com": "github", "gitlab.com": "gitlab", "bitbucket.org": "git", "codeberg.org": "git"}
+_TREE = re.compile(r"/(?P<repo>[^/]+/[^/]+(?:/[^/]+)*?)/(?:-/)?(?:tree|blob)/(?P<ref>[^/]+)(?:/(?P<path>.+))?")
+
+
+class GitSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A git repository, or a part of it."""
+
+    url: str
+    name: str
+    """As a lock file calls it: `owner/repo`, or the address."""
+    kind: Literal["github", "gitlab", "git"] = "git"
+    ref: str | None = None
+    """A branch, a tag or a commit; nothing means what the repository shows first."""
+    path: str | None = None
+    """The directory in it that is looked at."""
+
+
+class LocalSource(msgspec.Struct, frozen=True):
+    """A directory on this machine."""
+
+    path: Path
+
+
+class ArchiveSource(msgspec.Struct, frozen=True):
+    """An archive, on this machine or elsewhere."""
+
+    location: str
+    """A path or an address."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it has to be downloaded."""
+        return self.location.startswith(("https://", "http://"))
+
+
+class IndexSource(msgspec.Struct, frozen=True):
+    """A site that lists its skills at a well-known address."""
+
+    url: str
+
+
+Source = GitSource | LocalSource | ArchiveSource | IndexSource
+
+
+def parse_source(text: str, *, here: Path, ref: str | None = None) -> Source:
+    """The source that somebody means; what exists as a path is one."""
+    given = text.strip()
+    if not given or any(not each.isprintable() for each in given) or given.startswith("-"):
+        raise unusable(text)
+    if ref is not None:
+        checked_ref(ref)
+    source = _address(given, ref) if _is_address(given) else _near(given, here, ref)
+    if ref is not None and not isinstance(source, GitSource):
+        raise ValidationFailed("only a git repository has versions to choose from", hint="leave out `--ref`")
+    return source
+
+
+def checked_ref(ref: str) -> str:
+    """A name of a version that git cannot take for anything else."""
+    if not _REF.fullmatch(ref):
+        raise ValidationFailed(
+            f"`{one_line(ref)[:80]}` is not the name of a version", hint="name a branch, tag or commit"
+        )
+    return ref
+
+
+def unusable(text: str) -> ValidationFailed:
+    """The error for text that names no source."""
+    return ValidationFailed(
+        f"`{one_line(text)[:120]}` does not say where a skill comes from",
+        hint="name `owner/repo`, an address, a directory, or a .zip or .skill file",
+    )
+
+
+def _is_address(text: str) -> bool:
+    return "://" in text or _SSH.fullmatch(text.split("#")[0]) is not None
+
+
+def _near(text: str, here: Path, ref: str | None) -> Source:
+    path = here / Path(text).expanduser()
+    if path.is_dir():
+        return LocalSource(path)
+    if path.is_file():
+        if path.name.lower() == "skill.md":
+            return LocalSource(path.parent)
+        return ArchiveSource(str(path))
+    if text.startswith((".", "/", "~")) or text.lower().endswith(ARCHIVES):
+        raise ValidationFailed(f"there is nothing at `{one_line(text)}`", hint="check the path")
+    bare, _, fragment = text.partition("#")
+    short = _SHORT.fullmatch(bare)
+    if short is None or ".." in bare:
+        raise unusable(text)
+    name = f"{short['owner']}/{short['repo'].removesuffix('.git')}"
+    return GitSource(
+        url=f"https://github.com/{name}.git",
+        name=name,
+        kind="github",
+        ref=ref or _fragment(fragment) or _fragment(short["ref"] or ""),
+        path=short["path"].strip("/") or None,
+    )
+
+
+def _address(text: str, ref: str | None) -> Source:
+    bare, _, fragment = text.partition("#")
+    wants_git = bare.startswith("git+")
+    bare = bare.removeprefix("git+")
+    version = ref or _fragment(fragment)
+    if _SSH.fullmatch(bare):
+        return GitSource(url=bare, name=bare, ref=version)
+    parts = urlsplit(bare)
+    if parts.password or (parts.username and parts.scheme != "ssh"):
+        raise ValidationFailed("an address must not hold a password", hint="use ssh for what is not public")
+    if parts.scheme not in ("https", "http", "ssh", "file") or (parts.scheme != "file" and not parts.hostname):
+        raise unusable(text)
+    if parts.scheme in ("ssh", "file"):
+        if len(parts.path) < 2 or (parts.hostname or "x").startswith("-"):
+            raise unusable(text)
+        return GitSource(url=bare, name=bare, ref=version)
+    forge = _FORGES.get(parts.hostname or "")
+    if bare.lower().endswith(ARCHIVES) and not wants_git:
+        return ArchiveSource(bare)
+    if forge is None and not wants_git and not parts.path.endswith(".git"):
+        return IndexSource(bare)
+    return _repository(bare, forge, version)
+
+
+def _repository(url: str, forge: str | None, ref: str | None) -> GitSource:
+    parts = urlsplit(url)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    kind: Literal["github", "gitlab", "git"] = (
+        "github" if forge == "github" else "gitlab" if forge == "gitlab" else "git"
+    )
+    path = unquote(parts.path).rstrip("/")
+    if "//" in path or ".." in path or not path.strip("/"):
+        raise unusable(url)
+    tree = _TREE.fullmatch(path) if forge else None
+    if tree is not None:
+        within = (tree["path"] or "").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
+        repo = tree["repo"].removesuffix(".git")
+        named = ref or checked_ref(tree["ref"])
+        return GitSource(
+            url=f"{origin}/{repo}.git", name=_named(origin, repo, kind), kind=kind, ref=named, path=within or None
+        )
+    repo = path.strip("/").removesuffix(".git")
+    address = f"{origin}/{repo}.git" if forge else url
+    return GitSource(url=address, name=_named(origin, repo, kind), kind=kind, ref=ref)
+
+
+def _named(origin: str, repo: str, kind: str) -> str:
+    return repo if kind in ("github", "gitlab") else f"{origin}/{repo}.git"
+
+
+def _fragment(text: str) -> str | None:
+    return checked_ref(text) if text else None
+
+
+def label_of(source: Source) -> str:
+    """What a source may be called where it has to have a name."""
+    text = {GitSource: "url", LocalSource: "path", ArchiveSource: "location", IndexSource: "url"}[type(source)]
+    last = str(getattr(source, text)).rstrip("/").split("/")[-1].lower()
+    for suffix in (*ARCHIVES, ".git"):
+        last = last.removesuffix(suffix)
+    return re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:60] or "skill"

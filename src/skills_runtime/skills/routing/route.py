@@ -1,0 +1,168 @@
+"""Says which skills a task calls for, and by which rule: a mention, a declared trigger or file, or shared words.
+
+Pure. The first three are certain and come first; what shared words suggest is a ranking that the model decides on.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.events.payloads import RoutedSkill, SkillRouted
+from skills_runtime.skills.catalog.fields import people_may_call
+from skills_runtime.skills.mention_forms import Written, written_in
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.routing.declared import file_match, paths_in, trigger_in
+from skills_runtime.skills.routing.index import SkillIndex, index_of
+from skills_runtime.skills.routing.lexical import Ranked, ranked
+from skills_runtime.skills.skill import Mention, Skill
+
+Rule = Literal["mention", "trigger", "path", "words"]
+CERTAIN: tuple[Rule, ...] = ("mention", "trigger", "path")
+
+MAX_TASK_CHARS = 20_000
+"""How much of a task is looked at."""
+ASKED_CHARS = 300
+_SHOWN_WORDS = 8
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One skill that a task calls for."""
+
+    skill: Skill
+    score: float
+    """1 where it is certain; else how much of the task the skill answers."""
+    rule: Rule
+    reason: str
+    """One sentence for people."""
+    words: tuple[str, ...] = ()
+    """The words of the task it answers to, the most telling first."""
+
+
+class Routing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task calls for, the best first."""
+
+    task: str
+    choices: tuple[Choice, ...]
+    considered: int
+    """How many skills there were to choose from."""
+
+    @property
+    def certain(self) -> tuple[Choice, ...]:
+        """The choices that need no model."""
+        return tuple(choice for choice in self.choices if choice.rule in CERTAIN)
+
+    @property
+    def decided_by(self) -> Literal["mention", "trigger", "path", "model"]:
+        """The rule that settled it; without a certain choice the model decides."""
+        first = self.choices[0].rule if self.choices else "words"
+        return "model" if first == "words" else first
+
+
+def route(
+    task: str,
+    skills: Sequence[Skill],
+    *,
+    paths: Sequence[str] = (),
+    limit: int = 5,
+    index: SkillIndex | None = None,
+) -> Routing:
+    """The skills that a task calls for, of these; `paths` are the files it is about.
+
+    Whoever routes more than once hands over an index of the same skills; it may know their bodies as well.
+    """
+    task = task[:MAX_TASK_CHARS]
+    index = index or index_of(skills)
+    found: dict[Mention, Choice] = {}
+    for choice in (*_mentioned(task, index), *_triggered(task, index), *_for_files(task, paths, index)):
+        found.setdefault(choice.skill.mention, choice)
+    if len(found) < limit:
+        for choice in _by_words(task, index, paths, limit + len(found)):
+            found.setdefault(choice.skill.mention, choice)
+    return Routing(task=task, choices=tuple(found.values())[: max(limit, 0)], considered=len(index.skills))
+
+
+def search(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[Choice, ...]:
+    """The skills that the model may call, by the words they share with a query."""
+    return tuple(_by_words(query[:MAX_TASK_CHARS], index, (), limit))
+
+
+def routed(routing: Routing) -> SkillRouted:
+    """The event that tells of a decision, and of its reasons."""
+    return SkillRouted(
+        asked=one_line(routing.task)[:ASKED_CHARS],
+        decided_by=routing.decided_by,
+        considered=routing.considered,
+        choices=[
+            RoutedSkill(mention=one.skill.mention.text, rule=one.rule, score=one.score, reason=one.reason)
+            for one in routing.choices
+        ],
+    )
+
+
+def _mentioned(task: str, index: SkillIndex) -> list[Choice]:
+    choices: list[Choice] = []
+    for one in written_in(task):
+        named = index.declared.by_name.get(one.name.rpartition(":")[2], ())
+        meant = [index.skills[place] for place in named if _is_meant(one, index.skills[place])]
+        if len(meant) == 1:
+            reason = f"the task mentions it as `{one_line(one.text)}`"
+            choices.append(Choice(skill=meant[0], score=1.0, rule="mention", reason=reason))
+    return choices
+
+
+def _is_meant(one: Written, skill: Skill) -> bool:
+    if one.form == "exact":
+        return skill.namespace == one.namespace
+    qualifier = one.name.rpartition(":")[0]
+    return people_may_call(skill) and (not qualifier or skill.namespace.endswith(qualifier))
+
+
+def _triggered(task: str, index: SkillIndex) -> list[Choice]:
+    """The skills whose declared words the task has, the longest words first."""
+    declared = index.declared
+    pairs = [
+        (trigger_in(task, triggers), index.skills[place])
+        for place, triggers in declared.triggers.items()
+        if place not in declared.hidden
+    ]
+    present = sorted((pair for pair in pairs if pair[0]), key=lambda pair: (-len(pair[0]), pair[1].mention))
+    return [
+        Choice(
+            skill=skill,
+            score=1.0,
+            rule="trigger",
+            reason=f"the task says `{one_line(trigger)}`, which it declares as a trigger",
+            words=(trigger,),
+        )
+        for trigger, skill in present
+    ]
+
+
+def _for_files(task: str, paths: Sequence[str], index: SkillIndex) -> list[Choice]:
+    declared = index.declared
+    if not declared.globs:
+        return []
+    files = [*paths, *paths_in(task)]
+    choices: list[Choice] = []
+    for place, globs in declared.globs.items():
+        match = file_match(files, globs) if place not in declared.hidden else None
+        if match is not None:
+            reason = f"`{one_line(match.path)}` is one of the files it is for: `{one_line(match.glob)}`"
+            choices.append(Choice(skill=index.skills[place], score=1.0, rule="path", reason=reason))
+    return sorted(choices, key=lambda choice: choice.skill.mention)
+
+
+def _by_words(task: str, index: SkillIndex, paths: Sequence[str], limit: int) -> list[Choice]:
+    """What the words suggest; a skill that is for other files than these is called by its name alone."""
+    if limit <= 0:
+        return []
+    globs = index.declared.globs if paths else {}
+    elsewhere = frozenset(place for place, found in globs.items() if file_match(paths, found) is None)
+    without = index.declared.hidden | elsewhere
+    return [_suggested(index.skills[one.place], one) for one in ranked(index, task, limit=limit, without=without)]
+
+
+def _suggested(skill: Skill, one: Ranked) -> Choice:
+    words = ", ".join(f"`{one_line(word)}`" for word in one.words[:_SHOWN_WORDS])
+    return Choice(skill=skill, score=one.score, rule="words", reason=f"it answers to {words}", words=one.words)

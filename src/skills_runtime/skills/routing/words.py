@@ -1,0 +1,166 @@
+"""From text to the terms it is compared by: words without their endings, abbreviations written out, Chinese by pairs.
+
+Pure. The same text always gives the same terms.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+from skills_runtime.skills.routing.chinese import in_english, simplified
+from skills_runtime.skills.routing.vocabulary import PHRASES, RELATED_LINES, SAME, STOP_PAIRS, STOP_WORDS, SYNONYM_LINES
+
+MAX_WORD_CHARS = 48
+"""A longer word is no word; it counts in pieces."""
+
+_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_RUN = re.compile(rf"[A-Za-z0-9]{{1,{MAX_WORD_CHARS}}}|[{_HAN}]+|[^\W_A-Za-z0-9{_HAN}]{{1,{MAX_WORD_CHARS}}}")
+_ANY_HAN = re.compile(f"[{_HAN}]")
+_ACCENTED = re.compile("[\u00c0-\u024f]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_UNSPLIT = frozenset(
+    [
+        "JavaScript",
+        "TypeScript",
+        "GitHub",
+        "GitLab",
+        "YouTube",
+        "LinkedIn",
+        "PostgreSQL",
+        "MySQL",
+        "GraphQL",
+        "DevOps",
+        "WordPress",
+    ]
+)
+_APOSTROPHES = str.maketrans("", "", "'’")
+_SKIPPED = STOP_WORDS | frozenset("abdefghijklmnopqstuvwxyz0123456789")
+"""Single letters say nothing, but for the names of two languages."""
+_PHRASE = re.compile("|".join(re.escape(phrase) for phrase in sorted(PHRASES, key=len, reverse=True)), re.IGNORECASE)
+
+_ENDINGS = """
+    ization isation ational fulness iveness ation izing ising izer iser ized ised ize ise ating ator ated ate ically
+    ment ity ing ion ied er or ive ly ed e al
+""".split()  # noqa: SIM905 - many words read best as a text
+_BY_LAST = {last: [one for one in _ENDINGS if one[-1] == last] for last in {one[-1] for one in _ENDINGS}}
+_REPLACED = {"ational": "ate", "fulness": "ful", "iveness": "ive", "ically": "ic", "ied": "y"}
+_LONGER_STEMS = frozenset(["al", "ate", "ise", "ize", "or", "ive", "ity", "er", "ion"])
+"""Endings that short words have by chance."""
+_DOUBLING = frozenset(["ing", "ed", "er"])
+_ANALYSIS = re.compile("analy[sz]|analyt")
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text, in their order."""
+    if not text:
+        return []
+    runs = _RUN.findall(plain_text(text))
+    of_run = _terms_of_word if text.isascii() else _terms_of
+    return [one for run in runs for one in of_run(run)]
+
+
+def _terms_of(run: str) -> Sequence[str]:
+    """The terms of a run of letters: none for an empty word, several for a compound."""
+    return _pairs(run) if run[0] > "\u3000" else _terms_of_word(run)
+
+
+def spelled(text: str) -> dict[str, str]:
+    """For each term of a text, the word it came from, to be shown to somebody."""
+    found: dict[str, str] = {}
+    for run in _RUN.findall(plain_text(text)):
+        of_run = _terms_of(run)
+        for one in of_run:
+            found.setdefault(one, run if len(of_run) == 1 else one)
+    return found | {term(english): chinese for english, chinese in _in_english(text)}
+
+
+def translated(text: str) -> list[str]:
+    """The English terms for the Chinese words of a text."""
+    return [term(english) for english, _ in _in_english(text)]
+
+
+def _in_english(text: str) -> list[tuple[str, str]]:
+    return [] if text.isascii() or not _ANY_HAN.search(text) else in_english(plain_text(text))
+
+
+def plain_text(text: str) -> str:
+    """The text with one spelling for what has several, and with several words for one thing put together."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        text = simplified(text) if _ANY_HAN.search(text) else _ACCENTED.sub(_unaccented, text)
+    text = text.translate(_APOSTROPHES) if "'" in text or "’" in text else text
+    small = text.lower()
+    for phrase in PHRASES:  # a loop, for this is where an index of thousands of skills spends its time
+        if phrase in small:
+            return _PHRASE.sub(lambda match: PHRASES.get(match[0].lower(), match[0]), text)
+    return text
+
+
+def _unaccented(match: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKD", match[0]).encode("ascii", "ignore").decode() or match[0]
+
+
+@lru_cache(maxsize=65_536)
+def _terms_of_word(run: str) -> tuple[str, ...]:
+    words = [run] if run.islower() or run in _UNSPLIT else _CAMEL.sub(" ", run).split()
+    words = [run, *words] if len(words) > 1 else words
+    return tuple(term(word) for word in map(str.lower, words) if word not in _SKIPPED)
+
+
+def term(word: str) -> str:
+    """The term that a word in small letters counts as."""
+    return stem(singular(SAME.get(word) or SAME.get(singular(word), word)))
+
+
+def singular(word: str) -> str:
+    """The word as one of several, as far as its ending tells."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")) or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-2] if word.endswith(("sses", "xes", "ches", "shes", "zzes")) else word[:-1]
+
+
+def stem(word: str) -> str:
+    """The word without its ending; other forms of the word have the same stem, as far as endings tell."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha() or word.endswith(("ss", "us")):
+        return word
+    if _ANALYSIS.match(word):
+        return "analy"
+    for ending in _BY_LAST.get(word[-1], ()):
+        rest = len(word) - len(ending)
+        if word.endswith(ending) and rest >= (4 if ending in _LONGER_STEMS else 3):
+            return _evened(word[:rest] + _REPLACED.get(ending, ""), doubled=ending in _DOUBLING)
+    return _evened(word, doubled=False)
+
+
+def _evened(base: str, *, doubled: bool) -> str:
+    """The stem as all forms of a word have it: `running` has lost an `n`, `categories` its `y`."""
+    if doubled and len(base) > 3 and base[-1] == base[-2] and base[-1] not in "sl":
+        base = base[:-1]
+    if base.endswith("y") and len(base) > 3:
+        return base[:-1] + "i"
+    return base[:-1] if base.endswith("e") and len(base) > 4 else base
+
+
+def _pairs(run: str) -> list[str]:
+    """A run of characters without spaces, as the pairs of neighbours in it."""
+    if len(run) == 1:
+        return [run]
+    return [pair for pair in (run[place : place + 2] for place in range(len(run) - 1)) if pair not in STOP_PAIRS]
+
+
+def _groups(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    near: dict[str, dict[str, None]] = {}
+    for line in lines:
+        group = [term(word) for word in line.split()]
+        for one in group:
+            near.setdefault(one, {}).update(dict.fromkeys(other for other in group if other != one))
+    return {one: tuple(others) for one, others in near.items()}
+
+
+SYNONYMS = _groups(SYNONYM_LINES)
+"""For a term, the terms that mean nearly the same."""
+RELATIVES = _groups(RELATED_LINES)
+"""For a term, the terms that often stand for it."""

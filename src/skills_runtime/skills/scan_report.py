@@ -1,0 +1,124 @@
+"""A search for skills as one value that can be written as JSON, whatever skills say of themselves.
+
+Pure.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+
+from skills_runtime.events.text import well_formed
+from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.stored import StoredSkill
+
+MAX_DEPTH = 20
+
+
+class Issue(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong, as programs read it."""
+
+    code: str
+    severity: Literal["error", "warning", "notice"]
+    message: str
+    hint: str = ""
+    details: Mapping[str, Any] = {}
+
+
+class ScanStats(msgspec.Struct, frozen=True, kw_only=True):
+    """How much was searched."""
+
+    spaces_total: int
+    sources_total: int
+    skills_total: int
+
+
+class ScannedSkill(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill, as programs read it."""
+
+    space_id: str
+    source_id: str
+    namespace: str
+    skill_name: str
+    mention: str
+    description: str
+    locator: str
+    path: str | None
+    body_size: int | None
+    required_env_vars: tuple[str, ...]
+    metadata: Any
+    scope: str | None
+
+
+class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search found, and everything that is wrong."""
+
+    scan_id: str
+    skills: tuple[ScannedSkill, ...] = ()
+    errors: tuple[Issue, ...] = ()
+    warnings: tuple[Issue, ...] = ()
+    """Notices too, which say what is as it should be and yet may surprise."""
+    stats: ScanStats
+
+
+def scan_report(
+    scan_id: str, skills: Iterable[Skill], issues: Iterable[Issue], *, spaces: int, sources: int
+) -> ScanReport:
+    """One search, its errors apart from its warnings."""
+    found = tuple(map(_scanned, skills))
+    told = tuple(issues)
+    return ScanReport(
+        scan_id=scan_id,
+        skills=found,
+        errors=tuple(one for one in told if one.severity == "error"),
+        warnings=tuple(one for one in told if one.severity != "error"),
+        stats=ScanStats(spaces_total=spaces, sources_total=sources, skills_total=len(found)),
+    )
+
+
+def issue_of(problem: Problem) -> Issue:
+    """A problem with where it is among its details."""
+    place = {"locator": problem.locator, "namespace": problem.namespace, "skill_name": problem.name}
+    details = {**{name: value for name, value in place.items() if value}, **problem.details}
+    return Issue(
+        code=problem.code,
+        severity=problem.severity,
+        message=problem.message,
+        hint=problem.hint,
+        details=jsonable(details),
+    )
+
+
+def jsonable(value: Any, depth: int = MAX_DEPTH) -> Any:
+    """The value as JSON can hold it: no cycles, no numbers that are none, nothing but text as a key."""
+    if depth < 0:
+        return "…"
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(inner, depth - 1) for key, inner in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(inner, depth - 1) for inner in cast("Iterable[Any]", value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return well_formed(value if isinstance(value, str) else str(value))
+
+
+def _scanned(skill: Skill) -> ScannedSkill:
+    stored = skill if isinstance(skill, StoredSkill) else None
+    return ScannedSkill(
+        space_id=skill.space_id,
+        source_id=skill.source_id,
+        namespace=skill.namespace,
+        skill_name=skill.name,
+        mention=skill.mention.text,
+        description=skill.description,
+        locator=skill.locator,
+        path=well_formed(str(skill.path)) if skill.path is not None else None,
+        body_size=stored.body_size if stored is not None else None,
+        required_env_vars=skill.required_env_vars,
+        metadata=jsonable(skill.metadata),
+        scope=(stored.scope or None) if stored is not None else None,
+    )

@@ -1,0 +1,16 @@
+"""A static scan of skills for what harms their user; it reads files and runs nothing."""
+
+from skills_runtime.skills.security.codes import RULES, Rule
+from skills_runtime.skills.security.report import Finding, SecurityReport, Severity, Skipped, Verdict
+from skills_runtime.skills.security.scan import scan_directory
+
+__all__ = [
+    "RULES",
+    "Finding",
+    "Rule",
+    "SecurityReport",
+    "Severity",
+    "Skipped",
+    "Verdict",
+    "scan_directory",
+]

@@ -1,0 +1,241 @@
+"""The patterns of words to the model, and the words without which they need not be tried."""
+
+from skills_runtime.skills.security.marks import Pattern, pattern
+
+_RULES = (
+    r"(?:instructions?|prompts?|directives?|guidelines?|guardrails?|safety"
+    r" (?:rules?|measures?|checks?|protocols?)|restrictions|polic(?:y|ies)"
+    r"|constraints|system messages?|programming|training)"
+)
+SECRET = (
+    r"(?:conversation(?: history)?|chat (?:history|log|transcript)s?|message"
+    r" history|system prompt|api[ _-]?keys?|credentials?|secrets?|access"
+    r" tokens?|auth(?:entication)? tokens?|env(?:ironment)? variables?"
+    r"|\.env\b|passwords?|private keys?|ssh keys?|seed phrases?|user(?:'s)?"
+    r" (?:data|files?|input|messages?|session)|session (?:data|tokens?"
+    r"|cookies?)|file contents?|cookies|personal (?:data|information)|(?:entire"
+    r"|full|whole) (?:context|workspace|codebase))"
+)
+SENDING = (
+    r"(?:send|post|upload|transmit|forward|exfiltrate|submit|relay|leak"
+    r"|copy|ship|beacon|deliver|pipe|push|sync|back ?up|append|embed|encode"
+    r"|report)(?:s|ing|ed)?"
+)
+
+PATTERNS: tuple[Pattern, ...] = (
+    pattern(
+        "I001",
+        (
+            r"\b(?:ignore|disregard|forget|override|bypass|discard|supersede)s?\b[^\n.]{0,24}\b(?:previo"
+            rf"us|prior|earlier|preceding|above|system(?! default)|safety|security)\b[^\n.]{{0,30}}{_RULES}"
+        ),
+        "ignore",
+        "disregard",
+        "forget",
+        "override",
+        "bypass",
+        "discard",
+        "supersede",
+    ),
+    pattern(
+        "I001",
+        (
+            rf"\b(?:ignore|disregard|forget)\b\s+(?:all|any|everything|every|your)\b[^\n.]{{0,30}}(?:{_RULES}"
+            r"|(?:you were|you've been|that was) (?:told|said|given))"
+        ),
+        "ignore",
+        "disregard",
+        "forget",
+    ),
+    pattern(
+        "I001",
+        (
+            r"\byou (?:are|have) (?:now )?(?:no longer bound|free (?:of|from) (?:all"
+            r"|any)|unrestricted|no (?:restrictions|limitations|guidelines))|\b(?:god"
+            r"|dan|jailbreak) mode (?:is )?(?:enabled|activated|on)\b|must never"
+            r" refuse|do anything now"
+        ),
+        "you are",
+        "you have",
+        " mode",
+        "never refuse",
+        "anything now",
+    ),
+    pattern(
+        "I001",
+        (
+            r"(?:忽略|无视|忘记|绕过)[^\n。]{0,12}(?:之前|以上|先前|所有|系统|安全)[^\n。]{0,8}(?:指令"
+            r"|提示|规则|限制|指示)|(?:игнорируй|забудь)\w*[^\n.]{0,30}(?:инструкц|правил)"
+            r"|ignora[^\n.]{0,30}(?:instrucciones|reglas) (?:anteriores|previas)"
+        ),
+        "忽略",
+        "无视",
+        "忘记",
+        "绕过",
+        "игнор",
+        "забудь",
+        "ignora",
+    ),
+    pattern(
+        "I002",
+        (
+            r"\b(?:do not|don't|dont|never|must not|should not|avoid)\s+(?:ever\s+)?(?:tell"
+            r"|mention|inform|notify|reveal|disclos\w*|alert|let|mentioning|telling"
+            r"|informing|report)\b[^\n.]{0,60}\b(?:the )?(?:users?|human|operator"
+            r"|owner|developer|victim|anyone)\b(?!'s (?:name|email))"
+        ),
+        "tell",
+        "mention",
+        "inform",
+        "notif",
+        "reveal",
+        "disclos",
+        "alert",
+        "let",
+        "report",
+    ),
+    pattern(
+        "I002",
+        (
+            r"(?:不要|别|切勿|禁止)(?:告诉|告知|提及|通知|让)[^\n。]{0,10}用户"
+            r"|не (?:сообщай|говори)\w*[^\n.]{0,20}пользовател"
+            r"|no (?:le )?(?:digas|menciones|informes)[^\n.]{0,20}usuario"
+        ),
+        "用户",
+        "пользовател",
+        "usuario",
+    ),
+    pattern(
+        "I003",
+        (
+            r"\b(?:silently|secretly|covertly|quietly|stealthily|surreptitiously"
+            r"|discreetly|invisibly)\s+(?:\w+\s+){0,2}(?:run|execut|send|upload"
+            r"|post|transmit|forward|exfiltrat|install|collect|harvest|copy|download"
+            r"|read|append|inject|capture|record)\w*"
+        ),
+        "silently",
+        "secretly",
+        "covertly",
+        "quietly",
+        "stealthily",
+        "surreptitiously",
+        "discreetly",
+        "invisibly",
+    ),
+    pattern(
+        "I003",
+        (
+            r"\b(?:run|execut|send|upload|post|transmit|forward|install|collect"
+            r"|copy|download|append|capture|record|perform|do)\w*\b[^\n.]{0,80}\b(?:without"
+            r" (?:telling|informing|notifying|alerting|the (?:user|human)(?:'s)?"
+            r" (?:knowledge|consent|awareness|noticing|knowing))|so (?:that )?the"
+            r" user (?:does not|doesn't|won't) (?:notice|see|know))"
+        ),
+        "without telling",
+        "without informing",
+        "without notifying",
+        "without alerting",
+        "without the",
+        "the user does",
+        "the user won",
+    ),
+    pattern(
+        "I006",
+        (
+            r"--dangerously-skip-permissions|--yolo\b|bypassPermissions|--dangerously-bypass-approvals"
+            r"|danger-full-access|[\"']?autoApprove[\"']?\s*[:=]\s*(?:true|\[\s*[\"']\*)"
+            r"|skipDangerousModePermissionPrompt"
+        ),
+        "dangerously",
+        "yolo",
+        "bypasspermissions",
+        "danger-full",
+        "autoapprove",
+        "skipdangerous",
+        severity="low",
+    ),
+    pattern(
+        "I006",
+        (
+            r"\b(?:always|automatically|auto-?)\s*(?:approve|accept|confirm|allow"
+            r"|grant)\b[^\n.]{0,40}\b(?:all|any|every|tool|permission|command|request"
+            r"|prompt)s?\b|\b(?:disable|skip|turn off|suppress|bypass)\b[^\n.]{0,24}\b(?:confirmation"
+            r"|approval|permission|safety|consent)s?\b (?:prompts?|checks?|dialogs?"
+            r"|requests?|gates?)"
+        ),
+        "approve",
+        "accept",
+        "confirm",
+        "allow",
+        "grant",
+        "approval",
+        "permission",
+        "safety",
+        "consent",
+        severity="low",
+    ),
+    pattern(
+        "I006",
+        (
+            r"\b(?:run|execute)\b[^\n.]{0,40}\b(?:without (?:asking|confirmation"
+            r"|waiting for|prompting|requesting))[^\n.]{0,40}(?:user|permission"
+            r"|approval|confirmation)"
+        ),
+        "without asking",
+        "without confirm",
+        "without waiting",
+        "without prompt",
+        "without request",
+        severity="low",
+    ),
+    pattern(
+        "I007",
+        (
+            r"<\|(?:im_start|im_end|system|endoftext|start_header_id)\|>\s*(?:system)?"
+            r"|^\s*\[(?:SYSTEM|INST|ADMIN)(?: (?:OVERRIDE|MESSAGE|PROMPT|NOTICE))?\]\s*:?"
+            r"|</?(?:system_prompt|system-override|admin_override)>|^\s*#{0,4}\s*SYSTEM"
+            r" (?:OVERRIDE|PROMPT OVERRIDE|MESSAGE)\b"
+        ),
+        "<|",
+        "[system",
+        "[inst",
+        "[admin",
+        "system_prompt",
+        "override",
+        "system message",
+        severity="medium",
+    ),
+    pattern(
+        "I008",
+        (
+            r"\b(?:remember|persist|store|save|write|add|append|inject|embed)\b[^\n.]{0,80}\b(?:for"
+            r"|in|to|across|into)\b[^\n.]{0,20}\b(?:all|every|any) (?:future|subsequent"
+            r"|later|other) (?:sessions?|conversations?|chats?|interactions?|responses?)"
+        ),
+        "future",
+        "subsequent",
+        "later",
+        "other",
+        severity="low",
+    ),
+    pattern(
+        "I009",
+        (
+            r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{1,200}[?&/=][^)\s]{0,80}(?:\{\{?"
+            r"|\$\{|<|%7B)[^)\n]{0,40}(?:conversation|history|context|secret|key"
+            r"|token|data|prompt|base64|encoded|summary|message)[^)\n]{0,60}\)"
+        ),
+        "![",
+    ),
+    pattern(
+        "I011",
+        (
+            r"\b(?:reveal|print|output|repeat|show|display|leak|dump|include)\b[^\n.]{0,20}\b(?:your"
+            r"|the) (?:(?:full|entire|complete|original|hidden|exact) )?(?:system"
+            r" prompt|initial instructions|hidden instructions)"
+        ),
+        "system prompt",
+        "initial instructions",
+        "hidden instructions",
+    ),
+)

@@ -1,0 +1,119 @@
+"""Hosts and owners that are known: installers of known tools, pages for snippets, takers of data."""
+
+KNOWN = frozenset(
+    """
+    astral.sh rustup.rs bun.sh bun.com deno.land deno.com docker.com helm.sh python-poetry.org brew.sh sdkman.io
+    starship.rs fnm.vercel.app pnpm.io k3s.io tailscale.com ollama.com ollama.ai fly.io railway.app railway.com
+    inference.sh claude.ai anthropic.com claude.com cursor.com opencode.ai foundry.paradigm.xyz getfoundry.sh
+    solana.com anza.xyz nixos.org determinate.systems volta.sh mise.run jdx.dev llvm.org google.com
+    googleapis.com cloud.google.com gstatic.com aka.ms microsoft.com nodesource.com pulumi.com
+    awscli.amazonaws.com amazon.com getcomposer.org wasmtime.dev wasmer.io dagger.io temporal.download
+    temporal.io coursier.io haskell.org julialang.org cli.github.com docs.github.com api.github.com supabase.com
+    supabase.co stripe.com grafana.com modal.com runpod.io lmstudio.ai zed.dev warp.dev vercel.com vercel.app
+    netlify.com cloudflare.com convex.dev tur.so turso.tech planetscale.com neon.tech neon.com hashicorp.com
+    k6.io snyk.io sentry.io doppler.com infisical.com 1password.com pkgx.sh tea.xyz moonrepo.dev jetify.com
+    jetpack.io atuin.sh openai.com chatgpt.com openclaw.ai clawd.bot molt.bot clawhub.ai clawhub.com
+    elevenlabs.io linear.app expo.dev mobile.dev flutter.dev dart.dev swift.org golang.org go.dev python.org
+    pypa.io pypi.org npmjs.com npmjs.org yarnpkg.com nodejs.org rust-lang.org crates.io ruby-lang.org
+    rubygems.org rvm.io get.rvm.io php.net perl.org r-project.org conda.io anaconda.com mambaforge.com
+    micro.mamba.pm debian.org ubuntu.com alpinelinux.org fedoraproject.org archlinux.org kernel.org apache.org
+    gnu.org mozilla.org apple.com oracle.com jetbrains.com gradle.org maven.org android.com kubernetes.io k8s.io
+    istio.io linkerd.io argoproj.io fluxcd.io cncf.io rancher.com minikube.sigs.k8s.io kind.sigs.k8s.io redis.io
+    postgresql.org mysql.com mongodb.com elastic.co clickhouse.com duckdb.org sqlite.org influxdata.com
+    timescale.com cockroachlabs.com databricks.com snowflake.com dbt.com getdbt.com prefect.io dagster.io
+    airbyte.com huggingface.co hf.co pytorch.org tensorflow.org nvidia.com intel.com amd.com replicate.com
+    together.ai groq.com mistral.ai cohere.com deepseek.com perplexity.ai x.ai openrouter.ai fal.ai fal.run
+    stability.ai gitlab.com bitbucket.org atlassian.com slack.com notion.com notion.so figma.com airtable.com
+    zapier.com twilio.com sendgrid.com mailgun.com mailchimp.com hubspot.com salesforce.com zoom.us shopify.com
+    paypal.com square.com plaid.com coinbase.com binance.com kraken.com etherscan.io infura.io alchemy.com
+    helius.xyz quicknode.com polymarket.com kalshi.com coingecko.com yahoo.com alphavantage.co polygon.io
+    tradingview.com heroku.com digitalocean.com linode.com vultr.com render.com hetzner.com scaleway.com ovh.com
+    azure.com amazonaws.com azurewebsites.net windows.net firebase.com firebaseio.com datadoghq.com newrelic.com
+    pagerduty.com opsgenie.com circleci.com travis-ci.com buildkite.com codecov.io sonarqube.org sonarsource.com
+    sonarcloud.io semgrep.dev trufflesecurity.com letsencrypt.org get.acme.sh acme.sh certbot.eff.org w3.org
+    ietf.org wikipedia.org arxiv.org doi.org crossref.org ncbi.nlm.nih.gov nih.gov ebi.ac.uk uniprot.org
+    rcsb.org ensembl.org youtube.com twitter.com x.com reddit.com linkedin.com facebook.com instagram.com
+    tiktok.com spotify.com telegram.org discord.com whatsapp.com wikimedia.org openstreetmap.org mapbox.com
+    open-meteo.com openweathermap.org weather.gov wttr.in ipify.org ifconfig.me ipinfo.io icanhazip.com
+    httpbin.org jsonplaceholder.typicode.com schema.org jsdelivr.net unpkg.com cdnjs.com esm.sh skypack.dev
+    fonts.bunny.net tavily.com exa.ai firecrawl.dev serpapi.com brave.com duckduckgo.com bing.com jina.ai
+    apify.com browserbase.com composio.dev smithery.ai mcp.so modelcontextprotocol.io agentskills.io skills.sh
+    risczero.com succinct.xyz aptos.dev sui.io near.org dfinity.org internetcomputer.org starknet.io starkup.sh
+    dojoengine.org noir-lang.org noirup.dev aztec.network lens.xyz chain.link tenderly.co moralis.io
+    thirdweb.com privy.io getgrit.io commandcode.ai ampcode.com sourcegraph.com factory.ai devin.ai continue.dev
+    augmentcode.com codeium.com windsurf.com kiro.dev qwen.ai aliyun.com aliyuncs.com volces.com bytedance.com
+    feishu.cn larksuite.com dingtalk.com weixin.qq.com qq.com tencent.com baidu.com bilibili.com zhihu.com
+    chocolatey.org scoop.sh get.scoop.sh minimax.io minimaxi.com moonshot.cn bigmodel.cn gitee.com taobao.com
+    npmmirror.com tuna.tsinghua.edu.cn
+    """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
+)
+"""Names whose owners are known; what is below them counts too."""
+
+INSTALLER_OWNERS = frozenset(
+    """
+    homebrew nvm-sh astral-sh ohmyzsh pyenv pyenv-win helm golangci aquasecurity anchore gitleaks rhysd denoland
+    oven-sh rustup rust-lang junegunn direnv ajeetdsouza jesseduffield charmbracelet cli actions microsoft
+    google googlecloudplatform aws awslabs azure hashicorp docker kubernetes kubernetes-sigs k3d-io k3s-io
+    rancher istio argoproj fluxcd vercel vercel-labs anthropics openai openclaw steipete block all-hands-ai
+    supabase stripe cloudflare netlify getsentry grafana prometheus redis postgres elastic clickhouse duckdb
+    huggingface pytorch tensorflow nvidia intel ggml-org ggerganov ollama sst opencode-ai charm facebook meta
+    facebookresearch react-native-community expo flutter dart-lang apple swiftlang jetbrains gradle apache
+    python pypa psf pallets tiangolo encode python-poetry pdm-project conda-forge conda mamba-org nodejs npm
+    pnpm yarnpkg typescript-eslint eslint prettier vitejs vuejs sveltejs angular withastro remix-run nrwl lerna
+    golang gohugoio spf13 ruby rbenv rvm rails laravel composer php symfony asdf-vm jdx mise-plugins sdkman
+    neovim vim zsh-users romkatv starship tmux-plugins git git-lfs github gitlab-org gitlabhq bitnami traefik
+    caddyserver nginx certbot acmesh-official trufflesecurity semgrep returntocorp snyk projectdiscovery owasp
+    zaproxy sqlmapproject metasploit danielmiessler rapid7 foundry-rs paradigmxyz openzeppelin ethereum crytic
+    trailofbits solana-labs anza-xyz coral-xyz near aptos-labs mystenlabs obra wshobson affaan-m
+    modelcontextprotocol cline continuedev aider-ai langchain-ai run-llama pydantic browser-use playwright
+    puppeteer seleniumhq cypress-io storybookjs tailwindlabs shadcn-ui radix-ui yt-dlp ytdl-org ffmpeg
+    imagemagick jgm pandoc quarto-dev rstudio r-lib typst latex3 bioconda nextflow-io broadinstitute samtools
+    galaxyproject snakemake dracula catppuccin nixos nix-community determinatesystems cachix jetify-com
+    devcontainers containers podman buildpacks
+    """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
+)
+"""Owners of repositories whose installers are known."""
+
+PASTES = frozenset(
+    """
+    pastebin.com paste.ee hastebin.com rentry.co rentry.org glot.io dpaste.org dpaste.com ghostbin.com
+    controlc.com paste.rs paste.gg privatebin.net 0bin.net ideone.com justpaste.it telegra.ph pastes.dev
+    snippet.host gist.github.com gist.githubusercontent.com paste.mozilla.org termbin.com ix.io sprunge.us
+    bpa.st pst.klgrth.io cl1p.net textbin.net codeshare.io jsfiddle.net notes.io pastelink.net write.as
+    paste2.org dumpz.org bin.sh katbin.com anonfiles.com gofile.io mediafire.com mega.nz dropmefiles.com
+    wetransfer.com transfer.sh file.io 0x0.st temp.sh catbox.moe litterbox.catbox.moe bashupload.com oshi.at
+    tmpfiles.org filebin.net uguu.se sendspace.com zippyshare.com cdn.discordapp.com media.discordapp.net
+    """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
+)
+"""Pages where anybody leaves a text or a file."""
+
+COLLECTORS = frozenset(
+    """
+    webhook.site requestbin.com requestbin.net pipedream.net requestcatcher.com hookbin.com beeceptor.com
+    oast.fun oast.pro oast.live oast.site oast.online oast.me interact.sh interactsh.com burpcollaborator.net
+    oastify.com dnslog.cn ceye.io canarytokens.com canarytokens.org mockbin.org mockbin.io postb.in ptsv2.com
+    ptsv3.com hookdeck.com webhookinbox.com smee.io putsreq.com request.bin typedwebhook.tools
+    bin.webhookrelay.com formspree.io getform.io
+    """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
+)
+"""Addresses made to take in what somebody sends."""
+
+SHORTENERS = frozenset(
+    """
+    bit.ly tinyurl.com goo.gl is.gd v.gd ow.ly buff.ly rebrand.ly cutt.ly shorturl.at rb.gy tiny.cc t.ly s.id
+    bl.ink soo.gd clck.ru u.to surl.li shrtco.de 1drv.ms adf.ly
+    """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
+)
+TUNNELS = frozenset(
+    """
+    ngrok.io ngrok.app ngrok-free.app ngrok-free.dev trycloudflare.com loca.lt localtunnel.me serveo.net
+    localhost.run lhr.life tunnelto.dev bore.pub pagekite.me playit.gg telebit.cloud duckdns.org no-ip.org
+    ddns.net hopto.org zapto.org sytes.net onion onion.ws
+    """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
+)
+
+PLACEHOLDERS = (
+    "example.com", "example.org", "example.net", ".example", ".test", ".invalid", "domain.com", "mydomain.com",
+    "mysite.com", "myapp.com", "company.com", "yourcompany.com", "yourdomain.com", "acme.com", "foo.com", "bar.com",
+    "site.com", "website.com", "host.com", "server.com", "my-app.com",
+)  # fmt: skip

@@ -1,0 +1,223 @@
+"""A file as the scan sees it: its kind, its lines, and where in it prose, code and comments are."""
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.skills.security.collect import Member
+
+Kind = Literal["markdown", "python", "script", "shell", "config", "plain", "binary"]
+RegionKind = Literal["front", "prose", "fence", "comment"]
+
+_SUFFIXES: dict[str, Kind] = {
+    ".md": "markdown",
+    ".mdx": "markdown",
+    ".markdown": "markdown",
+    ".mdc": "markdown",
+    ".rst": "markdown",
+    ".py": "python",
+    ".pyw": "python",
+    ".pyi": "python",
+    ".js": "script",
+    ".mjs": "script",
+    ".cjs": "script",
+    ".ts": "script",
+    ".tsx": "script",
+    ".jsx": "script",
+    ".rb": "script",
+    ".pl": "script",
+    ".php": "script",
+    ".lua": "script",
+    ".go": "script",
+    ".rs": "script",
+    ".sh": "shell",
+    ".bash": "shell",
+    ".zsh": "shell",
+    ".fish": "shell",
+    ".command": "shell",
+    ".ksh": "shell",
+    ".ps1": "shell",
+    ".psm1": "shell",
+    ".bat": "shell",
+    ".cmd": "shell",
+    ".vbs": "shell",
+    ".applescript": "shell",
+    ".json": "config",
+    ".yaml": "config",
+    ".yml": "config",
+    ".toml": "config",
+    ".ini": "config",
+    ".plist": "config",
+    ".xml": "config",
+    ".html": "config",
+    ".svg": "config",
+    ".service": "config",
+}
+_SHEBANG = re.compile(rb"^#!\s*\S*?(python|node|deno|bun|perl|ruby|bash|zsh|sh|env\s+(?:-S\s+)?\w+)")
+_FENCE = re.compile(r"^[ \t>]{0,12}(?:[-*+] |\d+[.)] )?(`{3,}|~{3,})[ \t]*([\w+-]*)")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.{0,200})")
+_CHUNK = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+class Region(msgspec.Struct, frozen=True):
+    """A stretch of a text that is all of one kind."""
+
+    start: int
+    end: int
+    kind: RegionKind
+    language: str = ""
+    headings: tuple[str, ...] = ()
+
+
+class Text:
+    """A file that can be read as text."""
+
+    def __init__(self, name: str, kind: Kind, body: str) -> None:
+        self.name = name
+        self.kind: Kind = kind
+        self.body = body
+
+    @cached_property
+    def folded(self) -> str:
+        """The text in small letters; as long as the text itself."""
+        lower = self.body.lower()
+        return lower if len(lower) == len(self.body) else self.body
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins."""
+        return [0, *(match.end() for match in re.finditer("\n", self.body))]
+
+    @cached_property
+    def regions(self) -> tuple[Region, ...]:
+        """The stretches of a Markdown file; any other file is one fence."""
+        if self.kind != "markdown":
+            return (Region(0, len(self.body), "fence", self.kind),)
+        return tuple(_regions(self))
+
+    @cached_property
+    def _region_starts(self) -> list[int]:
+        return [region.start for region in self.regions]
+
+    def line_at(self, place: int) -> int:
+        """The number of the line at a place, from one."""
+        return bisect_right(self.starts, place)
+
+    def line(self, number: int) -> str:
+        """The line of a number, or nothing."""
+        if not 1 <= number <= len(self.starts):
+            return ""
+        end = self.starts[number] - 1 if number < len(self.starts) else len(self.body)
+        return self.body[self.starts[number - 1] : end]
+
+    def region_at(self, place: int) -> Region:
+        """The stretch that a place is in."""
+        found = bisect_right(self._region_starts, place)
+        return self.regions[max(0, found - 1)]
+
+
+def kind_of(member: Member) -> Kind:
+    """What kind of file it is, by its name and how it begins."""
+    if looks_binary(member.data):
+        return "binary"
+    suffix = PurePosixPath(member.name).suffix.lower()
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    shebang = _SHEBANG.match(member.data[:80])
+    if shebang is None:
+        stem = PurePosixPath(member.name).name.lower()
+        return "shell" if stem in ("makefile", "dockerfile", "justfile", "install", "setup") else "plain"
+    program = shebang[1].decode().split()[-1]
+    if program.startswith("python"):
+        return "python"
+    return "script" if program in ("node", "deno", "bun", "perl", "ruby") else "shell"
+
+
+def looks_binary(data: bytes) -> bool:
+    """Whether the bytes are no text: control characters beyond those that texts have."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return False
+    sample = data[:8192]
+    return b"\0" in sample or len(_CHUNK.findall(sample)) > max(4, len(sample) // 50)
+
+
+def decoded(member: Member) -> str:
+    """The text of a file; what cannot be decoded is replaced, a byte order mark is left out."""
+    data = member.data
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+
+
+class _Reader:
+    """Walks the lines of a Markdown file and cuts it into regions."""
+
+    def __init__(self) -> None:
+        self.found: list[Region] = []
+        self.kind: RegionKind = "prose"
+        self.language = ""
+        self.start = 0
+        self.headings: dict[int, str] = {}
+
+    def turn(self, place: int, kind: RegionKind, language: str = "") -> None:
+        """End the region here and begin another."""
+        if place > self.start:
+            headings = tuple(self.headings[level] for level in sorted(self.headings))
+            self.found.append(Region(self.start, place, self.kind, self.language, headings))
+        self.start, self.kind, self.language = place, kind, language
+
+    def heading(self, match: re.Match[str]) -> None:
+        """Take a heading in, and drop those below it."""
+        level = len(match[1])
+        self.headings = {depth: text for depth, text in self.headings.items() if depth < level}
+        self.headings[level] = match[2]
+
+
+def _regions(text: Text) -> list[Region]:
+    reader = _Reader()
+    mark = ""
+    in_front = text.body.startswith("---\n")
+    if in_front:
+        reader.kind = "front"
+    for number in range(1, len(text.starts) + 1):
+        line, place = text.line(number), text.starts[number - 1]
+        if in_front:
+            if number > 1 and line.rstrip() in ("---", "..."):
+                in_front = False
+                reader.turn(place + len(line), "prose")
+            continue
+        if reader.kind == "comment":
+            if "-->" in line:
+                reader.turn(place + line.index("-->") + 3, "prose")
+            continue
+        mark = _step(reader, line, place, mark)
+    reader.turn(len(text.body), "prose")
+    return reader.found or [Region(0, len(text.body), "prose")]
+
+
+def _step(reader: _Reader, line: str, place: int, mark: str) -> str:
+    """One line outside of front matter and comments; gives the mark of the fence that is open behind it."""
+    fence = _FENCE.match(line)
+    if mark:
+        if fence and fence[1].startswith(mark) and not fence[2]:
+            reader.turn(place + len(line), "prose")
+            return ""
+        return mark
+    if fence:
+        reader.turn(place, "fence", fence[2].lower())
+        return fence[1]
+    heading = _HEADING.match(line)
+    if heading:
+        reader.turn(place, "prose")
+        reader.heading(heading)
+    opening = line.find("<!--")
+    if opening >= 0:
+        reader.turn(place + opening, "comment")
+        closing = line.find("-->", opening)
+        if closing >= 0:
+            reader.turn(place + closing + 3, "prose")
+    return ""

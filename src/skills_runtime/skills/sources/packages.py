@@ -1,0 +1,137 @@
+"""Skills that come with installed Python packages; no code of a package is run to find them.
+
+A package ships them in its own `.agents/skills`, or names the directory as an entry point of the group
+`skills_runtime.skills`. Packages in the current directory or in the workspace itself do not count: they are files of
+the project, whatever they are called.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import metadata
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.problems import Problem, failure
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.filesystem import FilesystemSource
+from skills_runtime.skills.sources.source import Origin, Report, ScanOptions
+
+ENTRY_POINTS = "skills_runtime.skills"
+"""The group under which a package names a directory of skills, such as `notes = "my_package.skills"`."""
+CONVENTION = (".agents", "skills")
+
+
+class PackagesSource:
+    """Finds and reads the skills of installed packages."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        packages: Sequence[str] = (),
+        options: ScanOptions | None = None,
+        *,
+        search_path: Sequence[str] | None = None,
+        workspace_root: Path | None = None,
+    ) -> None:
+        self.origin = origin
+        self._packages = tuple(packages)
+        self._options = options or ScanOptions()
+        self._path = installed_path(search_path, workspace_root)
+
+    def skills(self) -> Report:
+        """Every skill of the packages that were named, or of all that have any."""
+        roots = package_roots(self._packages, self._path)
+        reports = [self._source(root).skills() for found in roots.values() for root in found]
+        missing = [self._missing(name) for name in self._packages if not roots.get(name)]
+        return Report(
+            tuple(skill for report in reports for skill in report.skills),
+            (*(problem for report in reports for problem in report.problems), *missing),
+        )
+
+    def body(self, skill: Skill) -> str:
+        """The Markdown of a skill, read now."""
+        for found in package_roots(self._packages, self._path).values():
+            for root in found:
+                if skill.path is not None and skill.path.is_relative_to(os.path.realpath(root)):
+                    return self._source(root).body(skill)
+        raise failure(
+            "SKILL_BODY_READ_FAILED",
+            f"the text of `{skill.mention.text}` cannot be read: its package is not installed any more",
+            hint=f"check `{skill.locator}`",
+        )
+
+    def _source(self, root: Path) -> FilesystemSource:
+        return FilesystemSource(self.origin, root, self._options)
+
+    def _missing(self, package: str) -> Problem:
+        return Problem(
+            code="SKILL_SCAN_SOURCE_UNAVAILABLE",
+            message=f"the Python package `{one_line(package)}` is not installed, or it has no skills",
+            hint=f"install it, or take it out of the source `{self.origin.source_id}`",
+            locator=f"package://{one_line(package)}",
+            namespace=self.origin.namespace,
+        )
+
+
+def installed_path(search_path: Sequence[str] | None = None, workspace_root: Path | None = None) -> list[str]:
+    """The directories that packages are installed in: where Python looks, without where somebody just happens to be."""
+    own = {os.path.realpath(os.curdir), *([os.path.realpath(workspace_root)] if workspace_root is not None else [])}
+    given = sys.path if search_path is None else search_path
+    return [one for one in dict.fromkeys(given) if one and os.path.realpath(one) not in own]
+
+
+def package_roots(packages: Sequence[str], search_path: Sequence[str]) -> dict[str, list[Path]]:
+    """The directories of skills of each package, by the name it is imported under; all packages when none is named."""
+    found: dict[str, list[Path]] = {}
+    shipped = _by_name(packages, search_path) if packages else _by_convention(search_path)
+    for name, root in (*shipped, *_declared(packages, search_path)):
+        roots = found.setdefault(name, [])
+        if root not in roots:
+            roots.append(root)
+    return dict(sorted(found.items()))
+
+
+def _by_convention(search_path: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    seen: set[str] = set()
+    for directory in search_path:
+        try:
+            names = sorted(path.name for path in Path(directory).iterdir())
+        except OSError:
+            continue  # Python passes over it as well
+        for name in names:
+            root = Path(directory, name, *CONVENTION)
+            if name.isidentifier() and name not in seen and root.is_dir():
+                seen.add(name)
+                yield name, root
+
+
+def _by_name(packages: Iterable[str], search_path: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    for name in packages:
+        root = _inside(name, CONVENTION, search_path)
+        if root is not None:
+            yield name, root
+
+
+def _declared(packages: Sequence[str], search_path: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    for distribution in metadata.distributions(path=list(search_path)):
+        for point in distribution.entry_points:
+            if point.group != ENTRY_POINTS:
+                continue
+            package, *below = point.value.partition(":")[0].strip().split(".")
+            root = _inside(package, below, search_path) if not packages or package in packages else None
+            if root is not None:
+                yield package, root
+
+
+def _inside(package: str, below: Sequence[str], search_path: Sequence[str]) -> Path | None:
+    """A directory inside a package, found without importing it."""
+    if not package.isidentifier():
+        return None
+    spec = PathFinder.find_spec(package, list(search_path))
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        root = Path(place, *below)
+        if root.is_dir():
+            return root
+    return None

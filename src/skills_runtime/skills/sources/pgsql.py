@@ -1,0 +1,196 @@
+"""Skills in PostgreSQL: one row each in a table such as `agent.skills_catalog`, listed by a single query."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.problems import Problem, SkillError, failure
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.connecting import Connect, kept
+from skills_runtime.skills.sources.dsn import Dsn
+from skills_runtime.skills.sources.source import Origin, Report
+from skills_runtime.skills.sources.stored import MAX_BODY_BYTES, MAX_SKILLS, Place, StoredSkill, stored_skill
+
+if TYPE_CHECKING:
+    from psycopg.sql import Composed
+
+CONNECT_SEC = 5
+ANSWER_SEC = 15
+COLUMNS = ("id", "skill_name", "description", "body_size", "required_env_vars", "metadata", "scope")
+MIGRATIONS = Path(__file__).with_name("migrations")
+"""The table a source reads, as SQL files in the order of their names."""
+
+_LIST = "SELECT {columns} FROM {table} WHERE enabled AND namespace = %s ORDER BY skill_name, id LIMIT %s"
+_BODY = (
+    "SELECT CASE WHEN octet_length(body) <= %s THEN body END, octet_length(body)"
+    " FROM {table} WHERE enabled AND namespace = %s AND id::text = %s"
+)
+_REASONS: Mapping[str, str] = {
+    "28P01": "it refuses the user or the password",
+    "28000": "it refuses this user",
+    "3D000": "there is no such database",
+    "3F000": "there is no such schema",
+    "42P01": "there is no such table",
+    "42703": "the table lacks a column",
+    "42501": "this user may not read the table",
+    "57014": "it does not answer in time",
+}
+_SAID = {
+    "password authentication failed": "28P01",
+    "no password supplied": "28P01",
+    'FATAL:  role "': "28000",
+    'FATAL:  database "': "3D000",
+}
+"""How a refused connection is known, for it has no code: words of the server."""
+
+_KINDS = {
+    "OperationalError": "it cannot be reached",
+    "ConnectionTimeout": "it does not answer in time",
+    "ProgrammingError": "its address is not one of a PostgreSQL server",
+}
+
+
+class PgsqlSource:
+    """Lists the skills of one namespace, and fetches their texts."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        connect: Connect,
+        *,
+        table: tuple[str, str],
+        dsn: Dsn | None = None,
+        max_field_bytes: int = 65_536,
+    ) -> None:
+        self.origin = origin
+        self._connect = connect
+        self._table = table
+        self._dsn = dsn
+        self._max_field_bytes = max_field_bytes
+
+    def skills(self) -> Report:
+        """Every enabled row of the namespace that is a skill."""
+        try:
+            rows = self._asked(_LIST, (self.origin.namespace, MAX_SKILLS + 1))
+        except (*_errors(), ImportError) as error:
+            return Report((), (self._unavailable(error),))
+        found = [self._skill(dict(zip(COLUMNS, row, strict=True))) for row in rows[:MAX_SKILLS]]
+        return Report(
+            tuple(one for one in found if isinstance(one, Skill)),
+            (*(one for one in found if isinstance(one, Problem)), *([self._cut()] if len(rows) > MAX_SKILLS else [])),
+        )
+
+    def body(self, skill: Skill) -> str:
+        """The text of a skill, fetched now."""
+        if not isinstance(skill, StoredSkill):
+            raise _unread(skill, "it is not of this source")
+        try:
+            rows = self._asked(_BODY, (MAX_BODY_BYTES, self.origin.namespace, skill.key))
+        except (*_errors(), ImportError) as error:
+            raise _unread(skill, self._why(error)) from None
+        if not rows:
+            raise _unread(skill, "its row is gone, or switched off")
+        body, size = rows[0]
+        if body is None and size is not None:
+            raise failure("SKILL_BODY_TOO_LARGE", f"`{skill.mention.text}` is larger than {MAX_BODY_BYTES} bytes")
+        return str(body or "")
+
+    def _asked(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows of one query; asked again when the connection turns out to have been cut meanwhile."""
+        used: list[Any] = []
+        try:
+            return self._answered(query, values, used)
+        except _errors():
+            if not any(getattr(connection, "broken", False) for connection in used):
+                raise
+        return self._answered(query, values, used)
+
+    def _answered(self, query: str, values: Sequence[Any], used: list[Any]) -> list[tuple[Any, ...]]:
+        with self._connect() as connection:
+            used.append(connection)
+            with connection.cursor() as cursor:
+                cursor.execute(_composed(query, self._table), values)
+                return cursor.fetchall()
+
+    def _skill(self, fields: Mapping[str, Any]) -> Skill | Problem:
+        name = one_line(str(fields["skill_name"]))[:100]
+        place = Place(
+            origin=self.origin,
+            locator=f"pgsql://{self.origin.source_id}/{'.'.join(self._table)}/{fields['id']}#{name}",
+            key=str(fields["id"]),
+            max_bytes=self._max_field_bytes,
+        )
+        return stored_skill(fields, place)
+
+    def _unavailable(self, error: Exception) -> Problem:
+        table = ".".join(self._table)
+        hint = f"check `{self._dsn.variable}` and the server it names" if self._dsn else "check the client"
+        lacking = getattr(error, "sqlstate", None) in ("3F000", "42P01", "42703")
+        return Problem(
+            code="SKILL_SCAN_SOURCE_UNAVAILABLE",
+            message=f"the table `{one_line(table)}` of the source `{self.origin.source_id}`"
+            f" cannot be searched for skills: {self._why(error)}",
+            hint="make the table; `0001_skills_catalog.sql` of this package does" if lacking else hint,
+            locator=f"pgsql://{self.origin.source_id}/{one_line(table)}",
+            namespace=self.origin.namespace,
+        )
+
+    def _cut(self) -> Problem:
+        return Problem(
+            code="SKILL_SCAN_LIMIT_REACHED",
+            message=f"only {MAX_SKILLS} skills of the source `{self.origin.source_id}` were read",
+            hint="divide them into namespaces",
+            severity="warning",
+            locator=f"pgsql://{self.origin.source_id}/{'.'.join(self._table)}",
+            namespace=self.origin.namespace,
+        )
+
+    def _why(self, error: Exception) -> str:
+        """What went wrong, in words of ours where they are known."""
+        if isinstance(error, ImportError):
+            return "the package `psycopg` is not installed; install `skills-runtime[pgsql]`"
+        said = str(error)
+        state: str = getattr(error, "sqlstate", None) or next((_SAID[words] for words in _SAID if words in said), "")
+        if state in _REASONS:
+            return _REASONS[state]
+        if not state and type(error).__name__ in _KINDS:
+            return _KINDS[type(error).__name__]
+        return self._dsn.told(said) if self._dsn is not None else one_line(said)[:200]
+
+
+def connection_to(dsn: Dsn) -> Connect:
+    """Lends a connection to the server at an address; nothing is connected before it is used."""
+
+    def connection() -> Any:
+        import psycopg
+
+        opened = psycopg.connect(dsn.text, connect_timeout=CONNECT_SEC, autocommit=True, prepare_threshold=None)
+        opened.execute("SELECT set_config('statement_timeout', %s, false)", (f"{ANSWER_SEC}s",))
+        return opened
+
+    return kept(connection)
+
+
+def _composed(query: str, table: tuple[str, str]) -> "Composed":
+    from psycopg import sql
+
+    columns = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
+    return sql.SQL(query).format(columns=columns, table=sql.Identifier(*table))  # pyright: ignore[reportArgumentType]
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What a connection may raise."""
+    try:
+        from psycopg import Error
+    except ImportError:
+        return (OSError, ValueError)
+    return (Error, OSError, ValueError)
+
+
+def _unread(skill: Skill, why: str) -> SkillError:
+    return failure(
+        "SKILL_BODY_READ_FAILED",
+        f"the text of `{skill.mention.text}` cannot be read: {why}",
+        hint=f"check `{skill.locator}`",
+    )

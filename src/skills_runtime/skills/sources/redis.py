@@ -1,0 +1,237 @@
+"""Skills in redis: a hash for each, `{prefix}meta:{namespace}:{name}`, its text and its bundle beside it.
+
+All keys are listed in one pass, and their hashes fetched in batches: how often the server is asked depends on the size
+of the batches and never on the single skill.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from skills_runtime.skills.bundles import Bundle, Bundles
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.parse import invalid
+from skills_runtime.skills.problems import Problem, SkillError, failure
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.connecting import Connect, kept
+from skills_runtime.skills.sources.dsn import Dsn
+from skills_runtime.skills.sources.source import Origin, Report
+from skills_runtime.skills.sources.stored import MAX_BODY_BYTES, MAX_SKILLS, Place, StoredSkill, broken, stored_skill
+
+LISTED = 2000
+"""How many keys the server looks at for one answer."""
+BATCH = 500
+"""How many hashes are fetched at once."""
+CONNECT_SEC = 5
+ANSWER_SEC = 15
+
+_GLOB = frozenset("*?[]\\^-")
+_REQUIRED = ("skill_name", "description", "created_at")
+
+
+class RedisSource:
+    """Lists the skills of one namespace, and fetches their texts and bundles."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        connect: Connect,
+        *,
+        key_prefix: str,
+        bundles: Bundles,
+        dsn: Dsn | None = None,
+        max_field_bytes: int = 65_536,
+    ) -> None:
+        self.origin = origin
+        self._connect = connect
+        self._prefix = key_prefix
+        self._bundles = bundles
+        self._dsn = dsn
+        self._max_field_bytes = max_field_bytes
+
+    def skills(self) -> Report:
+        """Every hash of the namespace that is a skill."""
+        try:
+            with self._connect() as client:
+                keys, whole = self._keys(client)
+                rows = [
+                    row for start in range(0, len(keys), BATCH) for row in _rows(client, keys[start : start + BATCH])
+                ]
+        except (*_errors(), ImportError) as error:
+            return Report((), (self._unavailable(error),))
+        found = [one for key, row in zip(keys, rows, strict=True) if (one := self._skill(key, row)) is not None]
+        return Report(
+            tuple(one for one in found if isinstance(one, Skill)),
+            (*(one for one in found if isinstance(one, Problem)), *([] if whole else [self._cut()])),
+        )
+
+    def body(self, skill: Skill) -> str:
+        """The text of a skill, fetched now."""
+        key = skill.key if isinstance(skill, StoredSkill) else self._key("body", skill.name)
+        data = self._fetched(skill, key, MAX_BODY_BYTES, "SKILL_BODY_READ_FAILED")
+        if data is None:
+            raise _unread(skill, f"redis has no key {key[:200]!a}")
+        if len(data) > MAX_BODY_BYTES:
+            raise failure("SKILL_BODY_TOO_LARGE", f"`{skill.mention.text}` is larger than {MAX_BODY_BYTES} bytes")
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise _unread(skill, f"byte {error.start} is not UTF-8") from error
+
+    def _keys(self, client: Any) -> tuple[list[str], bool]:
+        """The keys of the namespace, each once; names have no colon, so those of longer namespaces are left out."""
+        start = self._key("meta", "")
+        pattern = "".join(f"\\{each}" if each in _GLOB else each for each in start) + "*"
+        found: set[str] = set()
+        cursor = 0
+        while True:
+            cursor, keys = client.scan(cursor=cursor, match=pattern, count=LISTED)
+            found.update(key for each in keys if ":" not in (key := _text(each))[len(start) :])
+            if len(found) > MAX_SKILLS or int(cursor) == 0:
+                return sorted(found)[:MAX_SKILLS], len(found) <= MAX_SKILLS
+
+    def _skill(self, key: str, row: Any) -> Skill | Problem | None:
+        locator = f"redis://{self.origin.source_id}/{one_line(key)}"
+        name = key.removeprefix(self._key("meta", ""))
+        place = Place(origin=self.origin, locator=locator, key=self._key("body", name), max_bytes=self._max_field_bytes)
+        if not isinstance(row, Mapping):
+            return broken(invalid("its key does not hold a hash", hint="store it with HSET"), place, name)
+        fields = {_text(field): _text(value) for field, value in cast("Mapping[Any, Any]", row).items()}
+        if not fields and "\ufffd" in key:
+            return broken(invalid("its key is not UTF-8", hint="rename the key"), place, name)
+        if not fields:
+            return None  # somebody removed it between the listing and now
+        missing = next((field for field in _REQUIRED if not fields.get(field, "").strip()), None)
+        if missing is not None:
+            return broken(invalid(f"it has no `{missing}`", hint="store that field"), place, name)
+        if fields["skill_name"] != name:
+            why = f"its `skill_name` is {fields['skill_name'][:80]!a}, and its key says {name[:80]!a}"
+            return broken(invalid(why, hint="make them the same"), place, name)
+        place = msgspec.structs.replace(place, key=fields.get("body_key") or place.key)
+        bundle = self._bundle(name, fields)
+        found = stored_skill(fields, place)
+        if bundle is None or not isinstance(found, StoredSkill):
+            return found
+        return msgspec.structs.replace(
+            found, unpacked=lambda: self._bundles.directory(bundle, self._fetch(found, bundle))
+        )
+
+    def _bundle(self, name: str, fields: Mapping[str, str]) -> Bundle | None:
+        """The bundle that a row tells of; a row that says nothing about one has none."""
+        if not any(fields.get(field) for field in ("bundle_sha256", "bundle_key", "bundle_size", "bundle_format")):
+            return None
+        return Bundle(
+            mention=f"$[{self.origin.namespace}].{name}",
+            sha256=fields.get("bundle_sha256", "").strip().lower(),
+            key=fields.get("bundle_key") or self._key("bundle", name),
+            size=fields.get("bundle_size", ""),
+            format=fields.get("bundle_format", "") or "zip",
+        )
+
+    def _fetch(self, skill: Skill, bundle: Bundle) -> Any:
+        limit = self._bundles.budget.max_bytes
+        return lambda: self._fetched(skill, bundle.key, limit, "SKILL_BUNDLE_NOT_FOUND")
+
+    def _fetched(self, skill: Skill, key: str, limit: int, code: str) -> bytes | None:
+        """At most one byte more than the limit, so that nothing larger ever travels; nothing without that key."""
+        try:
+            with self._connect() as client:
+                pipeline = client.pipeline(transaction=False)
+                there, data = pipeline.exists(key).getrange(key, 0, limit).execute()
+        except (*_errors(), ImportError) as error:
+            raise failure(
+                code,
+                f"what belongs to `{skill.mention.text}` cannot be fetched: {self._why(error)}",
+                hint="check the redis server and the key",
+                mention=skill.mention.text,
+            ) from None
+        return (data.encode() if isinstance(data, str) else data) if there else None
+
+    def _key(self, kind: str, name: str) -> str:
+        return f"{self._prefix}{kind}:{self.origin.namespace}:{name}"
+
+    def _unavailable(self, error: Exception) -> Problem:
+        return Problem(
+            code="SKILL_SCAN_SOURCE_UNAVAILABLE",
+            message=f"the redis source `{self.origin.source_id}` cannot be searched for skills: {self._why(error)}",
+            hint=f"check `{self._dsn.variable}` and the server it names" if self._dsn else "check the client",
+            locator=f"redis://{self.origin.source_id}",
+            namespace=self.origin.namespace,
+        )
+
+    def _cut(self) -> Problem:
+        return Problem(
+            code="SKILL_SCAN_LIMIT_REACHED",
+            message=f"only {MAX_SKILLS} skills of the redis source `{self.origin.source_id}` were read",
+            hint="divide them into namespaces",
+            severity="warning",
+            locator=f"redis://{self.origin.source_id}",
+            namespace=self.origin.namespace,
+        )
+
+    def _why(self, error: Exception) -> str:
+        """What went wrong, in words of ours where the library might repeat the address."""
+        if isinstance(error, ImportError):
+            return "the package `redis` is not installed; install `skills-runtime[redis]`"
+        for kind in type(error).__mro__:
+            if kind.__name__ in _REASONS:
+                return _REASONS[kind.__name__]
+        return self._dsn.told(str(error)) if self._dsn is not None else one_line(str(error))[:200]
+
+
+_REASONS = {
+    "AuthenticationError": "it refuses the user or the password",
+    "AuthorizationError": "it refuses the user or the password",
+    "NoPermissionError": "this user may not read there",
+    "BusyLoadingError": "the server is still loading its data",
+    "TimeoutError": "it does not answer in time",
+    "ConnectionError": "it cannot be reached",
+    "ValueError": "its address is not one of a redis server",
+}
+
+
+def connection_to(dsn: Dsn) -> Connect:
+    """Lends a client of the server at an address; nothing is connected before it is used."""
+
+    def client() -> Any:
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        return redis.Redis.from_url(  # pyright: ignore[reportUnknownMemberType] - its options are not typed
+            dsn.text,
+            socket_connect_timeout=CONNECT_SEC,
+            socket_timeout=ANSWER_SEC,
+            retry=Retry(NoBackoff(), 1),
+        )
+
+    return kept(client)
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What a client may raise; one that a program injected need not be of the package `redis`."""
+    try:
+        from redis.exceptions import RedisError
+    except ImportError:
+        return (OSError, ValueError)
+    return (RedisError, OSError, ValueError)
+
+
+def _rows(client: Any, keys: Sequence[str]) -> Iterable[Any]:
+    pipeline = client.pipeline(transaction=False)
+    for key in keys:
+        pipeline.hgetall(key)
+    return pipeline.execute(raise_on_error=False)
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _unread(skill: Skill, why: str) -> SkillError:
+    return failure(
+        "SKILL_BODY_READ_FAILED",
+        f"the text of `{skill.mention.text}` cannot be read: {why}",
+        hint=f"check `{skill.locator}`",
+    )

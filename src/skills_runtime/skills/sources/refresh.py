@@ -1,0 +1,117 @@
+"""When a source is searched again: for every library, after a while, or when somebody asks for it.
+
+What a search found is kept in memory, so the libraries of a process share it; each library still sees one search from
+its beginning to its end. A search that fails while an earlier one is at hand gives the earlier one, and says so.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.source import Origin, Report, Source
+
+Policy = Literal["always", "ttl", "manual"]
+MAX_KEPT = 64
+"""How many searches are kept; the one that was not asked for the longest goes first."""
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    report: Report
+    taken_at: float
+    is_current: bool = True
+
+
+class Scans:
+    """The searches that a process keeps."""
+
+    def __init__(self, now: Callable[[], float] | None = None) -> None:
+        self.now = now or SystemClock().monotonic
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> _Kept | None:
+        """The last search of a source that worked."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def put(self, key: Hashable, report: Report) -> None:
+        """Keep a search that worked."""
+        with self._lock:
+            self._kept[key] = _Kept(report, self.now())
+            self._kept.move_to_end(key)
+            if len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)
+
+    def refresh(self) -> None:
+        """Have every source searched again when it is next used, whatever its policy says."""
+        with self._lock:
+            for key, kept in self._kept.items():
+                self._kept[key] = msgspec.structs.replace(kept, is_current=False)
+
+
+SCANS = Scans()
+"""The searches of this process."""
+
+
+class Refreshing:
+    """A source whose searches are kept."""
+
+    def __init__(self, source: Source, key: Hashable, policy: Policy, ttl_sec: float, scans: Scans) -> None:
+        self._source = source
+        self._key = key
+        self._ttl_sec = None if policy == "manual" else ttl_sec
+        self._scans = scans
+
+    @property
+    def origin(self) -> Origin:
+        """The space it fills."""
+        return self._source.origin
+
+    def skills(self) -> Report:
+        """What the last search found while that is good, or else a new search."""
+        kept = self._scans.get(self._key)
+        if kept is not None and self._is_good(kept):
+            return kept.report
+        report = self._source.skills()
+        failed = _failure_of(report)
+        if failed is None:
+            self._scans.put(self._key, report)
+            return report
+        return report if kept is None else _earlier(kept.report, failed)
+
+    def body(self, skill: Skill) -> str:
+        """The Markdown of a skill, as it is now."""
+        return self._source.body(skill)
+
+    def _is_good(self, kept: _Kept) -> bool:
+        return kept.is_current and (self._ttl_sec is None or self._scans.now() - kept.taken_at < self._ttl_sec)
+
+
+def refreshing(source: Source, key: Hashable, policy: Policy, ttl_sec: float, scans: Scans | None = None) -> Source:
+    """The source under a policy; `always` is the source itself."""
+    return source if policy == "always" else Refreshing(source, key, policy, ttl_sec, SCANS if scans is None else scans)
+
+
+def _failure_of(report: Report) -> Problem | None:
+    """Why a search found nothing at all, if that is because it could not look."""
+    if report.skills:
+        return None
+    return next((one for one in report.problems if one.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"), None)
+
+
+def _earlier(report: Report, failed: Problem) -> Report:
+    told = msgspec.structs.replace(
+        failed,
+        code="SKILL_SCAN_REFRESH_FAILED",
+        message=f"skills are those of an earlier search, for a new one failed: {failed.message}",
+        severity="warning",
+    )
+    return Report(report.skills, (*report.problems, told))

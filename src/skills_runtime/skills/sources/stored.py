@@ -1,0 +1,151 @@
+"""Skills that a database keeps: from the fields of a row to a skill, or to what is wrong with that row.
+
+Pure. No value of a field makes it raise.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from skills_runtime.events.text import well_formed
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.parse import checked, invalid, is_variable
+from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.source import Origin
+
+MAX_SKILLS = 100_000
+"""How many skills of one namespace a database may list."""
+MAX_BODY_BYTES = 16 << 20
+"""No skill is longer, whatever the settings allow."""
+MAX_DEPTH = 20
+_DIGITS = 18
+
+
+class StoredSkill(Skill, frozen=True, kw_only=True):
+    """A skill whose text stays in its database until it is needed."""
+
+    key: str
+    """Where its database keeps the text."""
+    body_size: int | None = None
+    scope: str = ""
+    unpacked: Callable[[], Path] | None = None
+    """Fetches its files, checks them and says where they are now; nothing for a skill without files."""
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory of its files, looked at anew each time; raises `SkillError` when they cannot be had."""
+        return self.unpacked() if self.unpacked is not None else None
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a row stands, and how long the texts in it may be."""
+
+    origin: Origin
+    locator: str
+    key: str
+    max_bytes: int
+
+
+def stored_skill(
+    fields: Mapping[str, Any], place: Place, unpacked: Callable[[], Path] | None = None
+) -> Skill | Problem:
+    """The skill that the fields of a row describe."""
+    name, found = fields.get("skill_name"), _checked(fields, place.max_bytes)
+    if isinstance(found, Problem):
+        shown = name if isinstance(name, str) else place.key
+        return broken(found, place, shown)
+    return msgspec.structs.replace(found, unpacked=unpacked, **_of(place))
+
+
+def broken(problem: Problem, place: Place, name: str) -> Problem:
+    """A problem with one row, and which."""
+    shown = one_line(well_formed(name))[:200]
+    return msgspec.structs.replace(problem, locator=place.locator, namespace=place.origin.namespace, name=shown)
+
+
+def _of(place: Place) -> dict[str, str]:
+    origin = place.origin
+    return {
+        "namespace": origin.namespace,
+        "space_id": origin.space_id,
+        "source_id": origin.source_id,
+        "locator": place.locator,
+        "key": place.key,
+    }
+
+
+def _checked(fields: Mapping[str, Any], max_bytes: int) -> StoredSkill | Problem:
+    metadata = _structured(fields.get("metadata"), dict, "metadata", max_bytes)
+    variables = _structured(fields.get("required_env_vars"), list, "required_env_vars", max_bytes)
+    size = _size(fields.get("body_size"))
+    for one in (metadata, variables, size):
+        if isinstance(one, Problem):
+            return one
+    found = checked(fields.get("skill_name"), _text(fields.get("description")), cast("dict[str, Any]", metadata))
+    if isinstance(found, Problem):
+        return found
+    names = cast("list[Any]", variables)
+    if not all(isinstance(name, str) and is_variable(name) for name in names):
+        return invalid("its `required_env_vars` are not names of variables", hint="store a JSON list of names")
+    return StoredSkill(
+        namespace="",
+        name=found.name,
+        description=found.description,
+        locator="",
+        space_id="",
+        source_id="",
+        key="",
+        metadata=found.metadata,
+        required_env_vars=tuple(dict.fromkeys(names)),
+        body_size=cast("int | None", size),
+        scope=one_line(_text(fields.get("scope"))),
+    )
+
+
+def _structured(value: Any, kind: type, field: str, max_bytes: int) -> Any:
+    """What a field of JSON holds, every scalar as text; a field that is absent or `null` is empty."""
+    if isinstance(value, str):
+        if len(value) > max_bytes:
+            return invalid(f"its `{field}` is longer than {max_bytes} bytes", hint="keep it short")
+        try:
+            value = msgspec.json.decode(value) if value.strip() else None
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            return invalid(f"its `{field}` is not JSON", hint="store JSON in it")
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        wanted = "an object" if kind is dict else "a list"
+        return invalid(f"its `{field}` is not {wanted}", hint=f"store {wanted} of JSON in it")
+    try:
+        return _plain(value, MAX_DEPTH)
+    except ValueError:
+        return invalid(f"its `{field}` is nested more than {MAX_DEPTH} deep", hint="make it flat")
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """The value as front matter would have it: mappings, lists and texts."""
+    if depth < 0:
+        raise ValueError
+    if isinstance(value, dict):
+        return {_text(key): _plain(inner, depth - 1) for key, inner in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, depth - 1) for inner in cast("list[Any]", value)]
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return well_formed(value if isinstance(value, str) else "" if value is None else str(value))
+
+
+def _size(value: Any) -> int | Problem | None:
+    if value is None or value == "":
+        return None
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        return invalid("its `body_size` is not a number of bytes", hint="store a whole number, or nothing")
+    return int(text)

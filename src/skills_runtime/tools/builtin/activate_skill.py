@@ -1,0 +1,121 @@
+"""activate_skill: the text of a skill, when the model finds that it needs it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from skills_runtime.errors import ToolError
+from skills_runtime.events.payloads import SkillInjected
+from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
+from skills_runtime.skills.activation.arguments import argument_names, filled
+from skills_runtime.skills.activation.identity import identity_of
+from skills_runtime.skills.activation.names import Named, named_skills
+from skills_runtime.skills.library import Library
+from skills_runtime.skills.problems import SkillError
+from skills_runtime.skills.prompt.injection import Injected, injection
+from skills_runtime.skills.skill import Skill
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.builtin.skill_exec import told
+from skills_runtime.tools.family import children_of
+
+FORK = "fork"
+"""What `context` says in the front matter of a skill that is worked on by a run of its own."""
+
+Identities = Callable[[], Mapping[str, tuple[str, str]]]
+"""The skills the model has, by mention: the digest of what each says, and its arguments."""
+Permitting = Callable[[Skill, SkillInjected], SkillInjected]
+"""Adds to an event what the skill permits."""
+
+
+class ActivateSkillArguments(Arguments, frozen=True):
+    """What activate_skill takes."""
+
+    name: Annotated[str, Meta(min_length=1, description="The skill.")]
+    arguments: Annotated[
+        str, Meta(max_length=10_000, description="What the skill shall be about, if it takes that.")
+    ] = ""
+
+
+class ActivateSkill:
+    """Gives the model a skill."""
+
+    def __init__(self, library: Library, *, active: Identities, permitting: Permitting) -> None:
+        self._library = library
+        self._named = named_skills(library.list())
+        self._active = active
+        self._permitting = permitting
+        self.spec = ToolSpec(
+            name="activate_skill",
+            description="Get the instructions of an available skill before you do what it is for.",
+            parameters=_schema(self._named),
+            effect="read",
+        )
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The skill it is about."""
+        skill = self._skill(parse(arguments, ActivateSkillArguments).name)
+        return Intent(skill=f"{skill.namespace}.{skill.name}")
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Make its text the next message, or have a run of its own work on it."""
+        wanted = parse(arguments, ActivateSkillArguments)
+        skill = self._skill(wanted.name)
+        try:
+            body = await asyncio.to_thread(self._library.body, skill)
+            outcome = await asyncio.to_thread(injection, skill, self._library, "body", wanted.arguments, source="tool")
+        except SkillError as error:
+            raise told(error) from error
+        if not isinstance(outcome, Injected):
+            raise ToolError(
+                "validation",
+                f"`{skill.mention.text}` needs environment variables: {', '.join(self._library.missing(skill))}",
+                hint="ask the user to set them",
+            )
+        if skill.metadata.get("context") == FORK and context.children is not None:
+            task = filled(body, wanted.arguments, argument_names(skill.metadata))
+            return await _forked(task, context)
+        if self._active().get(skill.mention.text) == (identity_of(skill, body), wanted.arguments):
+            return ToolResult(ok=True, stdout="this skill is active already; its text stands above")
+        return self._activated(skill, outcome, context)
+
+    def _activated(self, skill: Skill, outcome: Injected, context: ToolContext) -> ToolResult:
+        text = context.secrets.text(outcome.text)
+        event = msgspec.structs.replace(outcome.event, text_blob=context.keep(text.encode()), size=len(text))
+        context.emit(self._permitting(skill, event))
+        data = {"skill": skill.mention.text, "digest": event.digest}
+        return ToolResult(ok=True, stdout=f"the text of `{skill.mention.text}` follows", data=data)
+
+    def _skill(self, name: str) -> Skill:
+        found = self._named.find(name)
+        if found is not None:
+            return found
+        near = get_close_matches(name, list(self._named.skills), n=3)
+        hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else "use a name from the list"
+        raise ToolError("not_found", f"there is no skill `{name[:100]}` that you may activate", hint=hint)
+
+
+async def _forked(task: str, context: ToolContext) -> ToolResult:
+    """What a run of its own makes of the skill; the same call begins one only once."""
+    family = children_of(context)
+    begun = await family.spawn(task, call_id=context.call_id)
+    (ended,) = await family.wait([begun.id])
+    done = ended.status == "completed"
+    return ToolResult(
+        ok=done,
+        stdout=ended.final_output or f"{ended.id}: {ended.status}",
+        data=msgspec.to_builtins(ended),
+        error_kind=None if done else ended.error_kind or "unknown",
+    )
+
+
+def _schema(named: Named) -> dict[str, Any]:
+    schema = dict(schema_of(ActivateSkillArguments))
+    if named.listed:
+        properties = dict(schema["properties"])
+        properties["name"] = {**properties["name"], "enum": named.listed}
+        schema["properties"] = properties
+    return schema

@@ -1,0 +1,54 @@
+"""search_skills: the skills that the list for the model has no room for."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.skills.catalog.entries import entries_of
+from skills_runtime.skills.choosing import SEARCH_TOOL
+from skills_runtime.skills.library import Library
+from skills_runtime.skills.routing import SkillIndex, index_of, search
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+
+DESCRIPTION_CHARS = 400
+
+
+class SearchSkillsArguments(Arguments, frozen=True):
+    """What search_skills takes."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=2000, description="What the skill shall be good for.")]
+    limit: Annotated[int, Meta(ge=1, le=50, description="How many to find at most.")] = 10
+
+
+class SearchSkills:
+    """Finds skills by words."""
+
+    spec = ToolSpec(
+        name=SEARCH_TOOL,
+        description="Find skills that are good for something, also those that are not in the list of available skills.",
+        parameters=schema_of(SearchSkillsArguments),
+        effect="read",
+    )
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Search."""
+        wanted = parse(arguments, SearchSkillsArguments)
+        found = await asyncio.to_thread(self._found, wanted)
+        lines = [entry.line(DESCRIPTION_CHARS) for entry in found]
+        names = [entry.mention for entry in found]
+        return ToolResult(ok=True, stdout="\n".join(lines) or "no skill answers to that", data={"skills": names})
+
+    def _found(self, wanted: SearchSkillsArguments) -> Any:
+        choices = search(wanted.query, self._index, limit=wanted.limit)
+        return [entry for choice in choices for entry in entries_of([choice.skill])]
+
+    @cached_property
+    def _index(self) -> SkillIndex:
+        return index_of(self._library.list())

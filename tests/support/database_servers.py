@@ -1,0 +1,202 @@
+"""Real database servers for tests: each on a private port of this machine, in a directory that goes with it.
+
+They are installed by `scripts/setup`; where one is missing the tests that need it fail and say so.
+"""
+
+import ctypes
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.support.unprivileged import NOBODY
+
+STARTING_SEC = 60
+ENDING_SEC = 30
+TRIES = 5
+_PR_SET_PDEATHSIG = 1
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """A server that is ready, and how it is reached."""
+
+    port: int
+    user: str
+    password: str
+    database: str = ""
+
+    def dsn(self, *, password: str | None = None, port: int | None = None, database: str | None = None) -> str:
+        """Its address, or one that differs from it in some way."""
+        scheme = "postgresql" if self.database else "redis"
+        user = self.user if self.database else ""
+        place = database if database is not None else self.database or "0"
+        return f"{scheme}://{user}:{password or self.password}@127.0.0.1:{port or self.port}/{place}"
+
+
+class NotReady(RuntimeError):
+    """A server ended before it was ready."""
+
+
+@contextmanager
+def redis_server() -> Generator[Server]:
+    """An empty redis that forgets everything."""
+    program = _program("redis-server", "redis-server")
+    with _place() as place:
+        password = secrets.token_hex(16)
+
+        def command(port: int) -> list[str]:
+            settings = {"port": port, "bind": "127.0.0.1", "dir": place, "requirepass": password}
+            quiet = {"save": "", "appendonly": "no", "daemonize": "no"}
+            return [
+                program,
+                *(word for name, value in {**settings, **quiet}.items() for word in (f"--{name}", str(value))),
+            ]
+
+        with _running(command, b"Ready to accept connections", signal.SIGTERM) as port:
+            yield Server(port=port, user="default", password=password)
+
+
+@contextmanager
+def postgres_server() -> Generator[Server]:
+    """An empty PostgreSQL that asks for a password and does not care for power loss."""
+    program, initdb = _program("postgres", "postgresql"), _program("initdb", "postgresql")
+    with _place() as place:
+        password, data = secrets.token_hex(16), place / "data"
+        (place / "password").write_text(password)
+        if os.geteuid() == 0:
+            shutil.chown(place / "password", NOBODY, NOBODY)
+        auth = ["--auth=scram-sha-256", "--username=owner", f"--pwfile={place / 'password'}"]
+        made = subprocess.run(
+            [initdb, "--no-sync", "--encoding=UTF8", "--locale=C", *auth, str(data)],
+            cwd=place,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            **_as_nobody(),
+        )
+        assert made.returncode == 0, made.stdout + made.stderr
+
+        def command(port: int) -> list[str]:
+            settings = ["fsync=off", "listen_addresses=127.0.0.1", "unix_socket_directories=", f"port={port}"]
+            return [program, "-D", str(data), *(word for one in settings for word in ("-c", one))]
+
+        with _running(command, b"ready to accept connections", signal.SIGINT) as port:
+            yield Server(port=port, user="owner", password=password, database="postgres")
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def _program(name: str, package: str) -> str:
+    places = [str(path) for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
+    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))
+    assert found, f"`{name}` is not installed: run `scripts/setup`, or install the system package {package}"
+    return found
+
+
+@contextmanager
+def _place() -> Generator[Path]:
+    """A directory of the server's own; PostgreSQL refuses to run as root."""
+    with tempfile.TemporaryDirectory(prefix="server-", ignore_cleanup_errors=True) as place:
+        if os.geteuid() == 0:
+            os.chown(place, NOBODY, NOBODY)
+        yield Path(place)
+
+
+@contextmanager
+def _running(command: Callable[[int], Sequence[str]], ready: bytes, end: signal.Signals) -> Generator[int]:
+    """The port of a server that has said that it is ready; another port is tried when somebody took this one."""
+    for attempt in range(1, TRIES + 1):
+        port = free_port()
+        process = _started(command(port), end)
+        try:
+            _wait_for(process, ready)
+        except NotReady:
+            _end(process, signal.SIGKILL)
+            if attempt == TRIES:
+                raise
+            continue
+        try:
+            yield port
+        finally:
+            _end(process, end)
+        return
+
+
+def _started(command: Sequence[str], end: signal.Signals) -> "subprocess.Popen[bytes]":
+    library = ctypes.CDLL(None)
+
+    def end_with_us() -> None:
+        if hasattr(library, "prctl"):
+            library.prctl(_PR_SET_PDEATHSIG, int(end))
+
+    with warnings.catch_warnings():
+        # Python 3.12 warns of threads, which a test worker has; the child only makes one system call.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return subprocess.Popen[bytes](
+            command,
+            cwd="/",
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            preexec_fn=end_with_us,
+            **_as_nobody(),
+        )
+
+
+def _wait_for(process: "subprocess.Popen[bytes]", ready: bytes) -> None:
+    """Read what a server says until it is ready; the rest is read too, or else the server would wait for us."""
+    assert process.stdout is not None
+    impatient = threading.Timer(STARTING_SEC, process.kill)
+    impatient.start()
+    said: list[bytes] = []
+    try:
+        for line in process.stdout:
+            said.append(line)
+            if ready in line:
+                threading.Thread(target=_read_on, args=(process.stdout,), daemon=True).start()
+                return
+    finally:
+        impatient.cancel()
+    raise NotReady(b"".join(said[-20:]).decode(errors="replace"))
+
+
+def _read_on(stream: Any) -> None:
+    for _ in stream:
+        pass
+
+
+def _end(process: "subprocess.Popen[bytes]", how: signal.Signals) -> None:
+    process.send_signal(how)
+    try:
+        process.wait(ENDING_SEC)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+
+
+def _as_nobody() -> dict[str, Any]:
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}

@@ -1,0 +1,296 @@
+"""Skills that a model activates: what it is told then, what they permit, and how they end."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.agent.permits import rules_of
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import ContextCompacted, RunStarted, SkillInjected, SkillUnloaded
+from skills_runtime.projections import Conversation
+from skills_runtime.safety.policy import load_rules, rule_text
+from skills_runtime.skills.activation import filled
+from skills_runtime.skills.skill import Skill
+from tests.support.agents import Answering, Streaming, Watched, agent_in, calls, payloads_of, says
+
+SKILLS = {
+    "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],
+    "sources": [{"id": "f", "type": "filesystem", "options": {"root": "skills"}}],
+    "discovery": {"enabled": False},
+}
+HEAD = "---\nname: {name}\ndescription: {description}\n{more}---\n{body}\n"
+
+
+def make(place: Path, name: str, body: str, *, description: str = "Writes.", more: str = "") -> Path:
+    directory = place / "skills" / name
+    (directory / "scripts").mkdir(parents=True)
+    text = HEAD.format(name=name, description=description, more=more, body=body)
+    (directory / "SKILL.md").write_text(text)
+    (directory / "scripts" / "count.py").write_text("print(1)\n")
+    return directory
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    make(tmp_path, "writer", "Briefly, about $ARGUMENTS.")
+    return tmp_path
+
+
+def run(place: Path, model: Watched, task: str = "Write it.", **settings: Any) -> Any:
+    return agent_in(place, model, settings={"skills": SKILLS, **settings}).run(task)
+
+
+def users(model: Watched, request: int) -> list[str]:
+    return [str(one["content"]) for one in model.requests[request].messages if one["role"] == "user"]
+
+
+def test_a_model_is_offered_the_names_of_the_skills(place: Path) -> None:
+    make(place, "editor", "Edit.")
+    model = Watched([says("done")])
+    run(place, model)
+    (tool,) = [one for one in model.requests[0].tools if one["name"] == "activate_skill"]
+    assert tool["parameters"]["properties"]["name"]["enum"] == ["editor", "writer"]
+
+
+def test_an_activated_skill_follows_with_its_arguments_files_and_digest(place: Path) -> None:
+    model = Watched([calls(("activate_skill", {"name": "writer", "arguments": "the sea"})), says("done")])
+    result = run(place, model)
+    text = users(model, 1)[-1]
+    assert "Briefly, about the sea." in text
+    assert "`scripts/count.py`" in text
+    assert str(place / "skills" / "writer") in text
+    (event,) = payloads_of(result.wal_locator, "skill_injected")
+    assert (event.source, event.arguments, event.mention_text) == ("tool", "the sea", "$[web:mvp].writer")
+    assert event.digest
+
+
+def test_a_skill_that_is_active_is_not_told_twice(place: Path) -> None:
+    again = calls(("activate_skill", {"name": "writer"}))
+    model = Watched([again, again, says("done")])
+    result = run(place, model)
+    assert len(payloads_of(result.wal_locator, "skill_injected")) == 1
+    assert "active already" in str(model.requests[2].messages[-1]["content"])
+
+
+def test_other_arguments_are_another_activation(place: Path) -> None:
+    first, second = (calls(("activate_skill", {"name": "writer", "arguments": one})) for one in ("sea", "land"))
+    model = Watched([first, second, says("done")])
+    result = run(place, model)
+    assert [one.arguments for one in payloads_of(result.wal_locator, "skill_injected")] == ["sea", "land"]
+
+
+def test_a_changed_skill_is_told_anew(place: Path) -> None:
+    wanted = calls(("activate_skill", {"name": "writer"}))
+
+    class Changing(Watched):
+        def stream_chat(self, request: Any) -> Any:
+            if len(self.requests) == 1:
+                path = place / "skills" / "writer" / "SKILL.md"
+                path.write_text(HEAD.format(name="writer", description="Writes.", more="", body="At length."))
+            return super().stream_chat(request)
+
+    model = Changing([wanted, wanted, says("done")])
+    result = run(place, model)
+    assert len({one.digest for one in payloads_of(result.wal_locator, "skill_injected")}) == 2
+    assert "At length." in users(model, 2)[-1]
+
+
+def test_an_unknown_skill_is_refused_with_the_nearest_name(place: Path) -> None:
+    model = Watched([calls(("activate_skill", {"name": "writter"})), says("done")])
+    run(place, model)
+    assert "did you mean `writer`" in str(model.requests[1].messages[-1]["content"])
+
+
+def test_a_skill_for_people_only_cannot_be_activated_by_a_model(place: Path) -> None:
+    make(place, "secret", "Hush.", more="disable-model-invocation: true\n")
+    model = Watched([calls(("activate_skill", {"name": "secret"})), says("done")])
+    run(place, model)
+    assert "no skill `secret`" in str(model.requests[1].messages[-1]["content"])
+
+
+def test_what_somebody_writes_behind_a_slash_are_arguments(place: Path) -> None:
+    model = Watched([says("done")])
+    run(place, model, "/writer the sea")
+    assert "Briefly, about the sea." in users(model, 0)[0]
+
+
+def test_a_mention_that_leads_nowhere_is_reported(place: Path) -> None:
+    result = run(place, Watched([says("done")]), "Use $no-such-skill for this.")
+    (skipped,) = payloads_of(result.wal_locator, "skill_injection_skipped")
+    assert "no-such-skill" in skipped.reason
+
+
+def test_a_declared_trigger_puts_its_skill_into_the_prompt(place: Path) -> None:
+    make(place, "tides", "Look at the moon.", more="triggers: [spring tide]\n")
+    model = Watched([says("done")])
+    result = run(place, model, "When is the next spring tide?")
+    assert "Look at the moon." in users(model, 0)[0]
+    (routed,) = payloads_of(result.wal_locator, "skill_routed")
+    assert routed.decided_by == "trigger"
+
+
+def test_the_list_of_skills_is_recorded(place: Path) -> None:
+    result = run(place, Watched([says("done")]))
+    (offered,) = payloads_of(result.wal_locator, "skill_catalog_offered")
+    assert (offered.level, offered.offered) == ("full", 1)
+
+
+SHELL = ("shell_command", {"command": "git status"})
+OPEN = {"sandbox": {"default_policy": "none"}}
+
+
+def asked_about(result: Any) -> list[str]:
+    return [one.tool for one in payloads_of(result.wal_locator, "approval_requested")]
+
+
+def approving(place: Path, model: Watched, **safety: Any) -> Any:
+    mode = safety.pop("mode", "ask")
+    settings = {"skills": SKILLS, "safety": safety, **OPEN}
+    agent = agent_in(place, model, settings=settings, mode=mode, approver=Answering("approved", "approved"))
+    return agent.run("Write it.")
+
+
+def test_a_trusted_skill_that_is_active_has_its_tools_pass_unasked(place: Path) -> None:
+    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+    before = approving(place, Watched([calls(SHELL), says("done")]))
+    assert asked_about(before) == ["shell_command"]
+    model = Watched([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
+    assert asked_about(approving(place, model)) == []
+
+
+def test_what_a_skill_permits_ends_when_it_is_unloaded(place: Path) -> None:
+    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+    steps = [("activate_skill", {"name": "releaser"}), ("unload_skill", {"name": "releaser"}), SHELL]
+    result = approving(place, Watched([*(calls(one) for one in steps), says("done")]))
+    assert asked_about(result) == ["shell_command"]
+
+
+def test_other_commands_are_still_asked_about(place: Path) -> None:
+    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+    other = ("shell_command", {"command": "git push"})
+    model = Watched([calls(("activate_skill", {"name": "releaser"})), calls(other), says("done")])
+    assert asked_about(approving(place, model)) == ["shell_command"]
+
+
+def test_a_rule_that_denies_wins_over_a_skill(place: Path) -> None:
+    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+    model = Watched([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
+    approving(place, model, denylist=["git status"])
+    assert "denied" in str(model.requests[2].messages[-1]["content"])
+
+
+def test_under_enforce_nothing_else_runs_while_a_skill_is_active(place: Path) -> None:
+    make(place, "reader", "Read.", more="allowed-tools: Read\n")
+    reading, listing = ("file_read", {"path": "skills/reader/SKILL.md"}), ("list_dir", {"dir_path": "."})
+    steps = [("activate_skill", {"name": "reader"}), reading, listing, ("unload_skill", {"name": "reader"}), listing]
+    model = Watched([*(calls(one) for one in steps), says("done")])
+    approving(place, model, skill_tools="enforce", mode="allow")
+    results = [str(model.requests[number].messages[-1]["content"]) for number in (2, 3, 5)]
+    assert '"ok":true' in results[0]
+    assert "does not list it" in results[1]
+    assert '"ok":true' in results[2]
+
+
+def test_under_ignore_a_skill_permits_nothing(place: Path) -> None:
+    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+    model = Watched([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
+    assert asked_about(approving(place, model, skill_tools="ignore")) == ["shell_command"]
+
+
+def test_a_skill_with_a_context_of_its_own_is_worked_on_by_another_run(place: Path) -> None:
+    make(place, "research", "Look around.", more="context: fork\n")
+    parent = Watched([calls(("activate_skill", {"name": "research"})), says("done")])
+    child = Watched([says("found it")])
+
+    def answer(request: Any) -> Any:
+        of_parent = request.messages[1]["content"] == "Find out."
+        return (parent if of_parent else child).stream_chat(request)
+
+    result = agent_in(place, Streaming(answer), settings={"skills": SKILLS}).run("Find out.")
+    assert "found it" in str(parent.requests[1].messages[-1]["content"])
+    assert "Look around." in str(child.requests[0].messages[-1]["content"])
+    assert payloads_of(result.wal_locator, "child_run_started")
+    assert not payloads_of(result.wal_locator, "skill_injected")
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("Read", [("file_read", "read_file", "view_image")]),
+        ("Read, Grep", [("file_read", "read_file", "view_image"), ("grep_files",)]),
+        (["Bash(git add:*)", "own_tool"], [("shell_exec", "shell", "shell_command", "exec_command"), ("own_tool",)]),
+        ("Bash(rm * -rf)", []),
+        ("Bash(", []),
+        ("", []),
+    ],
+)
+def test_names_that_other_programs_give_to_tools_are_understood(declared: Any, expected: list[Any]) -> None:
+    assert [rule.tool for rule in rules_of(skill_that_lists(declared))] == expected
+
+
+def test_every_permit_can_be_read_back_as_a_rule() -> None:
+    declared = "Read(docs/**) Write Bash(git commit:*) Bash(make test) Bash WebSearch"
+    rules = rules_of(skill_that_lists(declared))
+    read = [one for rule in rules for one in load_rules(f"rules:\n{rule_text(rule)}", origin="log")]
+    assert [(one.tool, one.command, one.path) for one in read] == [(one.tool, one.command, one.path) for one in rules]
+    assert len(read) == 6
+
+
+def skill_that_lists(declared: Any) -> Skill:
+    return Skill(
+        namespace="web:mvp",
+        name="releaser",
+        description="Releases.",
+        locator="here",
+        space_id="s",
+        source_id="f",
+        metadata={"allowed-tools": declared},
+    )
+
+
+def test_skills_without_room_go_when_the_conversation_is_summed_up_and_the_newest_stay() -> None:
+    talk = Conversation()
+    for name in ("a", "b", "c"):
+        talk.apply(
+            event_of(SkillInjected(skill_name=name, mention_text=name, text_blob="0" * 64, size=100, digest=name))
+        )
+    assert talk.skills_beyond(250) == ["a"]
+    assert talk.skills_beyond(300) == []
+    assert talk.skills_beyond(0) == ["a", "b", "c"]
+
+
+def test_an_unloaded_skill_is_gone_after_the_next_summary_and_the_others_stay() -> None:
+    talk = Conversation()
+    for name in ("a", "b"):
+        talk.apply(event_of(SkillInjected(skill_name=name, mention_text=name, text_blob="0" * 64, size=100)))
+    talk.apply(event_of(RunStarted(task="go")))
+    talk.apply(event_of(SkillUnloaded(mention_text="a")))
+    talk.apply(event_of(ContextCompacted(summary="so far", kept_messages=0, skills_left_out=["a"])))
+    assert [one.skill for one in talk.messages if one.skill] == ["b"]
+    assert list(talk.skills) == ["b"]
+    assert "- a" in talk.messages[-1].text
+
+
+def event_of(payload: Any) -> Event:
+    return Event(seq=0, type=payload.event_type, timestamp="", run_id="r", turn_id=None, step_id=None, payload=payload)
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "names", "expected"),
+    [
+        ("About $ARGUMENTS.", "the sea", (), "About the sea."),
+        ("$1 and $2", "a 'b c'", (), "a and b c"),
+        ("$ARGUMENTS[0]/$ARGUMENTS[1]", "a b", (), "a/b"),
+        ("Dear $who,", "Ann", ("who",), "Dear Ann,"),
+        ("Costs $5 and $HOME", "", (), "Costs $5 and $HOME"),
+        ("$1", "$ARGUMENTS", (), "$ARGUMENTS"),
+        ("It's $1", "don't", (), "It's don't"),
+        ("No place.", "x", (), "No place.\n\nArguments: x\n"),
+        ("$other stays", "x", ("who",), "$other stays\n\nArguments: x\n"),
+    ],
+)
+def test_arguments_go_where_the_text_asks_for_them(
+    body: str, arguments: str, names: tuple[str, ...], expected: str
+) -> None:
+    assert filled(body, arguments, names) == expected

@@ -1,0 +1,55 @@
+"""A whole run that lets a skill run by itself: through the gate, behind the fence, told by the log."""
+
+from pathlib import Path
+from typing import Any
+
+from skills_runtime.agent import Agent
+from skills_runtime.llm import ScriptedBackend
+from skills_runtime.ports import ApprovalRequest, DecisionKind
+from skills_runtime.skills.bundled import bundled_skills
+from tests.support.agents import calls, payloads_of, says
+
+SETTINGS = {
+    "safety": {"mode": "ask"},
+    "skills": {
+        "spaces": [{"id": "bundled", "namespace": "web:mvp", "sources": ["bundled"]}],
+        "sources": [{"id": "bundled", "type": "filesystem", "options": {"root": str(bundled_skills())}}],
+        "actions": {"enabled": True},
+    },
+}
+
+
+class Trusting:
+    """Approves for the whole session what it has not been asked before."""
+
+    def __init__(self) -> None:
+        self.asked: list[ApprovalRequest] = []
+
+    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
+        """Remember the question, and say yes."""
+        self.asked.append(request)
+        return "approved_for_session"
+
+
+def statistics(text: str) -> tuple[str, dict[str, Any]]:
+    mention = "$[web:mvp].text-statistics"
+    return "skill_exec", {"skill_mention": mention, "action_id": "run", "input": {"text": text}}
+
+
+def test_what_was_approved_for_the_session_is_not_asked_again_and_another_input_is(tmp_path: Path) -> None:
+    script = [calls(statistics("one two")), calls(statistics("one two")), calls(statistics("other")), says("Done.")]
+    approver = Trusting()
+    agent = Agent(
+        workspace_root=tmp_path,
+        backend=ScriptedBackend(script),
+        session_settings=SETTINGS,
+        approval_provider=approver,
+    )
+
+    result = agent.run("Count.")
+
+    assert result.status == "completed", result.final_output
+    assert len(approver.asked) == 2
+    results: list[dict[str, Any]] = [one.result for one in payloads_of(result.wal_locator, "tool_call_finished")]
+    assert [one["data"]["output"]["words"] for one in results] == [2, 2, 1]
+    assert all(one["data"]["sandbox"]["active"] for one in results)

@@ -1,0 +1,59 @@
+"""Limits are set from outside, while the fence waits: a command never begins without them."""
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from skills_runtime.errors import SandboxError
+from skills_runtime.ports import Enclosure, KernelLimits
+from skills_runtime.processes import Command, Finished, Limits, execute
+from tests.support.unprivileged import Unprivileged
+
+LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
+SHOW = (
+    "import os, resource as r; os.read(63, 1); "
+    "print(*(r.getrlimit(one) for one in (r.RLIMIT_NOFILE, r.RLIMIT_FSIZE, r.RLIMIT_CORE)))"
+)
+TELL = "import os; os.write(62, b'{\"child-pid\": %d, ' % os.getpid()); os.write(62, b'\"more\": 1}'); os.close(62); "
+
+
+def fence(code: str, **values: int) -> Command:
+    """A stand-in for a fence: a program that tells its number and waits."""
+    enclosure = Enclosure(limits=KernelLimits(values=tuple(values.items())), layers=1)
+    return Command(("/usr/bin/python3", "-I", "-c", code), Path("/"), {}, enclosure=enclosure)
+
+
+async def test_limits_are_set_when_the_fence_is_told_to_begin() -> None:
+    done = await execute(fence(TELL + SHOW, nofile=99, fsize=1 << 20, core=0), LIMITS)
+    assert done.stdout.head == b"(99, 99) (1048576, 1048576) (0, 0)\n", done.stderr.text()
+
+
+def test_an_ordinary_user_sets_them_as_well(unprivileged: Unprivileged) -> None:
+    def work() -> str:
+        import asyncio
+
+        done: Finished = asyncio.run(execute(fence(TELL + SHOW, nofile=99, fsize=1 << 20, core=0), LIMITS))
+        return done.stdout.text()
+
+    assert unprivileged(work) == "(99, 99) (1048576, 1048576) (0, 0)\n"
+
+
+async def test_a_fence_that_ends_before_it_tells_is_heard_out() -> None:
+    done = await execute(fence("import sys; sys.exit('no room')", nofile=99), LIMITS)
+    assert (done.exit_code, done.stderr.head) == (1, b"no room\n")
+
+
+async def test_a_fence_that_hangs_up_without_telling_is_killed_before_its_command_begins(tmp_path: Path) -> None:
+    code = f"import os; os.close(62); os.read(63, 1); open({str(tmp_path / 'ran')!r}, 'w')"
+    done = await execute(fence(code, nofile=99), LIMITS)
+    assert done.signal == 9
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_limit_that_cannot_be_set_is_a_refusal_and_nothing_runs(tmp_path: Path) -> None:
+    code = f"{TELL} os.read(63, 1); open({str(tmp_path / 'ran')!r}, 'w')"
+    beyond = resource.getrlimit(resource.RLIMIT_NOFILE)[1] + (1 << 40)
+    with pytest.raises(SandboxError, match="limits of a command cannot be set"):
+        await execute(fence(code, nofile=beyond), LIMITS)
+    assert not (tmp_path / "ran").exists()

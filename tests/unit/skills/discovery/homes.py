@@ -1,0 +1,52 @@
+"""A user with a home, a project, and skills in all sorts of places."""
+
+from pathlib import Path
+from typing import Any
+
+from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.skills import Library, library_from
+from skills_runtime.skills.discovery import Places, TrustStore, places_of, project_root
+from tests.unit.skills.samples import make_skill, skill_text
+
+
+class User:
+    """Somebody who works in `project`, which is a repository, with `admin` looked after by somebody else."""
+
+    def __init__(self, base: Path) -> None:
+        self.home = base / "home"
+        self.project = base / "project"
+        self.admin = base / "admin"
+        for directory in (self.home, self.project / ".git"):
+            directory.mkdir(parents=True)
+
+    def places(self, inner: str = "") -> Places:
+        """Where the user is, somewhere in the project."""
+        return places_of(self.project / inner, {"HOME": str(self.home)})
+
+    def trust(self) -> None:
+        """Trust the project."""
+        TrustStore(self.places().state).trust(project_root(self.project))
+
+    def settings(self, **discovery: Any) -> SkillsSettings:
+        """The settings of the user, with some of their own."""
+        own = {"directory": self.project / ".skills_runtime_sdk/skills", "admin_directory": self.admin}
+        return SkillsSettings.model_validate({"discovery": own | discovery})
+
+    def library(self, inner: str = "", **discovery: Any) -> Library:
+        """The skills as a run sees them that begins now."""
+        return library_from(self.settings(**discovery), self.project / inner, places=self.places(inner))
+
+
+def put(root: Path, name: str, *, where: str = "") -> Path:
+    """A skill that says where it is."""
+    return make_skill(root, name, text=skill_text(Path(name).name, f"From {where or root.name}."))
+
+
+def mentions(library: Library) -> list[str]:
+    """What is offered."""
+    return [skill.mention.text for skill in library.list()]
+
+
+def codes(library: Library) -> list[tuple[str, str]]:
+    """What is wrong, and with which skill."""
+    return [(one.code, one.name) for one in library.problems()]

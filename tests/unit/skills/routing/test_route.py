@@ -1,0 +1,168 @@
+"""Which rule decides: a mention before a trigger, a trigger before a file, and words where nothing is declared."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skills_runtime.events import data_of
+from skills_runtime.skills import Skill
+from skills_runtime.skills.routing import index_of, packed, route, routed, search, unpacked
+from skills_runtime.skills.routing.declared import paths_in
+from tests.unit.skills.samples import a_skill
+
+
+def declaring(name: str, description: str = "Does something.", **metadata: Any) -> Skill:
+    return msgspec.structs.replace(a_skill(name, description=description), metadata=metadata)
+
+
+SLIDES = a_skill("slides", description="Makes presentations. Not for spreadsheets.")
+SHEETS = a_skill("sheets", description="Edits spreadsheets and csv files.")
+DEPLOY = declaring("deploy-prod", "Ships the service.", triggers=["ship it", "ship it to production"])
+STYLES = declaring("styles", "Writes stylesheets.", paths="src/**/*.css, *.{scss,less}")
+HIDDEN = declaring("hidden", "Makes presentations and decks.", **{"disable-model-invocation": "true"})
+SKILLS = [SLIDES, SHEETS, DEPLOY, STYLES, HIDDEN]
+
+
+def chosen(task: str, **options: Any) -> list[tuple[str, str]]:
+    return [(choice.skill.name, choice.rule) for choice in route(task, SKILLS, **options).choices]
+
+
+@pytest.mark.parametrize("task", ["$sheets please", "/sheets now", "use $[web:mvp].sheets", "[$sheets](sheets) it"])
+def test_a_mention_comes_first_in_every_form(task: str) -> None:
+    routing = route(f"{task}", SKILLS)
+    assert (routing.choices[0].skill, routing.choices[0].rule) == (SHEETS, "mention")
+    assert routing.decided_by == "mention"
+
+
+def test_a_mention_beats_a_trigger_and_a_trigger_beats_words() -> None:
+    assert chosen("ship it with $sheets and make presentations")[:3] == [
+        ("sheets", "mention"),
+        ("deploy-prod", "trigger"),
+        ("slides", "words"),
+    ]
+
+
+def test_the_longest_trigger_is_the_reason() -> None:
+    (first, *_) = route("please SHIP IT to production", SKILLS).choices
+    assert "ship it to production" in first.reason
+
+
+def test_a_trigger_inside_another_word_does_not_count() -> None:
+    assert ("deploy-prod", "trigger") not in chosen("the airship item")
+
+
+def test_a_file_the_task_is_about_decides() -> None:
+    assert chosen("fix it", paths=["src/app/main.css"])[0] == ("styles", "path")
+    assert chosen("fix theme.scss please")[0] == ("styles", "path")
+    assert chosen("fix it", paths=["main.py"]) == []
+
+
+def test_a_skill_for_other_files_is_not_suggested_by_words() -> None:
+    assert chosen("write stylesheets") == [("styles", "words")]
+    assert chosen("write stylesheets", paths=["main.py"]) == []
+
+
+def test_words_are_a_suggestion_that_the_model_decides_on() -> None:
+    routing = route("a presentation for monday", SKILLS)
+    assert [(choice.skill.name, choice.rule) for choice in routing.choices] == [("slides", "words")]
+    assert routing.decided_by == "model"
+    assert routing.certain == ()
+    assert routing.choices[0].words == ("presentation",)
+
+
+def test_what_a_skill_says_it_is_not_for_speaks_against_it() -> None:
+    one = a_skill("a1", description="Edits documents and letters. Not for tables.")
+    other = a_skill("b1", description="Edits documents and letters and books.")
+    assert [choice.skill for choice in route("edit documents", [one, other]).choices] == [one, other]
+    assert route("edit documents with tables", [one, other]).choices[0].skill == other
+
+
+def test_a_skill_for_people_only_is_chosen_by_its_name_alone() -> None:
+    assert all(name != "hidden" for name, _ in chosen("make decks and presentations"))
+    assert chosen("$hidden please")[0] == ("hidden", "mention")
+    assert all(choice.skill.name != "hidden" for choice in search("presentations", index_of(SKILLS)))
+
+
+def test_a_name_that_two_skills_have_decides_nothing() -> None:
+    twin = msgspec.structs.replace(SHEETS, namespace="other")
+    routing = route("$sheets please", [SHEETS, twin])
+    assert routing.certain == ()
+    assert route("$[other].sheets please", [SHEETS, twin]).certain[0].skill == twin
+
+
+def test_no_more_than_the_limit_are_chosen() -> None:
+    skills = [a_skill(f"writer-{number:02}") for number in range(20)]
+    assert len(route("write things", skills, limit=3).choices) == 3
+    assert route("write things", skills, limit=0).choices == ()
+
+
+def test_the_order_of_the_skills_changes_nothing() -> None:
+    skills = [a_skill(f"writer-{number:02}") for number in range(9)]
+    assert route("write things", skills[::-1]).choices == route("write things", skills).choices
+
+
+def test_a_misspelled_word_and_a_compound_still_find_their_skill() -> None:
+    assert chosen("make a presentatoin")[:1] == [("slides", "words")]
+    webapp = a_skill("web-app-builder", description="Builds a web app.")
+    assert route("my webapp", [webapp, SHEETS]).choices[0].skill == webapp
+
+
+def test_the_event_tells_the_rule_the_score_and_the_reason() -> None:
+    event = routed(route("ship it\nnow", SKILLS))
+    assert data_of(event) == {
+        "asked": "ship it now",
+        "decided_by": "trigger",
+        "considered": 5,
+        "choices": [
+            {
+                "mention": "$[web:mvp].deploy-prod",
+                "rule": "trigger",
+                "score": 1.0,
+                "reason": "the task says `ship it`, which it declares as a trigger",
+            }
+        ],
+    }
+
+
+def test_terms_kept_from_before_give_the_same_ranking() -> None:
+    before = index_of(SKILLS)
+    kept = unpacked(packed(SKILLS, before.documents, with_body=False))
+    assert len(kept) == len(SKILLS)
+    assert index_of(SKILLS, kept=kept).documents == before.documents
+
+
+def test_a_changed_skill_is_not_taken_from_what_was_kept() -> None:
+    kept = unpacked(packed([SLIDES], index_of([SLIDES]).documents, with_body=False))
+    other = msgspec.structs.replace(SLIDES, description="Bakes bread.")
+    assert route("bake bread", [other], index=index_of([other], kept=kept)).choices[0].skill == other
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_not_ours_hold_nothing(data: bytes) -> None:
+    assert unpacked(data) == {}
+
+
+@given(st.text(max_size=300))
+def test_any_task_is_routed(task: str) -> None:
+    routing = route(task, SKILLS, paths=[task])
+    assert all(choice.reason for choice in routing.choices)
+
+
+def test_a_task_of_a_million_letters_is_routed() -> None:
+    assert route("x" * 1_000_000 + " @" * 100_000, SKILLS).choices == ()
+
+
+@pytest.mark.parametrize(
+    ("task", "paths"),
+    [
+        ("look at src/app.py, please", ["src/app.py"]),
+        ("(see ./a/b.test.ts).", ["./a/b.test.ts"]),
+        ("version 2.4 of it", []),
+        ("修改 docs/读我.md。", ["docs/读我.md"]),
+    ],
+)
+def test_files_are_seen_in_a_task(task: str, paths: list[str]) -> None:
+    assert paths_in(task) == paths
