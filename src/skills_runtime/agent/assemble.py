@@ -120,6 +120,7 @@ def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None)
     """The skills that the settings name or allow to be found; `variables` are what somebody told us besides."""
     from skills_runtime.skills import library_from
     from skills_runtime.skills.catalog import budget_for
+    from skills_runtime.skills.configured import Supplied
     from skills_runtime.skills.discovery import places_of
 
     process, settings = resolved.environment.process, resolved.settings
@@ -127,6 +128,7 @@ def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None)
         settings.skills,
         resolved.workspace_root,
         environment={**process, **(variables or {})},
+        sources_with=Supplied(variable=resolved.environment.get),
         places=places_of(resolved.workspace_root, process),
     )
     catalog, window = settings.skills.catalog, settings.run.context_recovery.window_tokens

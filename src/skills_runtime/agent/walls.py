@@ -15,6 +15,8 @@ from skills_runtime.safety.sanitize import Fingerprint
 if TYPE_CHECKING:
     from skills_runtime.agent.assemble import Equipment, RunRequest
     from skills_runtime.config import Resolved
+    from skills_runtime.ports import Grant
+    from skills_runtime.sandbox.denials import Aftermath, Denial
 
 
 def gate_of(run: Run, resolved: "Resolved", equipment: "Equipment", mode: WorkspaceMode) -> Gate:
@@ -57,6 +59,11 @@ class FenceOnDemand:
         self._writable = writable
         self._may_leave = may_leave
         self._fence: Sandbox | None = None
+
+    def denials(self, aftermath: "Aftermath", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
+        """What the fence stopped of a command that has ended; where there is none it stops nothing."""
+        tell = getattr(self._fence, "denials", None)
+        return tell(aftermath, grant) if tell is not None else ()
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """The command inside the fence."""

@@ -5,6 +5,7 @@ Adapters live in their own rooms; fakes for tests are in `skills_runtime.testing
 
 from skills_runtime.ports.children import Children, ChildStatus
 from skills_runtime.ports.files import DirectoryListing, FileChange, FileEntry, FileKind, Files
+from skills_runtime.ports.grants import Grant, LimitName, RaisedLimit
 from skills_runtime.ports.intent import FileTouch, Intent, Touch
 from skills_runtime.ports.model import Backend, ChatRequest, ChatStreamEvent, ToolCall, ToolCallDelta
 from skills_runtime.ports.people import (
@@ -72,6 +73,7 @@ __all__ = [
     "FileKind",
     "FileTouch",
     "Files",
+    "Grant",
     "HumanIO",
     "Ids",
     "Inbox",
@@ -79,10 +81,12 @@ __all__ = [
     "InboxMessage",
     "Intent",
     "KernelLimits",
+    "LimitName",
     "Parked",
     "PreviewingTool",
     "ProcessRequest",
     "Question",
+    "RaisedLimit",
     "Recovery",
     "Sandbox",
     "SandboxPermissions",

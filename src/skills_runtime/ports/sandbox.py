@@ -6,6 +6,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from skills_runtime.ports.grants import Grant
+
 SandboxPermissions = Literal["inherit", "restricted", "require_escalated"]
 
 
@@ -20,6 +22,8 @@ class ProcessRequest(msgspec.Struct, frozen=True, kw_only=True):
     terminal: bool = False
     readable: tuple[Path, ...] = ()
     """Directories it has to read besides, such as that of a skill; nothing secret may lie in them."""
+    grant: Grant | None = None
+    """What its fence is widened by: whoever plans it has asked somebody before."""
 
 
 class ControlGroup(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError
-from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
+from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, kept
 from skills_runtime.sandbox.environment import fenced_environment
 from skills_runtime.sandbox.machine import Machine, this_machine
@@ -20,7 +20,7 @@ from skills_runtime.sandbox.promises import Gap, refusal, unmet
 from skills_runtime.sandbox.survey import Findings
 
 if TYPE_CHECKING:
-    from skills_runtime.sandbox.denials import Aftermath, Denial, Grant
+    from skills_runtime.sandbox.denials import Aftermath, Denial
 
 FORBIDDEN_WORKSPACES = (
     "/",
@@ -71,6 +71,8 @@ class Fence:
         """The command behind the fence; raises `SandboxError` when the isolation asked for cannot be given."""
         if request.permissions == "require_escalated":
             return self._escalated(request)
+        if request.grant:
+            return self._widened(request, request.grant)
         chosen, policy, enclosed = self._enclosed(request)
         egress = egress_of(policy, chosen.gaps)
         return SandboxPlan(
@@ -87,15 +89,17 @@ class Fence:
         """What this fence keeps."""
         return self._policy
 
-    def denials(self, aftermath: "Aftermath") -> "tuple[Denial, ...]":
-        """What this fence stopped of a command that has ended, and the least that would have let it go on."""
+    def denials(self, aftermath: "Aftermath", grant: Grant | None = None) -> "tuple[Denial, ...]":
+        """What this fence, widened by a grant, stopped of a command that has ended, and the least that would help."""
+        if grant:
+            return self.widened(grant).denials(aftermath)
         from skills_runtime.sandbox.denials import ThisMachine, control_directories, denials_of
 
         policy = msgspec.structs.replace(self._policy, layer=None, layer_work=None)
         machine, control = ThisMachine(self._variables), control_directories(self._variables)
         return denials_of(aftermath, policy, findings_for(policy), machine, control=control)
 
-    def widened(self, grant: "Grant") -> "Fence":
+    def widened(self, grant: Grant) -> "Fence":
         """A fence with the grant, under another digest; raises `SandboxError` for what no grant opens."""
         from skills_runtime.sandbox.denials import control_directories, granted
 
@@ -106,6 +110,11 @@ class Fence:
         """The same fence, for commands that see this tree in place of the workspace, or over it, and write to it."""
         policy = msgspec.structs.replace(self._policy, layer=tree, layer_work=work)
         return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)
+
+    def _widened(self, request: ProcessRequest, grant: Grant) -> SandboxPlan:
+        """The command behind a wider fence, which says by what."""
+        plan = self.widened(grant).plan(msgspec.structs.replace(request, grant=None))
+        return msgspec.structs.replace(plan, evidence={**plan.evidence, "granted": msgspec.to_builtins(grant)})
 
     def _escalated(self, request: ProcessRequest) -> SandboxPlan:
         """The command without a fence: whoever plans it has asked somebody before."""

@@ -11,12 +11,23 @@ import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import NotFound, ToolError
-from skills_runtime.ports import Intent, ProcessRequest, SandboxPermissions, SandboxPlan, ToolContext, ToolResult
+from skills_runtime.ports import (
+    Grant,
+    Intent,
+    LimitName,
+    ProcessRequest,
+    RaisedLimit,
+    SandboxPermissions,
+    SandboxPlan,
+    ToolContext,
+    ToolResult,
+)
 from skills_runtime.processes import Captured, Finished, Limits, execute_plan
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.runs.files.walk import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse
+from skills_runtime.tools.denied import Asked, with_denials
 from skills_runtime.tools.networks import Network
 
 GRACE_SECONDS = 0.5
@@ -41,6 +52,33 @@ Sandboxing = Annotated[
 Permissions = Annotated[
     SandboxPermissions, Meta(description="`require_escalated` asks a person for more than the sandbox allows.")
 ]
+MorePaths = Annotated[list[str], Meta(max_length=50, description="Absolute paths.")]
+
+
+class GrantArguments(Arguments, frozen=True, kw_only=True):
+    """More than the sandbox allows."""
+
+    writable: MorePaths | None = None
+    readable: MorePaths | None = None
+    hosts: (
+        Annotated[list[str], Meta(max_length=50, description="Hosts with their ports: `example.com:443`.")] | None
+    ) = None
+    limits: Annotated[dict[LimitName, int], Meta(description="Limits and their higher values.")] | None = None
+
+    def grant(self) -> Grant:
+        """What these arguments ask for."""
+        return Grant(
+            writable=tuple(self.writable or ()),
+            readable=tuple(self.readable or ()),
+            hosts=tuple(self.hosts or ()),
+            limits=tuple(RaisedLimit(name, value) for name, value in (self.limits or {}).items()),
+        )
+
+
+Granting = Annotated[
+    GrantArguments,
+    Meta(description="What the sandbox has to open, as the result of a refused call named it; a person is asked."),
+]
 Justification = Annotated[str, Meta(max_length=2000, description="Why it is needed, for whoever has to approve it.")]
 
 
@@ -58,6 +96,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     terminal: bool = False
     readable: tuple[Path, ...] = ()
     """Directories it has to read besides the workspace."""
+    grant: Grant | None = None
 
 
 class CommandArguments(Arguments, frozen=True, kw_only=True):
@@ -65,6 +104,7 @@ class CommandArguments(Arguments, frozen=True, kw_only=True):
 
     sandbox: Sandboxing | None = None
     sandbox_permissions: Permissions | None = None
+    grant: Granting | None = None
     justification: Justification | None = None
 
     def work(self) -> Work:
@@ -87,6 +127,7 @@ class ProgramArguments(CommandArguments, frozen=True, kw_only=True):
             environment=self.env or {},
             sandbox=self.sandbox,
             permissions=self.sandbox_permissions,
+            grant=self.grant.grant() if self.grant else None,
             justification=self.justification or "",
         )
 
@@ -128,7 +169,7 @@ def intent_of(work: Work) -> Intent:
         argv=work.argv if work.line is None else (),
         directory=work.directory or ".",
         environment=work.environment,
-        escalated=work.permissions == "require_escalated",
+        escalated=work.permissions == "require_escalated" or bool(work.grant),
         justification=work.justification,
     )
 
@@ -150,7 +191,9 @@ async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> To
     limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS)
     network = Network(context)
     finished = await execute_plan(plan, limits, network.doorman)
-    return _result(finished, network.evidence(plan.evidence), timeout_ms)
+    result = _result(finished, network.evidence(plan.evidence), timeout_ms)
+    asked = Asked(argv=work.argv, cwd=directory_beneath(context.root, work.directory or "."), grant=work.grant)
+    return await asyncio.to_thread(with_denials, result, finished, asked, context.sandbox)
 
 
 def plan_for(work: Work, context: ToolContext) -> SandboxPlan:
@@ -163,6 +206,7 @@ def plan_for(work: Work, context: ToolContext) -> SandboxPlan:
             permissions=_permissions(work),
             terminal=work.terminal,
             readable=work.readable,
+            grant=work.grant,
         )
     )
 
@@ -222,6 +266,12 @@ def _permissions(work: Work) -> SandboxPermissions:
             "validation",
             "`sandbox: restricted` and `sandbox_permissions: require_escalated` contradict each other",
             hint="leave out one of them",
+        )
+    if work.grant and work.permissions == "require_escalated":
+        raise ToolError(
+            "validation",
+            "a call that leaves the sandbox needs no `grant`",
+            hint="leave out `sandbox_permissions` to ask for less",
         )
     return "restricted" if work.sandbox == "restricted" else work.permissions or "inherit"
 

@@ -15,6 +15,7 @@ from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox.bubblewrap.adapter import find_program
 from skills_runtime.sandbox.overlay import Layer, commit_layer, difference_of, discard_layer, new_layer
 from skills_runtime.sandbox.promises import Promise
 from tests.support.unprivileged import Unprivileged
@@ -23,6 +24,7 @@ from tests.unit.sandbox.overlay.trees_in_tests import edit, fill, tree
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 PYTHON = "/usr/bin/python3"
+BUBBLEWRAP = "bwrap"
 EDITS = f"{inspect.getsource(trees_in_tests)}\nimport sys\nedit(Path.cwd(), int(sys.argv[1]))\n"
 
 
@@ -36,13 +38,14 @@ def workspace(tmp_path: Path) -> Path:
 
 def run(layer: Layer, *argv: str) -> Finished:
     policy = policy_for("workspace-write", layer.workspace, CAREFUL)
-    fence = Fence(policy, adapters_named("bubblewrap"), {}).over(layer.tree)
+    work = layer.work if layer.mode == "mount" else None
+    fence = Fence(policy, adapters_named("bubblewrap", bubblewrap=BUBBLEWRAP), {}).over(layer.tree, work)
     plan = fence.plan(ProcessRequest(argv=argv, cwd=layer.workspace))
     command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
     return asyncio.run(execute(command, Limits(wall_seconds=60)))
 
 
-def edited_equally(base: Path, seed: int) -> str:
+def edited_equally(base: Path, seed: int, bubblewrap: str | None = None) -> str:
     """What differs between edits by a fenced command that are committed, and the same edits without a fence."""
     base.mkdir()
     workspace, twin = base / "workspace", base / "twin"
@@ -50,7 +53,7 @@ def edited_equally(base: Path, seed: int) -> str:
     fill(workspace)
     shutil.copytree(workspace, twin, symlinks=True)
     before = tree(workspace)
-    layer = new_layer(workspace)
+    layer = new_layer(workspace, bubblewrap=bubblewrap)
     finished = run(layer, PYTHON, "-I", "-c", EDITS, str(seed))
     if finished.exit_code != 0 or tree(workspace) != before:
         return finished.stderr.text() or "the workspace changed before the commit"
@@ -70,6 +73,51 @@ def test_the_same_holds_for_an_ordinary_user(unprivileged: Unprivileged) -> None
         return {seed: text for seed, text in found.items() if text}
 
     assert unprivileged(work) == {}
+
+
+@pytest.fixture
+def mounting(tmp_path: Path) -> str:
+    """A bubblewrap that can have the kernel lay a layer over a workspace."""
+    program = find_program(BUBBLEWRAP)
+    (tmp_path / "probe").mkdir()
+    if program is None or new_layer(tmp_path / "probe", bubblewrap=program).mode != "mount":
+        pytest.skip("this bubblewrap is older than 0.11 and knows no overlays")
+    return program
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_holds_where_the_kernel_lays_the_layer(seed: int, mounting: str, tmp_path: Path) -> None:
+    assert edited_equally(tmp_path / "trees", seed, mounting) == ""
+
+
+def test_and_there_for_an_ordinary_user(mounting: str, unprivileged: Unprivileged) -> None:
+    def work() -> dict[int, str]:
+        found = {seed: edited_equally(unprivileged.path / str(seed), seed, mounting) for seed in range(3)}
+        return {seed: text for seed, text in found.items() if text}
+
+    assert unprivileged(work) == {}
+
+
+def test_there_nothing_secret_shows_through_and_nothing_protected_changes(mounting: str, workspace: Path) -> None:
+    layer = new_layer(workspace, bubblewrap=mounting)
+    script = (
+        "cat .env; cp .env copy; ls -A .skills_runtime_sdk; mv src moved; echo x > .git/hooks/x; echo y > .mcp.json"
+    )
+    finished = run(layer, "/bin/sh", "-c", script)
+    assert "hush" not in finished.stdout.text() + finished.stderr.text()
+    done = commit_layer(layer)
+    assert {change.path for change in done.withheld} == {".mcp.json"}
+    assert (workspace / "moved/main.py").exists()
+    assert not (workspace / ".git/hooks/x").exists()
+    assert "hush" not in "".join(path.read_text() for path in workspace.glob("copy"))
+
+
+def test_there_a_link_from_an_earlier_command_leads_no_mount_astray(mounting: str, workspace: Path) -> None:
+    (workspace / "nested/.git").mkdir(parents=True)
+    layer = new_layer(workspace, bubblewrap=mounting)
+    (layer.tree / "nested").symlink_to("/oldroot/tmp")
+    assert run(layer, "/bin/sh", "-c", "readlink nested").stdout.text() == "/oldroot/tmp\n"
+    assert not Path("/tmp/.git").exists()
 
 
 def test_discarding_leaves_the_workspace_byte_for_byte(workspace: Path) -> None:

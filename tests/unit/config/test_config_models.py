@@ -95,6 +95,8 @@ DEFAULTS: dict[str, Any] = {
     "skills.discovery.max_dirs_per_root": 2000,
     "skills.discovery.max_entries_per_root": 20000,
     "skills.injection.max_bytes": None,
+    "skills.catalog.share": 0.02,
+    "skills.catalog.max_tokens": None,
     "skills.bundles.max_bytes": 1048576,
     "skills.bundles.cache_dir": ".skills_runtime_sdk/bundles",
     "skills.bundles.max_extracted_bytes": None,

@@ -3,8 +3,6 @@
 import resource
 from pathlib import Path
 
-import pytest
-
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Enclosure, KernelLimits
 from skills_runtime.processes import Command, Finished, Limits, execute
@@ -51,9 +49,25 @@ async def test_a_fence_that_hangs_up_without_telling_is_killed_before_its_comman
     assert not (tmp_path / "ran").exists()
 
 
-async def test_a_limit_that_cannot_be_set_is_a_refusal_and_nothing_runs(tmp_path: Path) -> None:
-    code = f"{TELL} os.read(63, 1); open({str(tmp_path / 'ran')!r}, 'w')"
-    beyond = resource.getrlimit(resource.RLIMIT_NOFILE)[1] + (1 << 40)
-    with pytest.raises(SandboxError, match="limits of a command cannot be set"):
-        await execute(fence(code, nofile=beyond), LIMITS)
-    assert not (tmp_path / "ran").exists()
+async def test_a_limit_above_what_this_user_may_have_is_that_much() -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    done = await execute(fence(TELL + SHOW, nofile=most + 1000), LIMITS)
+    assert done.stdout.head.startswith(f"({most}, {most})".encode()), done.stderr.text()
+
+
+def test_a_process_that_may_not_be_limited_is_a_refusal_and_nothing_runs(unprivileged: Unprivileged) -> None:
+    ran = unprivileged.path / "ran"
+    tell = "import os; os.write(62, b'{\"child-pid\": 1}'); os.close(62); "
+    code = f"{tell} os.read(63, 1); open({str(ran)!r}, 'w')"
+
+    def work() -> str:
+        import asyncio
+
+        try:
+            asyncio.run(execute(fence(code, nofile=99), LIMITS))
+        except SandboxError as error:
+            return error.message
+        return "it ran"
+
+    assert unprivileged(work) == "the limits of a command cannot be set: Operation not permitted"
+    assert not ran.exists()

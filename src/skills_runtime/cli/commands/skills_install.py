@@ -16,7 +16,7 @@ class SkillsInstallOptions(AgreeOptions, SigningOptions):
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SOURCE]",
+            metavar="SOURCE",
             help="owner/repo, an address, a directory, or a .zip or .skill file; `#` names a version.",
         ),
     ] = None

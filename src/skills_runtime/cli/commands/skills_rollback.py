@@ -18,7 +18,7 @@ class SkillsRollbackOptions(AgreeOptions):
 
 
 def skills_rollback(options: SkillsRollbackOptions, program: Program) -> int:
-    """Put the version of a skill back that was there before, without fetching anything."""
+    """Put the version of a skill back that was there before."""
     from skills_runtime.cli.machine import checked_text
     from skills_runtime.cli.render.skill_changes import show_prepared
     from skills_runtime.cli.skill_installing import ask, check, places_of, tell

@@ -25,7 +25,7 @@ class SkillsScanOptions(SkillSettingsOptions):
         bool,
         typer.Option(
             "--security",
-            help="Look into the files of the skills at PATH for what harms you. Exit code: 0 clean, 1 something was found.",
+            help="Look at PATH for what harms you. Exit code: 0 clean, 1 something was found.",
         ),
     ] = False
     paths: Annotated[

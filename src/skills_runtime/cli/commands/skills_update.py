@@ -13,9 +13,9 @@ from skills_runtime.cli.skill_options import AgreeOptions, SigningOptions
 class SkillsUpdateOptions(AgreeOptions, SigningOptions):
     """What `skills update` takes."""
 
-    names: Annotated[
-        list[str], typer.Argument(metavar="[NAME]...", help="Locked skills; all of them if none is named.")
-    ] = field(default_factory=list[str])
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Locked skills; all of them if none is named.")] = (
+        field(default_factory=list[str])
+    )
 
 
 def skills_update(options: SkillsUpdateOptions, program: Program) -> int:

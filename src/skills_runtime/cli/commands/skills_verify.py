@@ -20,7 +20,7 @@ class SkillsVerifyOptions(ScopeOptions):
 
 
 def skills_verify(options: SkillsVerifyOptions, program: Program) -> int:
-    """Compare installed skills with the lock file; the exit code is 0 if all are as locked, 20 if not."""
+    """Compare installed skills with the lock file; exit code 20 if they differ."""
     from skills_runtime.cli.render.skill_changes import show_installed, write_installed
     from skills_runtime.cli.skill_installing import places_of
     from skills_runtime.errors import EXIT_CODES

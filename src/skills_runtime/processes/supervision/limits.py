@@ -86,8 +86,11 @@ def _limit(process: int, values: "list[tuple[str, int]]") -> None:
 
 
 def _set(process: int, values: "list[tuple[str, int]]") -> None:
-    for name, value in values:
-        resource.prlimit(process, getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
+    for name, wanted in values:
+        kind = getattr(resource, f"RLIMIT_{name.upper()}")
+        most = resource.prlimit(process, kind)[1]
+        value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)  # only an administrator could raise it
+        resource.prlimit(process, kind, (value, value))
 
 
 def _as_its_owner(process: int, values: "list[tuple[str, int]]") -> None:

@@ -147,6 +147,9 @@ def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
     hidden = [*found, *policy.hidden]
     for path in hidden:
         yield from ("--tmpfs", str(path))
+    for path in policy.readable:  # what the runtime itself keeps there for a command, such as a skill
+        if any(path.is_relative_to(place) and path != place for place in hidden):
+            yield from ("--ro-bind", str(path), str(path))
     yield from _writable(path for path in policy.writable if path not in policy.opened)
     for path in policy.aliases:
         yield from ("--symlink", workspace, str(path))

@@ -29,6 +29,8 @@ WRITING = re.compile(
 
 MAX_LINES = 400
 MAX_LINE = 2000
+MAX_COMPLAINTS = 50
+MAX_WORDS = 10_000
 LINES_BEFORE = 6
 """How far above its reason some programs name the path."""
 
@@ -55,6 +57,8 @@ def complaints(text: str, argv: tuple[str, ...] = ()) -> Iterator[Complaint]:
     The command's own words say what its shell does not: whether a path was to be read or written.
     """
     lines = [line[:MAX_LINE] for line in text.splitlines()[-MAX_LINES:]]
+    words = " ".join(argv)[:MAX_WORDS]
+    seen: set[tuple[Cause, tuple[str, ...]]] = set()
     for number in range(len(lines) - 1, -1, -1):
         found = _REASON.search(lines[number])
         if found is None or found.lastgroup is None:
@@ -62,8 +66,11 @@ def complaints(text: str, argv: tuple[str, ...] = ()) -> Iterator[Complaint]:
         cause: Cause = next(name for name, _ in CAUSES if name == found.lastgroup)
         above = lines[max(0, number - LINES_BEFORE) : number]
         paths = _near(lines[number], found) or _above(above)
+        if (cause, paths) in seen or len(seen) >= MAX_COMPLAINTS:
+            continue
+        seen.add((cause, paths))
         written = _without_paths(lines[number], paths) if paths else " ".join((*above[-2:], lines[number]))
-        writing = WRITING.search(written) is not None or any(_is_output(path, argv) for path in paths)
+        writing = WRITING.search(written) is not None or any(_is_output(path, words) for path in paths)
         yield Complaint(cause, paths, lines[number], writing)
 
 
@@ -96,13 +103,14 @@ def _looks_like_path(text: str) -> bool:
     return bool(text) and "\0" not in text and not text.isdigit() and "://" not in text and "*" not in text
 
 
-def _is_output(path: str, argv: tuple[str, ...]) -> bool:
+def _is_output(path: str, words: str) -> bool:
     """Whether the command's own words say that it writes there: a redirection, an option, or a call."""
-    text = " ".join(argv)
+    if path not in words:
+        return False
     output = rf"(?:>\|?|\bof=|(?:^|\s)(?:-o|-O|--output|--prefix|tee(?: -a)?)[ =]?)\s*['\"]?{re.escape(path)}"
     call = rf"(?:mkdir|makedirs|touch|unlink|rename|symlink|writeFile\w*)\w*\(\s*['\"]{re.escape(path)}"
     opened = rf"open\(\s*['\"]{re.escape(path)}['\"]\s*,\s*['\"][wax+]"
-    return re.search(f"{output}|{call}|{opened}", text) is not None
+    return re.search(f"{output}|{call}|{opened}", words) is not None
 
 
 def _without_paths(line: str, paths: tuple[str, ...]) -> str:

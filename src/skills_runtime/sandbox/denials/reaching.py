@@ -6,6 +6,7 @@ Pure.
 import re
 from collections.abc import Iterator
 
+from skills_runtime.sandbox.denials.complaints import MAX_LINE, MAX_LINES
 from skills_runtime.sandbox.denials.forbidden import why_not_host
 from skills_runtime.sandbox.denials.values import Aftermath, Certainty, Denial, Grant
 from skills_runtime.sandbox.egress import canonical_host
@@ -73,7 +74,7 @@ def _suspected(text: str) -> Iterator[Denial]:
 
 def _targets(text: str) -> Iterator[str]:
     urls = {match["host"].lower(): match for match in _URL.finditer(text)}
-    for line in text.splitlines():
+    for line in (line[:MAX_LINE] for line in text.splitlines()[-MAX_LINES:]):
         for pattern in _NAMED:
             found = pattern.search(line)
             if found is None or _LOCAL.fullmatch(found["host"]):

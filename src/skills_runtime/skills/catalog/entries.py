@@ -49,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 def entries_of(skills: Sequence[Skill]) -> list[Entry]:
     """The skills that a model may be told of, in the order of their mentions, whatever order they come in."""
-    told = sorted((skill for skill in skills if model_may_call(skill)), key=lambda skill: skill.mention)
+    told = sorted((skill for skill in skills if model_may_call(skill)), key=lambda skill: (skill.namespace, skill.name))
     return [_entry(skill) for skill in told]
 
 

@@ -37,6 +37,8 @@ def _said(skill: Skill, name: str) -> str:
 
 
 def _field(skill: Skill, name: str) -> str:
+    if not skill.metadata:
+        return ""
     value: Any = skill.metadata.get(name)
     if value is None:
         inner = skill.metadata.get("metadata")

@@ -91,7 +91,7 @@ class Remembering:
         own = self._own if read.is_whole else NEVER
         files = [os.path.join(place, os.fsencode(name)) for name, _ in self._files]
         path = "/".join((self._root.rstrip("/"), *found.parts, found.file or RUN_FILE))
-        shown = one_line(path)
+        shown = path if path.isprintable() and " " not in path else one_line(path)
         row = SkillRow(
             place=place,
             stamps=1 + len(files),

@@ -4,6 +4,7 @@ A search that finds everything as it was reads no skill: it only asks the system
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -113,10 +114,11 @@ class IndexedSource:
 
     def _skills(self, index: Index) -> Iterator[Skill]:
         origin, base = self.origin, self._root.rstrip("/") + "/"
+        encoding = sys.getfilesystemencoding()
         namespace, space_id, source_id = origin.namespace, origin.space_id, origin.source_id
         for row in index.skills:
             if row.name:
-                place = os.fsdecode(row.place)
+                place = row.place.decode(encoding, "surrogateescape")  # a call of `fsdecode` costs four times as much
                 file = f"{base}{place}/{row.file or RUN_FILE}" if place else f"{base}{row.file or RUN_FILE}"
                 yield Skill(
                     namespace=namespace,

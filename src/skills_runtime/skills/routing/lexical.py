@@ -2,8 +2,10 @@
 
 Pure. Every word of the task becomes a concept: the word itself, words that often stand for it, what a Chinese word is
 in English, and, for a word no skill knows, words that look alike. A skill counts once per concept, by its best word.
-Compared with plain BM25 over names and descriptions, in the order of what each part brings: bodies; fields of their own
-weight, stems and abbreviations; related words; how much of the task is answered; look-alikes; words side by side.
+
+What each part brings, measured on 233 tasks for 343 public skills (right skill first / among the first five, percent):
+plain BM25 over name and description 60/79; fields, stems, abbreviations and compounds 81/90; synonyms, related words,
+look-alikes, coverage and neighbours 82/93; the beginning of bodies as well 87/97.
 """
 
 import heapq

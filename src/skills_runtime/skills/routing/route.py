@@ -12,7 +12,7 @@ from skills_runtime.events.payloads import RoutedSkill, SkillRouted
 from skills_runtime.skills.catalog.fields import people_may_call
 from skills_runtime.skills.mention_forms import Written, written_in
 from skills_runtime.skills.neutral import one_line
-from skills_runtime.skills.routing.declared import file_match, paths_in, trigger_in
+from skills_runtime.skills.routing.declared import Declared, declared_by, file_match, paths_in, trigger_in
 from skills_runtime.skills.routing.index import SkillIndex, index_of
 from skills_runtime.skills.routing.lexical import Ranked, ranked
 from skills_runtime.skills.skill import Mention, Skill
@@ -69,17 +69,24 @@ def route(
 ) -> Routing:
     """The skills that a task calls for, of these; `paths` are the files it is about.
 
-    Whoever routes more than once hands over an index of the same skills; it may know their bodies as well.
+    Whoever routes more than once hands over an index of the same skills; it may know their bodies as well. An index of
+    fewer skills, or of none, ranks only those; what the others declare still counts.
     """
     task = task[:MAX_TASK_CHARS]
     index = index or index_of(skills)
+    declared = index.declared if len(index.skills) == len(skills) else declared_by(skills)
+    certain = (
+        *_mentioned(task, skills, declared),
+        *_triggered(task, skills, declared),
+        *_for_files(task, paths, skills, declared),
+    )
     found: dict[Mention, Choice] = {}
-    for choice in (*_mentioned(task, index), *_triggered(task, index), *_for_files(task, paths, index)):
+    for choice in certain:
         found.setdefault(choice.skill.mention, choice)
     if len(found) < limit:
         for choice in _by_words(task, index, paths, limit + len(found)):
             found.setdefault(choice.skill.mention, choice)
-    return Routing(task=task, choices=tuple(found.values())[: max(limit, 0)], considered=len(index.skills))
+    return Routing(task=task, choices=tuple(found.values())[: max(limit, 0)], considered=len(skills))
 
 
 def search(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[Choice, ...]:
@@ -100,11 +107,11 @@ def routed(routing: Routing) -> SkillRouted:
     )
 
 
-def _mentioned(task: str, index: SkillIndex) -> list[Choice]:
+def _mentioned(task: str, skills: Sequence[Skill], declared: Declared) -> list[Choice]:
     choices: list[Choice] = []
     for one in written_in(task):
-        named = index.declared.by_name.get(one.name.rpartition(":")[2], ())
-        meant = [index.skills[place] for place in named if _is_meant(one, index.skills[place])]
+        named = declared.by_name.get(one.name.rpartition(":")[2], ())
+        meant = [skills[place] for place in named if _is_meant(one, skills[place])]
         if len(meant) == 1:
             reason = f"the task mentions it as `{one_line(one.text)}`"
             choices.append(Choice(skill=meant[0], score=1.0, rule="mention", reason=reason))
@@ -118,11 +125,10 @@ def _is_meant(one: Written, skill: Skill) -> bool:
     return people_may_call(skill) and (not qualifier or skill.namespace.endswith(qualifier))
 
 
-def _triggered(task: str, index: SkillIndex) -> list[Choice]:
+def _triggered(task: str, skills: Sequence[Skill], declared: Declared) -> list[Choice]:
     """The skills whose declared words the task has, the longest words first."""
-    declared = index.declared
     pairs = [
-        (trigger_in(task, triggers), index.skills[place])
+        (trigger_in(task, triggers), skills[place])
         for place, triggers in declared.triggers.items()
         if place not in declared.hidden
     ]
@@ -139,8 +145,7 @@ def _triggered(task: str, index: SkillIndex) -> list[Choice]:
     ]
 
 
-def _for_files(task: str, paths: Sequence[str], index: SkillIndex) -> list[Choice]:
-    declared = index.declared
+def _for_files(task: str, paths: Sequence[str], skills: Sequence[Skill], declared: Declared) -> list[Choice]:
     if not declared.globs:
         return []
     files = [*paths, *paths_in(task)]
@@ -149,7 +154,7 @@ def _for_files(task: str, paths: Sequence[str], index: SkillIndex) -> list[Choic
         match = file_match(files, globs) if place not in declared.hidden else None
         if match is not None:
             reason = f"`{one_line(match.path)}` is one of the files it is for: `{one_line(match.glob)}`"
-            choices.append(Choice(skill=index.skills[place], score=1.0, rule="path", reason=reason))
+            choices.append(Choice(skill=skills[place], score=1.0, rule="path", reason=reason))
     return sorted(choices, key=lambda choice: choice.skill.mention)
 
 

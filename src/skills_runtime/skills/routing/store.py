@@ -47,9 +47,9 @@ def save(file: Path, data: bytes) -> None:
         try:
             with open(descriptor, "wb") as opened:
                 opened.write(data)
-            os.replace(draft, file)
+            Path(draft).replace(file)
         except OSError:
-            os.unlink(draft)
+            Path(draft).unlink()
             return
         _forget_the_oldest(file.parent)
 

@@ -89,7 +89,7 @@ def is_taught(found: Mark, text: Text) -> bool:
     region = text.region_at(found.start)
     if text.kind != "markdown":
         return _is_rule(line, found) or _says(_comments_before(text, number))
-    if _says(before) or (_EXAMPLE.search(before) and _is_quoted(line, begin)):
+    if _says(before) or _is_forbidden(line, begin) or (_EXAMPLE.search(before) and _is_quoted(line, begin)):
         return True
     if any(_TEACHES.search(heading) or _FORBIDS.search(heading) for heading in region.headings):
         return True
@@ -105,6 +105,12 @@ def _place_in_line(line: str, found: Mark, begin: int) -> int:
     if begin == 0 and found.shown:
         return max(0, line.find(found.shown[:16]))
     return begin
+
+
+def _is_forbidden(line: str, begin: int) -> bool:
+    """Whether a word of forbidding stands in front of a place, however closely."""
+    forbids = _FORBIDS.search(line[: begin + 12])
+    return forbids is not None and forbids.start() < begin
 
 
 def _says(words: str) -> bool:

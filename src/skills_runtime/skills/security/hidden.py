@@ -60,7 +60,7 @@ _STYLE = re.compile(
     ),
     re.I,
 )
-_FAR = re.compile(r"[ \t]{160,}(\S[^\n]{8,400})|\n{60,}([^\n]{8,400})")
+_FAR = re.compile(r"(?<![ \t])[ \t]{160,}+(\S[^\n]{8,400})|(?<!\n)\n{60,}+([^\n]{8,400})")
 _ORDERS = re.compile(
     (
         r"\b(?:ignore|run|execute|curl|wget|send|upload|read|bash|python|secret"

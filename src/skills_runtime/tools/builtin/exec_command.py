@@ -30,6 +30,7 @@ class ExecCommandArguments(processes.CommandArguments, frozen=True, kw_only=True
             directory=self.workdir,
             sandbox=self.sandbox,
             permissions=self.sandbox_permissions,
+            grant=self.grant.grant() if self.grant else None,
             justification=self.justification or "",
             terminal=True,
         )

@@ -1,13 +1,14 @@
 """Judging from what is known of an end: what the proxy decided, what the kernel counted, what programs say."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.sandbox.denials import Aftermath, Denial, Grant, NoSurroundings, RaisedLimit, denials_of
+from skills_runtime.sandbox.denials import Aftermath, Denial, Grant, LimitName, NoSurroundings, RaisedLimit, denials_of
 from skills_runtime.sandbox.egress import EgressRecord
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 from skills_runtime.sandbox.survey import Findings
@@ -38,10 +39,10 @@ class Outside:
 
 
 def judged(
-    stderr: str = "", *, policy: SandboxPolicy = POLICY, outside: Outside | None = None, **known: object
+    stderr: str = "", *, policy: SandboxPolicy = POLICY, outside: Outside | None = None, **known: Any
 ) -> tuple[Denial, ...]:
-    values: dict[str, object] = {"cwd": WORKSPACE, "exit_code": 1, "stderr": stderr, **known}
-    left = Aftermath(**values)  # pyright: ignore[reportArgumentType]
+    values: dict[str, Any] = {"cwd": WORKSPACE, "exit_code": 1, "stderr": stderr, **known}
+    left = Aftermath(**values)
     return denials_of(left, policy, FINDINGS, outside or NoSurroundings())
 
 
@@ -97,10 +98,10 @@ def test_without_a_fence_nothing_is_a_denial() -> None:
         ({"signal": 24, "exit_code": None}, "cpu_seconds"),
     ],
 )
-def test_what_was_counted_is_proof(known: dict[str, object], name: str) -> None:
+def test_what_was_counted_is_proof(known: dict[str, Any], name: LimitName) -> None:
     (denial,) = judged(**known)
     assert (denial.certainty, denial.what, denial.target) == ("proven", "limit", name)
-    assert denial.grant == Grant(limits=(RaisedLimit(name, 2 * getattr(CAREFUL, name)),))  # pyright: ignore[reportArgumentType]
+    assert denial.grant == Grant(limits=(RaisedLimit(name, 2 * getattr(CAREFUL, name)),))
 
 
 def test_a_command_that_met_a_limit_and_went_on_is_no_denial() -> None:

@@ -93,6 +93,12 @@ def test_a_name_that_two_skills_have_decides_nothing() -> None:
     assert route("$[other].sheets please", [SHEETS, twin]).certain[0].skill == twin
 
 
+def test_what_skills_declare_counts_even_where_they_are_not_ranked() -> None:
+    routing = route("ship it with a presentation", SKILLS, index=index_of(()))
+    assert [(choice.skill, choice.rule) for choice in routing.choices] == [(DEPLOY, "trigger")]
+    assert routing.considered == len(SKILLS)
+
+
 def test_no_more_than_the_limit_are_chosen() -> None:
     skills = [a_skill(f"writer-{number:02}") for number in range(20)]
     assert len(route("write things", skills, limit=3).choices) == 3

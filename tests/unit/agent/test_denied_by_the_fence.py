@@ -1,0 +1,108 @@
+"""A command that the fence stopped: the least that would help is told, and a yes runs it again under another policy."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.agents import Answering, Watched, agent_in, calls, payloads_of, says
+
+
+@pytest.fixture
+def outside(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A directory that exists only outside: every command has a `/tmp` of its own."""
+    parent = request.config.rootpath / ".pytest_cache"
+    parent.mkdir(exist_ok=True)
+    base = Path(tempfile.mkdtemp(prefix="outside-", dir=parent)).resolve()
+    yield base
+    shutil.rmtree(base)
+
+
+def results(result: Any) -> list[dict[str, Any]]:
+    return [one.result for one in payloads_of(result.wal_locator, "tool_call_finished")]
+
+
+def writing(target: Path, **more: Any) -> Any:
+    return calls(("shell_command", {"command": f"echo hello > {target}/made", **more}))
+
+
+def test_a_denied_command_names_the_least_that_would_help(tmp_path: Path, outside: Path) -> None:
+    model = Watched([writing(outside), says("done")])
+    (told,) = results(agent_in(tmp_path, model).run("Go."))
+    assert told["error_kind"] == "sandbox_denied"
+    assert told["data"]["grant"] == {"writable": [str(outside)]}
+    assert told["data"]["denials"][0]["what"] == "write"
+    assert "a person is asked" in told["stderr"]
+    assert not (outside / "made").exists()
+
+
+def test_a_yes_runs_the_command_again_under_another_policy(tmp_path: Path, outside: Path) -> None:
+    model = Watched([writing(outside), writing(outside, grant={"writable": [str(outside)]}), says("done")])
+    approver = Answering("approved")
+    result = agent_in(tmp_path, model, approver=approver).run("Go.")
+    first, second = results(result)
+    assert (outside / "made").read_text() == "hello\n"
+    assert second["ok"]
+    assert first["data"]["sandbox"]["policy"] != second["data"]["sandbox"]["policy"]
+    assert second["data"]["sandbox"]["granted"] == {"writable": [str(outside)]}
+    (asked,) = payloads_of(result.wal_locator, "approval_requested")
+    assert asked.tool == "shell_command"
+
+
+def test_a_grant_is_asked_about_even_where_everything_else_passes(tmp_path: Path, outside: Path) -> None:
+    model = Watched([writing(outside, grant={"writable": [str(outside)]}), says("done")])
+    result = agent_in(tmp_path, model, mode="allow").run("Go.")
+    assert (result.status, result.error_kind) == ("failed", "config_error")
+    assert not (outside / "made").exists()
+
+
+def test_a_no_leaves_everything_as_it_is(tmp_path: Path, outside: Path) -> None:
+    model = Watched([writing(outside, grant={"writable": [str(outside)]}), says("done")])
+    agent_in(tmp_path, model, approver=Answering("denied")).run("Go.")
+    assert not (outside / "made").exists()
+
+
+@pytest.mark.parametrize("grant", [{"writable": ["/etc"]}, {"writable": ["/"]}, {"readable": ["/proc"]}])
+def test_what_nobody_can_grant_is_refused_before_anybody_is_asked(tmp_path: Path, grant: dict[str, Any]) -> None:
+    model = Watched([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
+    result = agent_in(tmp_path, model, approver=Answering("approved")).run("Go.")
+    assert payloads_of(result.wal_locator, "approval_requested") == []
+    (told,) = results(result)
+    assert told["error_kind"] == "sandbox_denied"
+
+
+def test_the_keys_of_the_runtime_are_never_granted(tmp_path: Path) -> None:
+    from skills_runtime.config.environment import keys_home
+
+    grant = {"readable": [str(keys_home())]}
+    model = Watched([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
+    (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
+    assert told["error_kind"] == "sandbox_denied"
+
+
+def test_a_command_that_fails_by_itself_is_no_denial(tmp_path: Path) -> None:
+    model = Watched([calls(("shell_command", {"command": "grep x /dev/null"})), says("done")])
+    (told,) = results(agent_in(tmp_path, model).run("Go."))
+    assert told["error_kind"] == "exit_code"
+    assert "denials" not in told["data"]
+
+
+def test_a_protected_name_has_no_grant_but_a_reason(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    model = Watched([calls(("shell_command", {"command": "echo x > .git/HEAD"})), says("done")])
+    (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
+    assert told["error_kind"] == "sandbox_denied"
+    assert "grant" not in told["data"]
+    assert msgspec.json.encode(told["data"]["denials"]).count(b"sentence") == 1
+
+
+def test_a_call_cannot_leave_the_fence_and_ask_for_a_grant(tmp_path: Path) -> None:
+    wanted = {"command": "true", "grant": {"hosts": ["a.example:443"]}, "sandbox_permissions": "require_escalated"}
+    model = Watched([calls(("shell_command", wanted)), says("done")])
+    (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
+    assert told["error_kind"] == "validation"
