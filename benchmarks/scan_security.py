@@ -12,7 +12,8 @@ SKILLS = 500
 PROSE = (
     "## Step {n}\n\nRead the file, check what was asked for, and write the result beside it. Run `npm test` when the\n"
     "change is done, see https://docs.python.org/3/ for details, and never send anything without asking first.\n\n"
-    "```bash\npython3 scripts/work.py --input data.csv --output result.csv\ncurl -s https://api.github.com/repos | jq .\n```\n\n"
+    "```bash\npython3 scripts/work.py --input data.csv --output result.csv\n"
+    "curl -s https://api.github.com/repos | jq .\n```\n\n"
 )
 CODE = (
     "def work_{n}(rows, path):\n    total = sum(row['value'] for row in rows)\n    with open(path) as file:\n"

@@ -20,24 +20,30 @@ SURFACE = {
         AgentPorts Control run_segment
     """,
     "skills_runtime.config": """
-        Defaults Environment Origin Resolved ResolvedRunConfig Settings config_home explain resolve snapshot
-        state_home without_dotenv
+        Defaults Environment Origin Resolved ResolvedRunConfig Settings config_home explain resolve snapshot state_home
+        without_dotenv
     """,
     "skills_runtime.engine": """
         Desk Dispatcher LocalDispatcher read_row refresh row_of workspace_roots
     """,
+    "skills_runtime.engine.skill_evals": """
+        BENCHMARK Bench Case Evaluation OnTrial Place Plan Query Report Suite Trial place_for report_of suite_at
+    """,
+    "skills_runtime.engine.skill_fetch": """
+        SkillFetcher
+    """,
     "skills_runtime.events": """
-        Event LOG_SCHEMA LOG_VERSION PAYLOAD_TYPES Payload TERMINAL_TYPES Unknown canonical_json data_of
-        decode_event decode_payload encode_payload fingerprint
+        Event LOG_SCHEMA LOG_VERSION PAYLOAD_TYPES Payload TERMINAL_TYPES Unknown canonical_json data_of decode_event
+        decode_payload encode_payload fingerprint
     """,
     "skills_runtime.events.payloads": """
-        ApprovalDecided ApprovalRefused ApprovalRequested ArtifactManifestWritten BudgetIncreased
-        ChildRunFinished ChildRunStarted CompactionFailed CompactionStarted ContextCompacted
-        ContextLengthExceeded ContextRecoveryDecided Descriptor EnvVarRequired EnvVarSet FileOperation ForkPoint
-        HistoryLoaded HumanRequest HumanResponse ImagesAttached InboxReceived LOG_SCHEMA LOG_VERSION
-        LlmRequestStarted LlmResponseDelta LlmResponseFinished LlmRetryScheduled LlmUsage LogRepaired
-        OutputRejected PlanUpdated RunAdopted RunCancelled RunCompleted RunCreated RunFailed RunStarted
-        RunStateChanged RunWaitingHuman SandboxCreated SkillInjected SkillInjectionSkipped TERMINAL_TYPES
+        ApprovalDecided ApprovalRefused ApprovalRequested ArtifactManifestWritten BudgetIncreased ChildRunFinished
+        ChildRunStarted CompactionFailed CompactionStarted ContextCompacted ContextLengthExceeded ContextRecoveryDecided
+        Descriptor EnvVarRequired EnvVarSet FileOperation ForkPoint HistoryLoaded HumanRequest HumanResponse
+        ImagesAttached InboxReceived LOG_SCHEMA LOG_VERSION LlmRequestStarted LlmResponseDelta LlmResponseFinished
+        LlmRetryScheduled LlmUsage LogRepaired NetworkDecision OutputRejected PlanUpdated RoutedSkill RunAdopted
+        RunCancelled RunCompleted RunCreated RunFailed RunStarted RunStateChanged RunWaitingHuman SandboxCreated
+        SkillCatalogOffered SkillInjected SkillInjectionSkipped SkillRouted SkillUnloaded TERMINAL_TYPES
         ToolCallFinished ToolCallRequested ToolCallStarted Usage
     """,
     "skills_runtime.ledger": """
@@ -49,36 +55,36 @@ SURFACE = {
     """,
     "skills_runtime.ports": """
         ApprovalRequest Approver Backend ChatRequest ChatStreamEvent ChildStatus Children Choice Clock Closing
-        ControlGroup Decision DecisionKind DescribingTool DirectoryListing Disk Effect Enclosure FileChange
-        FileEntry FileKind FileTouch Files HumanIO Ids Inbox InboxKind InboxMessage Intent Parked PreviewingTool
-        ProcessRequest Question Recovery Sandbox SandboxPermissions SandboxPlan Scope SecretStream Secrets Tool
-        ToolCall ToolCallDelta ToolContext ToolResult ToolSpec Touch VerifyingTool Watch
+        ControlGroup Decision DecisionKind DescribingTool DirectoryListing Disk Effect Egress Enclosure FileChange
+        FileEntry FileKind FileTouch Files Grant HumanIO Ids Inbox InboxKind InboxMessage Intent KernelLimits LimitName
+        Parked PreviewingTool ProcessRequest Question RaisedLimit Recovery Sandbox SandboxPermissions SandboxPlan Scope
+        SecretStream Secrets Tool ToolCall ToolCallDelta ToolContext ToolResult ToolSpec Touch VerifyingTool Watch
     """,
     "skills_runtime.processes": """
-        Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream
-        execute shell_command
+        Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream beginning
+        command_of execute execute_plan shell_command
     """,
     "skills_runtime.projections": """
-        Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection RunState
-        RunView Timeline Transcript UsageTotals VIEW_KIND fold render
+        Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection RunState RunView
+        Timeline Transcript UsageTotals VIEW_KIND fold render
     """,
     "skills_runtime.runs": """
         Blobs Deliverable End EventLog Finding KeyRing LogPorts Run RunPaths RunRecord RunSpec RunStatus Verdict
-        authenticate blobs_of check_id check_transition create_run export_run files_of finish_run
-        finish_run_async follow_lines fork_point is_legal_id keep_artifact open_run parse_status read_events
-        read_record read_verified read_view runs_root verify_run whole_history
+        authenticate blobs_of check_id check_transition create_run export_run files_of finish_run finish_run_async
+        follow_lines fork_point is_legal_id keep_artifact open_run parse_status read_events read_record read_verified
+        read_view runs_root verify_run whole_history
     """,
     "skills_runtime.runs.files": """
-        Entry Listing PathPolicy RunFiles Scan ScanLimits ScannedFile Skipped isolated_policy open_beneath
-        open_root resolve scan shared_policy
+        Entry Listing PathPolicy RunFiles Scan ScanLimits ScannedFile Skipped isolated_policy open_beneath open_root
+        resolve scan shared_policy
     """,
     "skills_runtime.runs.log": """
-        Authenticity EventLog KeyRing LogKey LogPorts Position RunLock authenticate create_log follow_lines
-        open_log read_events read_verified
+        Authenticity EventLog KeyRing LogKey LogPorts Position RunLock authenticate create_log follow_lines open_log
+        read_events read_verified
     """,
     "skills_runtime.safety": """
-        Allow ApprovalRule Ask CallbackApprovals Deny Gate InboxApprovals RuleBasedApprovalProvider Rules
-        SafetyMode approval_key decide sanitize
+        Allow ApprovalRule Ask CallbackApprovals Deny Gate InboxApprovals RuleBasedApprovalProvider Rules SafetyMode
+        approval_key decide sanitize
     """,
     "skills_runtime.safety.approvals": """
         ApprovalRule Asking CallbackApprovals InboxApprovals Room RuleBasedApprovalProvider ask request_of
@@ -91,8 +97,8 @@ SURFACE = {
         judge_for
     """,
     "skills_runtime.safety.policy": """
-        Allow Ask Deny END Example Explanation Part Rule Rules SafetyMode Verdict add_rule approval_key decide
-        explain load_rules rule_text
+        Allow Ask Deny END Example Explanation Part Rule Rules SafetyMode Verdict add_rule approval_key decide explain
+        load_rules rule_text
     """,
     "skills_runtime.safety.redaction": """
         Keeper MARK Redactor StreamRedactor secrets_of worth_hiding
@@ -104,28 +110,64 @@ SURFACE = {
     "skills_runtime.sandbox.bubblewrap": """
         Bubblewrap
     """,
+    "skills_runtime.sandbox.denials": """
+        Aftermath Certainty Denial Grant LimitName NoSurroundings RaisedLimit Surroundings ThisMachine What combined
+        control_directories denials_of granted refuse_ungrantable why_not_host why_not_path
+    """,
     "skills_runtime.sandbox.egress": """
-        EgressLimits EgressPolicy EgressPorts EgressRecord Handover Host PROXY_PORT Refused Rule Verdict
-        allow_rule canonical_host decide deny_rule egress_policy egress_proxy is_public proxy_variables
+        Account Doorman EgressLimits EgressPolicy EgressPorts EgressRecord Gateway Handover Host PROXY_PORT Refused Rule
+        Verdict allow_rule canonical_host decide deny_rule egress_policy egress_proxy is_public proxy_variables
         serve_egress
     """,
     "skills_runtime.sandbox.landlock": """
         Landlock
     """,
+    "skills_runtime.sandbox.overlay": """
+        Change Difference Layer commit_layer difference_of discard_layer find_layer holding layers_over new_layer
+        text_of
+    """,
     "skills_runtime.sandbox.seccomp": """
         ARCHITECTURES Permitted seccomp_program
     """,
     "skills_runtime.skills": """
-        FilesystemSource HistoryRule Injected Library MemorySource Mention MissingVariable Origin Problem
-        PromptParts Report Row Rules ScanOptions Skill SkillError Source assemble exposed library_from
-        mentions_in parse_mention
+        FilesystemSource HistoryRule Injected Library MemorySource Mention MissingVariable Origin Problem PromptParts
+        Report Row Rules ScanOptions Skill SkillError Source assemble exposed library_from mentions_in parse_mention
+    """,
+    "skills_runtime.skills.activation": """
+        Named files_of filled identity_of named_skills
+    """,
+    "skills_runtime.skills.bundles": """
+        Budget Bundle Bundles
+    """,
+    "skills_runtime.skills.catalog": """
+        Catalog CatalogReport Level budget_for catalog_delta catalog_of catalog_offered listed model_may_call
+        people_may_call tokens_of
+    """,
+    "skills_runtime.skills.discovery": """
+        Discovery Places Root TrustStore discover discovered_sources places_of project_root
+    """,
+    "skills_runtime.skills.index": """
+        Changes IndexedSource watch_skills
+    """,
+    "skills_runtime.skills.install": """
+        ArchiveLimits Fetched Fetcher Hashed Installed LocalFetcher Lock LockEntry Places Source Wanted consented
+        hash_directory installed parse_source project_places read_lock unpack user_places verify
+    """,
+    "skills_runtime.skills.routing": """
+        Choice Routing Rule SkillIndex Tuning index_for index_of packed route routed search unpacked
+    """,
+    "skills_runtime.skills.scripts": """
+        Entry InlineMetadata NotUsable allows entry_of inline_metadata script_in
+    """,
+    "skills_runtime.skills.security": """
+        Finding RULES Rule SecurityReport Severity Skipped Verdict scan_directory
     """,
     "skills_runtime.skills.sources": """
         FilesystemSource MemorySource Origin Report Row ScanOptions Source
     """,
     "skills_runtime.skills.standard": """
-        Diagnostic Mode Parsed Properties Severity allowed_tools find_skill_file parse_run parse_skill
-        read_properties validate_directory
+        Diagnostic Mode Parsed Properties Severity allowed_tools find_skill_file parse_run parse_skill read_properties
+        validate_directory
     """,
     "skills_runtime.testing": """
         CountingIds FaultyDisk FrozenClock InMemoryInbox
@@ -140,6 +182,9 @@ SURFACE = {
     """,
     "skills_runtime.tools.patch": """
         AddFile Change DeleteFile Hunk Line Plan Section UpdateFile make_plan parse_patch patched paths_to_read
+    """,
+    "skills_runtime.tools.skill_environments": """
+        Environments Need need_of
     """,
 }
 """The names of each public package; one entry is one package."""

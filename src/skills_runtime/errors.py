@@ -8,7 +8,8 @@
     │   ├── AccessRefused         permission
     │   ├── RunExists             run_exists
     │   ├── IllegalTransition     illegal_transition
-    │   └── ApprovalStale         approval_stale
+    │   ├── ApprovalStale         approval_stale
+    │   └── RequestConflict       conflict
     ├── PolicyDenied            the author of the rule; the model is told
     │   ├── PathEscape            path_escape
     │   ├── WriteRefused          write_refused
@@ -16,6 +17,7 @@
     │   └── ApprovalDenied        approval_denied
     ├── ToolError               the model: try something else (kind is one of TOOL_KINDS)
     ├── ModelError              the provider (kind is one of MODEL_KINDS)
+    ├── Busy                    nobody: busy, try again later
     ├── SandboxError            the operator: sandbox_denied
     └── LogError                the data on disk
         ├── LogCorrupt            log_corrupt
@@ -48,6 +50,7 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
         "run_exists": 20,
         "illegal_transition": 20,
         "approval_stale": 20,
+        "conflict": 20,
         "log_corrupt": 20,
         "log_locked": 20,
         "log_too_new": 20,
@@ -69,6 +72,7 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
         "http_error": 23,
         "context_length_exceeded": 23,
         "budget_exceeded": 23,
+        "busy": 23,
         "sandbox_denied": 24,
         "timeout": 25,
         "human_required": 26,
@@ -142,6 +146,19 @@ class ApprovalStale(UsageError):
 
     kind = "approval_stale"
     default_hint = "look at what is asked now: `skills-runtime approvals list`"
+
+
+class RequestConflict(UsageError):
+    """A request has the name of an earlier one that was different."""
+
+    kind = "conflict"
+
+
+class Busy(SkillsRuntimeError):
+    """Too much is under way already."""
+
+    kind = "busy"
+    default_hint = "try again in a moment"
 
 
 class PolicyDenied(SkillsRuntimeError):

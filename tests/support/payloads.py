@@ -6,7 +6,7 @@ Strategies are derived from the classes, so a new event type or a new field is t
 import types
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 from hypothesis import strategies as st
@@ -54,6 +54,8 @@ def _values(kind: Any) -> st.SearchStrategy[Any]:
         return plain[kind]
     if kind in (None, types.NoneType):
         return st.none()
+    if get_origin(kind) is Literal:
+        return st.sampled_from(arguments)
     if get_origin(kind) in (Union, types.UnionType):
         return st.one_of([_values(one) for one in arguments])
     if get_origin(kind) is list:

@@ -47,6 +47,8 @@ class ChildProfile(msgspec.Struct, frozen=True, kw_only=True):
 
     tools: frozenset[str] | None = None
     """The names of its tools; nothing means those of its parent."""
+    skills: frozenset[str] | None = None
+    """The names or mentions of its skills; nothing means those of its parent."""
     max_steps: int | None = None
     description: str = ""
 

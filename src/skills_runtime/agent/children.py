@@ -169,8 +169,11 @@ class ChildRuns:
         if chosen is not None and chosen.max_steps is not None:
             limits = msgspec.structs.replace(limits, max_steps=min(limits.max_steps, chosen.max_steps))
         tools = Registry(*(tool for tool in self._equipment.tools if tool.spec.name in names))
+        library = self._equipment.library
+        if chosen is not None and chosen.skills is not None and library is not None:
+            library = library.only(chosen.skills)
         equipment = msgspec.structs.replace(
-            self._equipment, tools=tools, only=only, limits=limits, depth=depth, hooks=()
+            self._equipment, tools=tools, only=only, limits=limits, depth=depth, hooks=(), library=library
         )
         return Agent.from_resolved(self._agent.resolved, equipment)
 

@@ -5,12 +5,14 @@ programs give to tools are understood.
 """
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.safety.policy import END, Rule, rule_text
+from skills_runtime.skills.install import consented, project_places, read_lock, user_places
 from skills_runtime.skills.precedence import DISCOVERED
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.tool_lists import allowed_tools
@@ -63,7 +65,18 @@ class SkillPermits:
 
     def _trusted(self, skill: Skill) -> bool:
         """Whether somebody has said that this skill may be believed: it is found in a trusted place, or was named."""
-        return skill.directory is not None and (skill.space_id == DISCOVERED or not self._named_by_project)
+        if skill.directory is None or (skill.space_id != DISCOVERED and self._named_by_project):
+            return False
+        return not was_installed(skill.directory) or consented(skill.directory)
+
+
+def was_installed(directory: Path) -> bool:
+    """Whether a lock file names the skill in a directory: then what is in it now must be what the user agreed to."""
+    project = directory.parents[2] if len(directory.parents) > 2 else directory
+    for places in (user_places(), project_places(project)):
+        if directory.parent == places.skills and directory.name in read_lock(places).skills:
+            return True
+    return False
 
 
 def rules_of(skill: Skill) -> list[Rule]:

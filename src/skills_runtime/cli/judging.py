@@ -8,6 +8,7 @@ import msgspec
 
 from skills_runtime.agent.assemble import library_of
 from skills_runtime.agent.rules import read_rules
+from skills_runtime.agent.skills import names_skills
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.ports import Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.safety.gate import with_real_places
@@ -103,7 +104,7 @@ def _tools(resolved: "Resolved") -> Mapping[str, Tool]:
     from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
 
     tools: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
-    if resolved.settings.skills.spaces:
+    if names_skills(resolved):
         library, skills = library_of(resolved), resolved.settings.skills
         tools["skill_exec"] = SkillExec(library, enabled=skills.actions.enabled)
         tools["skill_ref_read"] = SkillRefRead(

@@ -22,6 +22,9 @@ from skills_runtime.cli.commands import (
     diff,
     export,
     fork,
+    keys_create,
+    keys_list,
+    keys_revoke,
     ledger_rebuild,
     metrics,
     policy_check,
@@ -40,6 +43,7 @@ from skills_runtime.cli.commands import (
     sandbox_exec,
     sandbox_plan,
     send,
+    serve,
     show,
     skills_eval,
     skills_install,
@@ -70,6 +74,7 @@ NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
 _COMMANDS: dict[str, Command[Any]] = {
     "demo": demo.COMMAND,
     "run": run.COMMAND,
+    "serve": serve.COMMAND,
     "ls": listing.COMMAND,
     "verify": verify.COMMAND,
     "transcript": transcript.COMMAND,
@@ -158,6 +163,11 @@ _GROUPS = {
         "Look after the server that keeps sessions and child agents.",
         ("runtime status", "runtime stop"),
         {"status": runtime_status.COMMAND, "stop": runtime_stop.COMMAND, "cleanup": runtime_cleanup.COMMAND},
+    ),
+    "keys": Group(
+        "Look after the keys of programs that reach the service from elsewhere.",
+        ("keys create ci --scope execute", "keys list"),
+        {"create": keys_create.COMMAND, "list": keys_list.COMMAND, "revoke": keys_revoke.COMMAND},
     ),
     "ledger": Group(
         "Look after the index of runs.",

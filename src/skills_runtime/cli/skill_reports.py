@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skills_runtime.agent.assemble import library_of
-from skills_runtime.errors import EXIT_CODES, NotFound, ValidationFailed
+from skills_runtime.errors import EXIT_CODES, NotFound
 from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.search import skill_directories
@@ -72,14 +72,7 @@ def found_by_name(text: str, resolved: "Resolved") -> FoundSkill:
     library = library_of(resolved)
     if text.startswith("$["):
         return _of_library(library.find(parse_mention(text)))
-    named = [skill for skill in library.list() if skill.name == text]
-    if not named:
-        hint = "`skills.spaces` and `skills.sources` say where skills are; a path works too"
-        raise NotFound(f"there is no skill `{text}` here", hint=hint)
-    if len(named) > 1:
-        mentions = ", ".join(f"`{skill.mention.text}`" for skill in named)
-        raise ValidationFailed(f"`{text}` is the name of several skills", hint=f"say which: {mentions}")
-    return _of_library(named[0])
+    return _of_library(library.find_by_name(text))
 
 
 def described(found: FoundSkill) -> dict[str, Any]:

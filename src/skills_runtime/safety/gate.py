@@ -91,6 +91,17 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             void(place, settled.approval_id, settled.approval_key)
         return "what the call would do changes each time it is looked at, so nobody can approve it"
 
+    async def may_reach(self, host: str, port: int, tool: str, room: Room) -> bool:
+        """Whether somebody who is asked now lets a call reach a host; nobody to ask is a no."""
+        if self.approver is None:
+            return False
+        from skills_runtime.safety.approvals.reaching import ask_about_host
+
+        decision = await ask_about_host(host, port, tool, room, self._asking(self.approver))
+        if decision == "abort":
+            raise Abort("the approver stopped the run")
+        return decision == "approved"
+
     async def _edited(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
         """Why a call may not run as somebody changed it: they have approved it, but what is denied stays denied."""
         verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)

@@ -62,11 +62,19 @@ class Library:
         self._notes = tuple(notes)
         self._environment = dict(environment or {})
         self._left_out: tuple[Path, ...] = ()
+        self._only: frozenset[str] | None = None
 
     def without(self, paths: Iterable[Path]) -> "Library":
         """The same skills less those at or below these paths, whose names are free then; the search is made anew."""
         less = Library(self._sources, rules=self.rules, environment=self._environment, notes=self._notes)
         less._left_out = (*self._left_out, *(Path(os.path.realpath(path)) for path in paths))
+        less._only = self._only
+        return less
+
+    def only(self, names: Iterable[str]) -> "Library":
+        """Those of the skills that these names or mentions name; the search is made anew."""
+        less = self.without(())
+        less._only = frozenset(names) if self._only is None else self._only & frozenset(names)
         return less
 
     def list(self) -> tuple[Skill, ...]:
@@ -150,12 +158,17 @@ class Library:
         return tuple(self._less(source.skills()) for source in self._sources)
 
     def _less(self, report: Report) -> Report:
-        if not self._left_out:
+        if not self._left_out and self._only is None:
             return report
         return Report(
-            tuple(skill for skill in report.skills if skill.path is None or not self._leaves_out(skill.path)),
+            tuple(skill for skill in report.skills if self._keeps(skill)),
             tuple(one for one in report.problems if not self._leaves_out(Path(one.locator))),
         )
+
+    def _keeps(self, skill: Skill) -> bool:
+        if self._only is not None and skill.name not in self._only and skill.mention.text not in self._only:
+            return False
+        return skill.path is None or not self._leaves_out(skill.path)
 
     def _leaves_out(self, path: Path) -> bool:
         return any(path.is_relative_to(one) for one in self._left_out)

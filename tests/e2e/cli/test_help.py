@@ -32,8 +32,11 @@ def test_every_command_of_the_reference_is_there() -> None:
         "runs review revise", "runs resume", "runs fork", "runs replay", "runs diff",
         "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny",
         "config", "config show", "policy", "policy check", "policy explain", "ledger", "ledger rebuild",
-        "sandbox", "sandbox doctor", "sandbox exec", "sandbox plan", "skills", "skills validate", "skills show",
-        "skills new", "runtime", "runtime status", "runtime stop", "runtime cleanup",
+        "sandbox", "sandbox doctor", "sandbox exec", "sandbox plan", "sandbox diff", "sandbox commit",
+        "sandbox discard", "skills", "skills validate", "skills show", "skills new", "skills route", "skills list",
+        "skills trust", "skills eval", "skills install", "skills update", "skills remove", "skills rollback",
+        "skills lock", "skills verify", "skills preflight", "skills validate-config", "skills scan",
+        "runtime", "runtime status", "runtime stop", "runtime cleanup",
     }  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def test_a_skill_of_the_settings_is_shown_by_name_or_mention(workspace: Path) ->
     assert by_mention["mention"] == "$[shop].both"
     ambiguous = invoke("skills", "show", "both", "--config", "c.yaml")
     assert ambiguous.code == 20
-    assert "`$[shop].both`, `$[web].both`" in ambiguous.err
+    assert "`$[web].both` or `$[shop].both`" in ambiguous.err
 
 
 @pytest.mark.parametrize("what", ["nothing", "no/where", ".", "$[web].gone"])

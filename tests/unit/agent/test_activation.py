@@ -1,16 +1,19 @@
 """Skills that a model activates: what it is told then, what they permit, and how they end."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skills_runtime.agent.permits import rules_of
+from skills_runtime.agent import Agent, ChildProfile
+from skills_runtime.agent.permits import rules_of, was_installed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted, RunStarted, SkillInjected, SkillUnloaded
 from skills_runtime.projections import Conversation
 from skills_runtime.safety.policy import load_rules, rule_text
 from skills_runtime.skills.activation import filled
+from skills_runtime.skills.install import consented
 from skills_runtime.skills.skill import Skill
 from tests.support.agents import Answering, Streaming, Watched, agent_in, calls, payloads_of, says
 
@@ -294,3 +297,34 @@ def test_arguments_go_where_the_text_asks_for_them(
     body: str, arguments: str, names: tuple[str, ...], expected: str
 ) -> None:
     assert filled(body, arguments, names) == expected
+
+
+def test_a_sub_agent_has_no_skills_but_those_of_its_kind(place: Path) -> None:
+    make(place, "editor", "Edit.")
+    parent = Watched([calls(("spawn_agent", {"message": "help", "agent_type": "scribe"})), says("done")])
+    child = Watched([says("found it")])
+
+    def answer(request: Any) -> Any:
+        return (parent if request.messages[1]["content"] == "Go." else child).stream_chat(request)
+
+    profile = ChildProfile(skills=frozenset({"writer"}))
+    agent = Agent(
+        workspace_root=place,
+        backend=Streaming(answer),
+        session_settings={"safety": {"mode": "allow"}, "skills": SKILLS},
+        child_profile_map={"scribe": profile},
+    )
+    agent.run("Go.")
+    (tool,) = [one for one in child.requests[0].tools if one["name"] == "activate_skill"]
+    assert tool["parameters"]["properties"]["name"]["enum"] == ["writer"]
+
+
+def test_an_installed_skill_that_was_changed_permits_nothing_until_somebody_agrees_again(tmp_path: Path) -> None:
+    directory = tmp_path / ".agents" / "skills" / "writer"
+    directory.mkdir(parents=True)
+    (directory / "SKILL.md").write_text("---\nname: writer\ndescription: Writes.\nallowed-tools: Bash\n---\nx\n")
+    assert not was_installed(directory)
+    entry = {"source": "a/b", "sourceType": "github", "computedHash": "0" * 64}
+    (tmp_path / "skills-lock.json").write_text(json.dumps({"version": 1, "skills": {"writer": entry}}))
+    assert was_installed(directory)
+    assert not consented(directory)

@@ -31,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "run.context_recovery.compact_at": 0.8,
     "run.context_recovery.ask_first_fallback_mode": "compact_first",
     "run.context_recovery.compaction_history_max_chars": 24000,
+    "run.context_recovery.skills_max_chars": 100000,
     "run.context_recovery.compaction_keep_last_messages": 6,
     "run.context_recovery.increase_budget_extra_steps": 20,
     "run.context_recovery.increase_budget_extra_wall_time_sec": 600,

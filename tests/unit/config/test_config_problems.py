@@ -73,7 +73,7 @@ def test_the_legacy_keys_of_a_space_are_refused(place: "Place", legacy: str) -> 
         ({"models": {"planner": " "}}, "`models.planner` {} must not be blank"),
         ({"skills": {"sources": [{"type": "redis"}]}}, "`skills.sources[0].id` {} is missing"),
         ({"skills": {"sources": [{"id": "a", "type": "s3"}]}},
-         "`skills.sources[0].type` {} must be `filesystem`, `in-memory`, `redis` or `pgsql`, not 's3'"),
+         "`skills.sources[0].type` {} must be `filesystem`, `in-memory`, `redis`, `pgsql` or `packages`, not 's3'"),
         ({"skills": {"sources": [{"id": "a", "type": "redis", "options": 3}]}},
          "`skills.sources[0].options` {} must be a mapping, not 3"),
         ({"skills": {"sources": [{"id": "a", "type": "redis", "options": {"n": 2**70}}]}},

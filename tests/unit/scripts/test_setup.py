@@ -11,6 +11,9 @@ NO_SANDBOX = "setup: bubblewrap is missing, so this is limited: commands of agen
 NO_RIPGREP = "setup: ripgrep is missing, so this is limited: searching many files reads each of them\n"
 NO_FUSE = "setup: fuse3 is missing, so this is limited: the power-loss tests cannot run\n"
 NO_COMPILER = "setup: gcc is missing, so this is limited: the tests cannot build a program behind the fence\n"
+NO_NODE = "setup: nodejs is missing, so this is limited: the bundled skill for Node cannot be tested\n"
+NO_REDIS = "setup: redis-server is missing, so this is limited: the tests of skills in redis cannot run\n"
+NO_POSTGRES = "setup: postgresql is missing, so this is limited: the tests of skills in PostgreSQL cannot run\n"
 
 
 @pytest.fixture
@@ -18,7 +21,7 @@ def checkout(tmp_path: Path) -> Checkout:
     """A checkout of an ordinary user on a machine with nothing missing."""
     checkout = Checkout(tmp_path)
     checkout.add_user(1000)
-    for name in ("apt-get", "bwrap", "rg", "fusermount3", "cc"):
+    for name in ("apt-get", "bwrap", "rg", "fusermount3", "cc", "node", "redis-server", "pg_ctlcluster"):
         checkout.add_command(name, "exit 0")
     return checkout
 
@@ -54,9 +57,11 @@ def test_a_plan_changes_nothing_and_calls_nothing(checkout: Checkout) -> None:
 
 def test_without_rights_the_exact_command_and_the_limitation_are_printed(bare: Checkout) -> None:
     plan = bare.setup("--plan", "dev")
+    limited = (NO_SANDBOX, NO_RIPGREP, NO_FUSE, NO_COMPILER, NO_NODE, NO_REDIS, NO_POSTGRES)
+    packages = "bubblewrap ripgrep fuse3 gcc nodejs redis-server postgresql"
     assert plan.stdout.startswith(
-        NO_SANDBOX + NO_RIPGREP + NO_FUSE + NO_COMPILER + "setup: to install what is missing, as root: "
-        "apt-get update && apt-get install -y --no-install-recommends bubblewrap ripgrep fuse3 gcc\n"
+        f"{''.join(limited)}setup: to install what is missing, as root: "
+        f"apt-get update && apt-get install -y --no-install-recommends {packages}\n"
     )
     assert plan.returncode == 0
 
@@ -77,9 +82,8 @@ def test_a_machine_without_apt_is_told_the_names_of_the_packages(tmp_path: Path)
     checkout = Checkout(tmp_path)
     checkout.add_user(0)
     plan = checkout.setup("--plan", "dev")
-    assert (
-        "there is no apt-get here; install with your system's own tool: bubblewrap ripgrep fuse3 gcc\n" in plan.stdout
-    )
+    packages = "bubblewrap ripgrep fuse3 gcc nodejs redis-server postgresql"
+    assert f"there is no apt-get here; install with your system's own tool: {packages}\n" in plan.stdout
 
 
 def test_a_package_that_is_there_is_not_mentioned(checkout: Checkout) -> None:
@@ -99,6 +103,9 @@ def test_root_installs_what_is_missing_and_updates_the_lists_once_when_needed(ba
         "install --no-install-recommends ripgrep",
         "install --no-install-recommends fuse3",
         "install --no-install-recommends gcc",
+        "install --no-install-recommends nodejs",
+        "install --no-install-recommends redis-server",
+        "install --no-install-recommends postgresql",
     ]
     assert "limited" not in result.stdout
 

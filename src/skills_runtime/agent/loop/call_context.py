@@ -15,9 +15,6 @@ from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secr
 from skills_runtime.projections import Call
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.runs import Run
-from skills_runtime.safety.approvals import Asking
-from skills_runtime.safety.approvals.reaching import ask_about_host
-from skills_runtime.safety.gate import Abort
 from skills_runtime.safety.screened import screened
 
 
@@ -131,18 +128,9 @@ class CallContext(msgspec.Struct, frozen=True):
 
     async def may_reach(self, host: str, port: int) -> bool:
         """Whether somebody who is asked now lets the call reach a host; who stops the run there raises `Abort`."""
-        gate = self.ports.gate
-        if gate.approver is None:
-            return False
         # Under a name of its own: what was decided about the call itself stays as it is.
-        room = msgspec.structs.replace(
-            self, call=msgspec.structs.replace(self.call, id=f"{self.call.id}#{host}:{port}")
-        )
-        asking = Asking(approver=gate.approver, timeout_ms=gate.timeout_ms, remembered=gate.remembered)
-        decision = await ask_about_host(host, port, self.call.tool, room, asking)
-        if decision == "abort":
-            raise Abort("the approver stopped the run")
-        return decision == "approved"
+        call = msgspec.structs.replace(self.call, id=f"{self.call.id}#{host}:{port}")
+        return await self.ports.gate.may_reach(host, port, call.tool, msgspec.structs.replace(self, call=call))
 
     async def ask(self, *questions: Question) -> Mapping[str, str]:
         """Ask a person and return the answers by question id."""

@@ -18,7 +18,7 @@ class SandboxCommitOptions(LayerOptions):
 
 
 def sandbox_commit(options: SandboxCommitOptions, program: Program) -> int:
-    """Put what changed in a layer into the workspace; protected paths stay as they are."""
+    """Put what changed in a layer into the workspace, all but protected paths."""
     from skills_runtime.cli.layering import counted, layer_from, line_of
     from skills_runtime.sandbox.overlay import commit_layer
 

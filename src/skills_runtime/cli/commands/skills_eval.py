@@ -1,6 +1,5 @@
 """skills eval: what a skill changes, and when it is used."""
 
-import asyncio
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,10 +44,9 @@ class SkillsEvalOptions(ConfigOptions):
 
 
 def skills_eval(options: SkillsEvalOptions, program: Program) -> int:
-    """Try a skill on its evals, with it and without it, and report rates with their intervals.
+    """Try a skill on its evals, with it and without it; called again, it goes on."""
+    import asyncio
 
-    The same command goes on with what was interrupted.
-    """
     from skills_runtime.agent.assemble import backend_for
     from skills_runtime.cli.interrupts import exit_code_of
     from skills_runtime.cli.machine import checked_path, shown_path
@@ -83,6 +81,8 @@ def skills_eval(options: SkillsEvalOptions, program: Program) -> int:
 
 async def _run(evaluation: "Evaluation", backend: "Backend", *, quiet: bool) -> "tuple[list[Trial] | None, int]":
     """Every trial, or nothing and the number of the signal that came before the end."""
+    import asyncio
+
     from skills_runtime.cli.interrupts import interrupts
     from skills_runtime.cli.render.skill_evals import progress
     from skills_runtime.engine.skill_evals.trials import close_backend

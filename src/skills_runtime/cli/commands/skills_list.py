@@ -15,7 +15,7 @@ class SkillsListOptions(ConfigOptions):
 
 
 def skills_list(options: SkillsListOptions, program: Program) -> int:
-    """List every skill: offered, shadowed by a nearer one, in a project nobody trusts, or broken."""
+    """List every skill, and say which are offered and why others are not."""
     from skills_runtime.cli.render.skill_lists import show_list, write_list
     from skills_runtime.cli.settings import resolve_settings
     from skills_runtime.cli.skill_listing import listed_skills

@@ -70,9 +70,5 @@ def _security(options: SkillsScanOptions) -> int:
 COMMAND = Command(
     options=SkillsScanOptions,
     work=skills_scan,
-    examples=(
-        "skills scan --pretty",
-        "skills scan --workspace-root . --config runtime.yaml",
-        "skills scan --security ./my-skill",
-    ),
+    examples=("skills scan --workspace-root . --pretty", "skills scan --security ./my-skill"),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.skills.discovery.places import Places, project_root
+from skills_runtime.skills.discovery.places import Places, repository_of
 from skills_runtime.skills.discovery.plugins import plugin_at, plugins_in
 from skills_runtime.skills.discovery.roots import Root, Scope, project_roots, system_roots, user_roots
 from skills_runtime.skills.discovery.trust import TrustStore
@@ -37,8 +37,10 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
 
 def discover(places: Places, settings: "SkillsSettings") -> Discovery:
     """Every directory of skills that is there; none of them is searched yet."""
-    project = project_root(places.workspace)
+    project = repository_of(str(places.workspace))
     found = list(_found(places, project, settings.discovery)) if settings.discovery.enabled else []
+    if not found:
+        return Discovery(project=project, is_trusted=False)
     problems = [one for one in found if isinstance(one, Problem)]
     seen, roots = dict[str, Root](), [one for one in found if isinstance(one, Root)]
     # Who works in his home has the same directories as a project; there they are the user's own.

@@ -9,7 +9,7 @@ import msgspec
 
 from skills_runtime.config.environment import config_home, home, state_home
 
-_INDEX = Path("skills_runtime", "skills-index")
+_INDEX = "skills-index"
 _MAX_ABOVE = 64
 """How many directories up a project may go."""
 
@@ -18,6 +18,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     """Where one user works on one project."""
 
     workspace: Path
+    """Where the user works, behind all links."""
     home: Path
     config: Path
     """The directory that programs of this user keep their configuration in."""
@@ -28,7 +29,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     """Where indexes are kept; they may be deleted at any time."""
 
 
-_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
 
 def places_of(workspace: Path, environ: Mapping[str, str]) -> Places:
@@ -41,12 +42,13 @@ def _places(workspace: Path, variables: tuple[tuple[str, str], ...]) -> Places:
     environ = dict(variables)
     mine = home(environ)
     return Places(
-        workspace=workspace,
+        workspace=Path(os.path.realpath(workspace)),
         home=mine,
         config=_named(environ, "XDG_CONFIG_HOME", mine / ".config"),
         own=config_home(environ),
         state=state_home(environ),
-        index=_named(environ, "XDG_CACHE_HOME", mine / ".cache") / _INDEX,
+        # Not among caches: what is known of skills must be out of the reach of tools, as their files are.
+        index=state_home(environ) / _INDEX,
     )
 
 
@@ -60,7 +62,11 @@ def project_root(directory: str | os.PathLike[str]) -> Path:
 
     A repository of another owner does not count: anybody can put one above a directory that all may write to.
     """
-    start = os.path.realpath(directory)
+    return repository_of(os.path.realpath(directory))
+
+
+def repository_of(start: str) -> Path:
+    """The same for a path without links."""
     here = start
     try:
         owner = os.stat(start).st_uid  # noqa: PTH116 - done for every run, and a `Path` costs more than the system

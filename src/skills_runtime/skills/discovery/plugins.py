@@ -78,8 +78,8 @@ def _plugin(place: Path, data: Any, scope: Scope) -> Iterator[Root | Problem]:
             continue
         whole = "/".join((str(place), *inner))
         if os.path.lexists(whole):
-            label = f"plugin:{segment(name)}:{'/'.join(inner)}"
             namespace = f"plugin:{segment(name)}"
+            label = f"{namespace}:{whole}"
             yield Root(path=whole, scope=scope, namespace=namespace, level=PLUGIN_LEVEL, label=label)
 
 

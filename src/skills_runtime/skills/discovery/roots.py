@@ -50,10 +50,9 @@ class Root(msgspec.Struct, frozen=True, kw_only=True):
 
 def project_roots(places: Places, project: Path, settings: "SkillDiscovery") -> Iterator[Root]:
     """The directories of a project, from where somebody works up to its root."""
-    top, here = str(project), os.path.realpath(places.workspace)
-    own = str(settings.directory)
-    if own.startswith(f"{top}/"):
-        yield _project(own, 0, "own", ())
+    top, here = str(project), str(places.workspace)
+    if _is_inside(settings, places, project):
+        yield _project(str(settings.directory), 0, "own", ())
     for distance in range(64):
         inner = tuple(os.path.relpath(here, top).split("/")) if here != top else ()
         yield _project(f"{here}/{SHARED}", distance, "", inner)
@@ -67,9 +66,8 @@ def project_roots(places: Places, project: Path, settings: "SkillDiscovery") -> 
 
 def user_roots(places: Places, project: Path, settings: "SkillDiscovery") -> Iterator[Root]:
     """The directories of the user."""
-    named = str(settings.directory)
-    if not named.startswith(f"{project}/"):
-        yield _user(named, "user:named", "the directory in the settings")
+    if not _is_inside(settings, places, project):
+        yield _user(str(settings.directory), "user:named", "the directory in the settings")
     yield _user(f"{places.own}/skills", "user:own", "own")
     yield _user(f"{places.home}/{SHARED}", "user", "~/.agents/skills")
     yield _user(f"{places.config}/agents/skills", "user:xdg", "agents/skills of the user's configuration")
@@ -84,6 +82,11 @@ def system_roots(settings: "SkillDiscovery") -> Iterator[Root]:
     """The directory of whoever looks after the machine."""
     path = str(settings.admin_directory)
     yield Root(path=path, scope="system", namespace="system", level=SYSTEM_LEVEL, label=path)
+
+
+def _is_inside(settings: "SkillDiscovery", places: Places, project: Path) -> bool:
+    """Whether the directory in the settings is one of the project, wherever links in it lead."""
+    return any(settings.directory.is_relative_to(place) for place in (project, places.workspace))
 
 
 def _project(path: str, distance: int, kind: str, inner: tuple[str, ...]) -> Root:

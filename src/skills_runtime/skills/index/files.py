@@ -49,7 +49,9 @@ def save(directory: Path, index: Index) -> None:
     path = _file(directory, index.key)
     draft = directory / f"{path.stem}.{os.getpid()}.{os.urandom(4).hex()}{_DRAFT}"
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not directory.is_dir():
+            directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, exist_ok=True)
         _write(draft, _MAGIC + hashlib.sha256(payload).digest() + payload)
         os.replace(draft, path)  # noqa: PTH105 - a name on the same disk
         _forget(directory)

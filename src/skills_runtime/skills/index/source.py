@@ -3,20 +3,24 @@
 A search that finds everything as it was reads no skill: it only asks the system for the stamps of what it knows.
 """
 
+import hashlib
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from skills_runtime import __version__
+from skills_runtime import __version__, skills
+from skills_runtime.skills import sources, standard
 from skills_runtime.skills.files import opened
 from skills_runtime.skills.index.files import load, save
 from skills_runtime.skills.index.remembering import Remembering
 from skills_runtime.skills.index.rows import Index
-from skills_runtime.skills.index.stamps import changed
+from skills_runtime.skills.index.stamps import changed, stamp_of
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.filesystem import FilesystemSource
@@ -42,7 +46,7 @@ class IndexedSource:
         self._now_ns = now_ns
         options = msgspec.json.encode(files.options).decode()
         self._root = str(files.root)
-        self._key = f"{FORMAT}|{__version__}|{os.geteuid()}|{options}|{self._root}"
+        self._key = f"{FORMAT}|{__version__}|{_reader()}|{os.geteuid()}|{options}|{self._root}"
         self._last: Index | None = None
 
     @property
@@ -140,6 +144,18 @@ class IndexedSource:
                 yield from self._files.placed(
                     row.problems, tuple(os.fsdecode(row.place).split("/")) if row.place else ()
                 )
+
+
+@cache
+def _reader() -> str:
+    """A digest that changes with the code that reads skills: another reader may read them otherwise."""
+    whole = hashlib.sha256()
+    for directory in (Path(skills.__file__).parent, Path(standard.__file__).parent, Path(sources.__file__).parent):
+        with suppress(OSError), os.scandir(directory) as listing:
+            for entry in sorted(listing, key=lambda one: one.name):
+                if entry.name.endswith(".py"):
+                    whole.update(repr((entry.name, stamp_of(entry.stat())[1:])).encode())
+    return whole.hexdigest()[:16]
 
 
 def _use(index: Index) -> None:

@@ -66,8 +66,6 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D003": Rule("critical", "the environment is sent away", "it holds the tokens of every tool", _DO_NOT_RUN),
         "D004": Rule("high", "a secret of one service is sent to another host",
              "the name of the variable and the host do not belong together", _DO_NOT_RUN),
-        "D005": Rule("medium", "an address that only takes data in",
-             "such addresses are used to collect what was taken", _READ),
         "D006": Rule("medium", "files are read that hold secrets",
              "the description does not say why the skill needs them", _READ),
         "D007": Rule("high", "data is hidden in names that are looked up",
@@ -139,8 +137,6 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         # Remarks.
         "R001": Rule("low", "may run every command without asking",
              "the list of allowed tools has no limits", "name the commands it needs"),
-        "R002": Rule("info", "could not be read as a whole",
-             "what was not read was not checked", "look at the file by hand"),
     }
 )  # fmt: skip
 """Every code there is."""

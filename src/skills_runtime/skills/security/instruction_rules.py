@@ -238,4 +238,17 @@ PATTERNS: tuple[Pattern, ...] = (
         "initial instructions",
         "hidden instructions",
     ),
+    pattern(
+        "I004",
+        (
+            r"\b(?:paste|export|enter|share|send|give|type)\b[^\n.]{0,40}"
+            r"\b(?:private key|(?:seed|recovery) phrase|mnemonic)s?\b"
+            r"[^\n.]{0,50}\b(?:here\b"
+            r"|(?:in|into) (?:the|this) (?:chat|conversation)|to (?:me|us|the (?:agent|assistant|bot)))"
+        ),
+        "private key",
+        "seed phrase",
+        "recovery phrase",
+        "mnemonic",
+    ),
 )

@@ -1,6 +1,7 @@
 """Reads Python code by its syntax tree: what it runs, what secrets it reads and where it sends them."""
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -13,6 +14,11 @@ from skills_runtime.skills.security.shell import shell_marks
 from skills_runtime.skills.security.text import Text
 
 MAX_NODES = 60_000
+_WORTH = re.compile(
+    r"\b(?:exec|eval|compile|system|popen|Popen|subprocess|pty|socket|requests|urllib\w*|httpx|aiohttp|smtplib|ftplib|marshal"
+    r"|ctypes|importlib|__import__|getattr|codecs|execvp|execl|create_subprocess_\w+|http\.client|paramiko)\b|b64|b85|b32|unhexlify|fromhex"
+)
+"""Words without one of which a file neither runs nor sends anything."""
 _RUNS_CODE = frozenset(
     {"exec", "eval", "builtins.exec", "builtins.eval", "__import__().exec", "runpy.run_path", "types.FunctionType"}
 )
@@ -38,6 +44,8 @@ _RUNS_COMMANDS = frozenset(
 
 def python_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Everything in a Python file; one that cannot be parsed is read as commands."""
+    if not (_WORTH.search(text.body) or secrets_in(text.body)):
+        return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

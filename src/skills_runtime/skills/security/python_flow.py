@@ -64,8 +64,12 @@ class Flow:
             if said is not None:
                 self.texts[name] = said
         self._find_reads()
+        self._leaves: dict[int, list[ast.Name | ast.Attribute | ast.Call]] = {}
         for _ in range(_PASSES):
+            before = sum(map(len, self.taints.values()))
             self._spread()
+            if sum(map(len, self.taints.values())) == before:
+                break
 
     def full_name(self, name: str) -> str:
         """A name as it would read without the file's own abbreviations."""
@@ -209,16 +213,24 @@ class Flow:
 
     def _taint(self, node: ast.AST) -> set[Taint]:
         taint: set[Taint] = set()
-        for each in ast.walk(node):
+        for each in self._parts(node):
             if isinstance(each, ast.Name):
                 taint |= self.taints.get(each.id, set())
             elif isinstance(each, ast.Attribute):
                 taint |= self.taints.get(each.attr, set())
                 if self.full_name(dotted(each)) in ("os.environ",):
                     taint |= self._environment(node, each)
-            elif isinstance(each, ast.Call):
+            else:
                 taint |= self._called(each)
         return taint
+
+    def _parts(self, node: ast.AST) -> list[ast.Name | ast.Attribute | ast.Call]:
+        """The names and calls in an expression, which is asked for again in every pass."""
+        known = self._leaves.get(id(node))
+        if known is None:
+            known = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute | ast.Call)]
+            self._leaves[id(node)] = known
+        return known
 
     def _environment(self, node: ast.AST, environ: ast.Attribute) -> set[Taint]:
         """The whole environment, and not one variable of it."""

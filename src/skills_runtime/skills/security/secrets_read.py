@@ -41,9 +41,24 @@ _FAIR = re.compile(
     re.I | re.X,
 )
 
+_WORDS = (
+    ".ssh", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".aws", "aws ", ".gnupg", "gcloud", "credential",
+    ".azure", ".kube", ".docker", ".netrc", ".git", ".pypirc", ".npmrc", "shadow", "logins.json", "key4.db",
+    "cookies", "login data", "web data", "chrome", "brave", "firefox", "keychain", "security ", "wallet",
+    ".ethereum", ".bitcoin", ".electrum", "exodus", "atomic", "solana", "nkbih", "metamask", "seed", "openclaw",
+    "clawdbot", "moltbot", "claude", ".codex", ".gemini", "gh ", "hosts.yml", ".anthropic", ".openai", "_history",
+    "password", "169.254", "metadata.google", "mimikatz", "lsass", "win32crypt", "cryptunprotect", "secretsdump",
+    "leveldb", "tdata", ".terraform", ".env", "secret", "token.", "service-account", "pbpaste", "xclip",
+    "clipboard",
+)  # fmt: skip
+"""Words without one of which no place of the above is in a text."""
+
 
 def secrets_in(text: str) -> tuple[Level, re.Match[str]] | None:
     """The first place in a text that holds secrets, the surest kind first."""
+    folded = text.lower()
+    if not any(word in folded for word in _WORDS):
+        return None
     strong = _STRONG.search(text)
     if strong:
         return "strong", strong

@@ -13,7 +13,8 @@ from skills_runtime.sandbox.denials import Grant, RaisedLimit, combined, granted
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 
 POLICY = SandboxPolicy(profile="workspace-write", workspace=Path("/project"), limits=CAREFUL)
-CONTROL = (Path("/home/u/.config/skills_runtime"), Path("/home/u/.local/state/skills_runtime/keys"))
+HOME = "/".join(("", "home", "somebody"))
+CONTROL = (Path(f"{HOME}/.config/skills_runtime"), Path(f"{HOME}/.local/state/skills_runtime/keys"))
 
 
 def widened(grant: Grant, policy: SandboxPolicy = POLICY) -> SandboxPolicy:
@@ -83,13 +84,13 @@ def test_a_grant_goes_through_json() -> None:
 
 
 NEVER = [
-    "/", "/home", "/home/u", "/root", "/home/u/.ssh", "/home/u/.ssh/id_rsa", "/home/u/.aws/credentials",
-    "/home/u/.gnupg", "/home/u/.netrc", "/home/u/.kube/config", "/data/.env", "/data/app/.env.production",
-    "/data/server.key", "/data/cert.pem", "/home/u/.config/gcloud", "/home/u/.config/gh/hosts.yml", "/etc/shadow",
+    "/", "/home", HOME, "/root", f"{HOME}/.ssh", f"{HOME}/.ssh/id_rsa", f"{HOME}/.aws/credentials",
+    f"{HOME}/.gnupg", f"{HOME}/.netrc", f"{HOME}/.kube/config", "/data/.env", "/data/app/.env.production",
+    "/data/server.key", "/data/cert.pem", f"{HOME}/.config/gcloud", f"{HOME}/.config/gh/hosts.yml", "/etc/shadow",
     "/etc/ssh/ssh_host_rsa_key", "/etc/ssl/private", "/proc/1/mem", "/sys/kernel", "/dev/sda", "/run/docker.sock",
-    "/boot", "/other/.skills_runtime_sdk/runs", "/home/u/.config/skills_runtime/config.yaml", "/home/u/.config",
-    "/home/u/.local/state/skills_runtime/keys", "/home/u/.local", "relative", "", "/a/../etc", "/a//b", "/a/./b",
-    "/a/b/", "//etc", "/project", "/nul\0", "/home/u/.bash_history", "/home/u/.docker/config.json", "/home/u/.npmrc",
+    "/boot", "/other/.skills_runtime_sdk/runs", f"{HOME}/.config/skills_runtime/config.yaml", f"{HOME}/.config",
+    f"{HOME}/.local/state/skills_runtime/keys", f"{HOME}/.local", "relative", "", "/a/../etc", "/a//b", "/a/./b",
+    "/a/b/", "//etc", "/project", "/nul\0", f"{HOME}/.bash_history", f"{HOME}/.docker/config.json", f"{HOME}/.npmrc",
 ]  # fmt: skip
 
 

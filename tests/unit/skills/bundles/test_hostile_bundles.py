@@ -89,6 +89,7 @@ def test_a_bundle_that_says_it_is_too_large_is_not_even_fetched(tmp_path: Path) 
         b"", b"no zip at all", honest()[:-30], honest()[:40], b"PK\x05\x06" + b"\0" * 18 + b"x",
         zipped(OK, compression=zipfile.ZIP_LZMA),
     ],
+    ids=["empty", "text", "cut at the end", "cut early", "an odd end", "an odd compression"],
 )  # fmt: skip
 def test_what_is_no_plain_zip_is_refused(data: bytes, tmp_path: Path) -> None:
     assert code_of(Shop(tmp_path), data) in ("SKILL_BUNDLE_INVALID", "SKILL_BUNDLE_CONTRACT_INVALID")

@@ -86,6 +86,14 @@ def test_the_plugins_of_a_project_need_its_trust(user: User) -> None:
     assert mentions(user.library()) == ["$[plugin:inner].two", "$[plugin:itself].one"]
 
 
+def test_two_plugins_of_one_name_keep_their_skills_apart(user: User) -> None:
+    for name in ("one", "two"):
+        put(plugin(user.home / ".agents/plugins" / name, {"name": "tools"}) / "skills", name)
+    library = user.library()
+    assert mentions(library) == ["$[plugin:tools].one", "$[plugin:tools].two"]
+    assert [library.body(skill) for skill in library.list()] == ["Do it.\n", "Do it.\n"]
+
+
 def test_plugins_can_be_switched_off(user: User) -> None:
     put(plugin(user.home / ".agents/plugins/dir", {"name": "tools"}) / "skills", "review")
     assert mentions(user.library(plugins=False)) == []

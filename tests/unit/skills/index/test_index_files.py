@@ -33,6 +33,16 @@ def an_index(key: str = "key") -> Index:
     return Index(key=key, is_complete=True, limits=(), directories=(), skills=(), watched=(), stamps=b"")
 
 
+def test_the_directory_it_is_made_in_is_for_the_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        save(tmp_path / "state/index", an_index())
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state", tmp_path / "state/index")]
+    assert modes == [0o700, 0o700]
+
+
 def test_only_the_user_can_see_it(base: Path) -> None:
     (file,) = index_files(base)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

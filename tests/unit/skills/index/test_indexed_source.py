@@ -9,6 +9,7 @@ import pytest
 
 from skills_runtime.skills import FilesystemSource, Report
 from skills_runtime.skills.index import IndexedSource
+from skills_runtime.skills.index import source as source_module
 from skills_runtime.skills.index.files import load
 from skills_runtime.skills.index.source import RECENT
 from skills_runtime.skills.index.stamps import GRAIN_NS, NEVER, is_settled
@@ -159,6 +160,12 @@ def test_other_options_have_another_index(base: Path) -> None:
     assert names(found_again(base, max_depth=0)) == []
     assert len(index_files(base)) == 2
     assert names(found_again(base)) == ["writer", "reader"]
+
+
+def test_the_index_of_another_version_is_not_used(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "FORMAT", 2**31)
+    assert names(found_again(base)) == ["writer", "reader"]
+    assert len(index_files(base)) == 2
 
 
 def test_too_many_entries_end_the_search_the_same_way_every_time(base: Path) -> None:

@@ -1,0 +1,54 @@
+"""serve: the HTTP service, on this machine unless somebody says otherwise."""
+
+import sys
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+
+from skills_runtime.cli.options import ConfigOptions
+from skills_runtime.cli.program import Command, Program
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions(ConfigOptions):
+    """What `serve` takes."""
+
+    listen: Annotated[
+        list[str],
+        typer.Option("--listen", metavar="HOST:PORT", help="Where to listen (127.0.0.1:8000); repeatable."),
+    ] = field(default_factory=list[str])
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="skill-service listens on port 8080.")
+    ] = None
+    skills_dir: Annotated[
+        str | None, typer.Option("--skills-dir", metavar="DIR", help="The skills to execute (./skills).")
+    ] = None
+    artifacts_dir: Annotated[
+        str | None, typer.Option("--artifacts-dir", metavar="DIR", help="Where executions are kept (./artifacts).")
+    ] = None
+    allow_host: Annotated[
+        list[str],
+        typer.Option("--allow-host", metavar="NAME", help="A name under which it is reached, too; repeatable."),
+    ] = field(default_factory=list[str])
+    closed: Annotated[
+        bool, typer.Option("--closed", help="Skills cannot be executed without a token, not even from this machine.")
+    ] = False
+    new_token: Annotated[bool, typer.Option("--new-token", help="Make another token; the old one is worthless.")] = (
+        False
+    )
+    access_log: Annotated[bool, typer.Option("--access-log", help="Write a line of JSON for every request.")] = False
+
+
+def serve(options: ServeOptions, program: Program) -> int:
+    """Serve skills, runs and approvals over HTTP until it is stopped."""
+    from skills_runtime.cli.http_serving import serve_until_stopped
+
+    return serve_until_stopped(options, program, out=sys.stdout, err=sys.stderr)
+
+
+COMMAND = Command(
+    options=ServeOptions,
+    work=serve,
+    examples=("serve", "serve --preset skill-service --skills-dir ./skills"),
+)

@@ -1,0 +1,98 @@
+"""The HTTP service as the command line starts it."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, TextIO
+
+from skills_runtime.cli.machine import checked_path
+from skills_runtime.cli.program import Program
+from skills_runtime.cli.settings import resolve_settings
+from skills_runtime.config import state_home
+from skills_runtime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from skills_runtime.cli.commands.serve import ServeOptions
+    from skills_runtime.service.access.token import Announced
+    from skills_runtime.service.settings import Listener, ServiceSettings
+
+
+def serve_until_stopped(options: "ServeOptions", program: Program, *, out: TextIO, err: TextIO) -> int:
+    """Serve, and say where."""
+    serving = _serving()
+    from skills_runtime.service.access.token import service_token
+    from skills_runtime.service.settings import notices
+
+    resolved = resolve_settings(options, program=program.name)
+    settings = _settings(options, resolved.workspace_root, resolved.environment.process)
+    if options.new_token:
+        service_token(settings.state, renew=True)
+    _set_up_logs(err, access=options.access_log)
+    for notice in (*resolved.notices, *notices(resolved.environment.process), *_notice_of_keys(settings)):
+        err.write(f"note: {notice}\n")
+
+    def told(server: "Announced", listeners: "Sequence[Listener]") -> None:
+        lines = [f"Serving {settings.skills_dir} on {', '.join(f'http://{one.text}' for one in listeners)}"]
+        if listeners[0].is_loopback:
+            lines.append(f"Open {server.link}")
+        out.write("\n".join((*lines, "Stop it with Ctrl-C.", "")))
+        out.flush()
+
+    asyncio.run(serving.serve(settings, resolved, told))
+    return 0
+
+
+def _serving() -> ModuleType:
+    try:
+        from skills_runtime.service import serving
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
+            raise
+        raise ConfigError(
+            f"the HTTP service needs the package `{error.name}`", hint="pip install 'skills-runtime[service]'"
+        ) from error
+    return serving
+
+
+def _settings(options: "ServeOptions", root: Path, environ: Mapping[str, str]) -> "ServiceSettings":
+    from skills_runtime.service.settings import Given, settings_from
+
+    given = Given(
+        listen=tuple(options.listen),
+        preset=options.preset,
+        skills_dir=checked_path(options.skills_dir, option="--skills-dir") if options.skills_dir is not None else None,
+        artifacts_dir=(
+            checked_path(options.artifacts_dir, option="--artifacts-dir") if options.artifacts_dir is not None else None
+        ),
+        allowed_hosts=tuple(options.allow_host),
+        skill_service="closed" if options.closed else "open",
+    )
+    return settings_from(root, state_home(environ), environ, given)
+
+
+def _notice_of_keys(settings: "ServiceSettings") -> tuple[str, ...]:
+    """Whoever comes from elsewhere needs a key; that there is none is worth knowing before they come."""
+    from skills_runtime.clock import SystemClock
+    from skills_runtime.service.access.keys import KeyFile
+
+    if all(listener.is_loopback for listener in settings.listen):
+        return ()
+    if any(key.revoked_at is None for key in KeyFile(settings.state, SystemClock().now).list()):
+        return ()
+    return ("nobody from another machine can do anything yet: `keys create NAME --scope execute` makes a key",)
+
+
+def _set_up_logs(err: TextIO, *, access: bool) -> None:
+    """Our own lines as they are; those of the server with their level."""
+    lines = logging.StreamHandler(err)
+    lines.setFormatter(logging.Formatter("%(message)s"))
+    access_log = logging.getLogger("skills_runtime.service.access")
+    access_log.addHandler(lines)
+    access_log.setLevel(logging.INFO if access else logging.CRITICAL)
+    access_log.propagate = False
+    rest = logging.StreamHandler(err)
+    rest.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.getLogger("uvicorn").addHandler(rest)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)

@@ -1,0 +1,97 @@
+"""What goes into a skill and what counts as its answer: pure, with the words that clients know."""
+
+import hashlib
+import json
+import math
+from typing import Any
+
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.executions.values import Failure
+
+MAX_NESTING = "it is nested too deeply"
+
+
+def input_text(value: Any, *, limit: int) -> bytes:
+    """The input as a skill reads it, in ASCII; what is empty is an empty object."""
+    try:
+        text = json.dumps(value or {}, allow_nan=False).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValidationFailed(f"the input cannot be written as JSON: {error}", hint="give a JSON value") from None
+    if len(text) > limit:
+        raise ValidationFailed(
+            f"the input is longer than {limit} bytes", hint="write it into a file, and give the skill its path"
+        )
+    return text
+
+
+def request_digest(skill: str, data: bytes) -> str:
+    """What makes two requests the same: the skill and its input, whatever the order of the keys was."""
+    canonical = json.dumps([skill, json.loads(data)], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def allowed_time(asked: int | None, declared: int | None, *, default: int, longest: int) -> int:
+    """How many milliseconds an execution has; the caller is heard before the skill."""
+    # A number that is a truth value is a mistake, and one beyond the clock of the system would never end anything.
+    if asked is not None and (isinstance(asked, bool) or not 1 <= asked <= longest):
+        raise ValidationFailed(f"the time limit must be from 1 to {longest} ms", hint="give whole milliseconds")
+    return min(asked or declared or default, longest)
+
+
+def parse_output(data: bytes) -> tuple[Any, Failure | None]:
+    """The answer of a skill, or what is wrong about it."""
+    try:
+        text = data.decode()
+        if not text.strip():
+            return None, empty_output()
+        output = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        return None, _invalid(MAX_NESTING)
+    except ValueError as error:
+        return None, _invalid(str(error))
+    return (output, None) if output is not None else (None, empty_output())
+
+
+def empty_output() -> Failure:
+    """The skill said nothing."""
+    return Failure(code="empty_output", message="Skill returned empty output")
+
+
+def too_late(timeout_ms: int) -> Failure:
+    """The skill was not done in time."""
+    return Failure(code="timeout", message=f"Execution timed out after {timeout_ms / 1000:.2f}s")
+
+
+def exited(code: int) -> Failure:
+    """The skill said by its exit code that it failed."""
+    return Failure(code="exit_code", message=f"Skill exited with code {code}")
+
+
+def too_much_output() -> Failure:
+    """The skill wrote more than is read."""
+    return Failure(code="stdout_limit", message="stdout exceeded limit")
+
+
+def used_too_much(what: str) -> Failure:
+    """The fence ended the skill."""
+    return Failure(code="resource_limit", message=f"Skill exceeded its limit of {what}")
+
+
+def _invalid(why: str) -> Failure:
+    return Failure(code="invalid_output", message=f"Invalid JSON output: {why}")
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is not a value of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
+
+
+def digest(data: bytes) -> str:
+    """The name of some bytes."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"

@@ -1,0 +1,259 @@
+"""Executes skills without a model: JSON in, JSON out, each on a copy of its directory, behind a fence, in its own place.
+
+One executor serves everybody who wants a skill executed: the tool, the command line and the service.
+"""
+
+import asyncio
+import builtins
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from skills_runtime.errors import Busy, NotFound
+from skills_runtime.executions import contract
+from skills_runtime.executions.fresh import MakeDoorman, MakeFence, no_network
+from skills_runtime.executions.keeping import Keeper, Wanted
+from skills_runtime.executions.keys import check_same, key_digest
+from skills_runtime.executions.lives import Live, Slots
+from skills_runtime.executions.performing import Performer, Variables
+from skills_runtime.executions.places import Place, not_there
+from skills_runtime.executions.pools import Pool
+from skills_runtime.executions.programs import Packages, definition_of
+from skills_runtime.executions.values import Execution, ExecutionLimits, PoolLimits, Record, Status
+from skills_runtime.skills.skill import Skill
+
+WAIT_SECONDS = 0.05
+"""How often somebody looks who waits for an execution of another process."""
+
+
+def no_variables(skill: Skill) -> Mapping[str, str]:
+    """No variable for any skill."""
+    del skill
+    return {}
+
+
+class Executor:
+    """Executes skills, and keeps what became of them in one directory."""
+
+    def __init__(
+        self,
+        place: Path,
+        fence: MakeFence,
+        *,
+        limits: ExecutionLimits | None = None,
+        pool: PoolLimits | None = None,
+        variables: Variables = no_variables,
+        packages: Packages | None = None,
+        doorman: MakeDoorman = no_network,
+    ) -> None:
+        self.limits = limits or ExecutionLimits()
+        self._place = Place(place)
+        self._fence = fence
+        self._pool_limits = pool or PoolLimits()
+        self._variables = variables
+        self._packages = packages
+        self._doorman = doorman
+        self._opening = asyncio.Lock()
+        self._slots = Slots(self._pool_limits)
+        self._opened: tuple[Keeper, Pool, Performer] | None = None
+        self._lives: set[Live] = set()
+        self._by_key: dict[str, Live] = {}
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    @property
+    def under_way(self) -> tuple[int, int]:
+        """How many executions are running here, and how many wait for their turn."""
+        return self._slots.running, self._slots.waiting
+
+    @property
+    def waiting_processes(self) -> int:
+        """How many processes are kept for executions, at work or not."""
+        return self._opened[1].size if self._opened is not None else 0
+
+    async def open(self) -> None:
+        """Make the place, and settle what somebody left there who was killed; everything else does it when needed."""
+        await self._open()
+
+    async def execute(
+        self,
+        skill: Skill,
+        value: Any,
+        *,
+        key: str | None = None,
+        timeout_ms: int | None = None,
+        execution_id: str | None = None,
+        run_id: str | None = None,
+        call_id: str | None = None,
+    ) -> Execution:
+        """Execute a skill and wait for its end; a caller who gives up ends it.
+
+        The same key with the same skill and input gets the same execution, another request under it is a conflict.
+        What goes wrong in the skill is part of the value; what keeps it from starting is raised.
+        """
+        run, limits = definition_of(skill), self.limits
+        data = contract.input_text(value, limit=limits.input_bytes)
+        wanted = Wanted(
+            skill=skill,
+            run=run,
+            data=data,
+            request=contract.request_digest(skill.mention.text, data),
+            timeout_ms=contract.allowed_time(
+                timeout_ms, run.timeout_ms, default=limits.timeout_ms, longest=limits.max_timeout_ms
+            ),
+            key=key_digest(key) if key is not None else None,
+            execution_id=execution_id,
+            run_id=run_id,
+            call_id=call_id,
+        )
+        keeper = await self._open()
+        if wanted.key is not None:
+            known = await self._known_by_key(keeper, wanted.key, wanted.request)
+            if known is not None:
+                return known
+        return await self._launch(wanted).follow()
+
+    async def get(self, execution_id: str) -> Execution:
+        """An execution, under way or not."""
+        keeper = await self._open()
+        return await asyncio.to_thread(keeper.load, execution_id)
+
+    def directory(self, execution_id: str) -> Path:
+        """Where the files of an execution are."""
+        directory = self._place.directory(execution_id)
+        if not directory.is_dir():
+            raise not_there(execution_id)
+        return directory
+
+    async def list(
+        self, *, limit: int = 100, after: str | None = None, status: Status | None = None, skill: str | None = None
+    ) -> Sequence[Record]:
+        """Executions, the newest first, following the one whose id is given."""
+        await self._open()
+        return await asyncio.to_thread(self._listed, limit, after, status, skill)
+
+    async def cancel(self, execution_id: str) -> Execution:
+        """End an execution and return it; one that has ended, or that another process runs, stays as it is."""
+        for live in self._lives:
+            if live.execution_id == execution_id:
+                live.end()
+                return await live.follow()
+        return await self.get(execution_id)
+
+    async def forget(self, execution_id: str) -> None:
+        """Remove an execution that has ended, with everything it left."""
+        execution = await self.get(execution_id)
+        if execution.status == "running":
+            raise Busy(f"the execution `{execution_id}` is still running", hint="cancel it first")
+        await asyncio.to_thread(self._place.forget, execution_id)
+
+    async def aclose(self) -> None:
+        """End everything that is under way, and every process that waits."""
+        self._closed = True
+        for live in tuple(self._lives):
+            live.end()
+        while left := [live.task for live in self._lives]:
+            await asyncio.wait(left)
+        async with self._opening:
+            if self._opened is not None:
+                keeper, pool, _ = self._opened
+                self._opened = None
+                await pool.aclose()
+                await asyncio.to_thread(keeper.close)
+
+    async def _open(self) -> Keeper:
+        async with self._opening:
+            if self._closed:
+                raise Busy("executions are being shut down")
+            if self._opened is None:
+                keeper = await asyncio.to_thread(self._keep)
+                pool = Pool(keeper.stages, self._fence, self._pool_limits)
+                performer = Performer(
+                    keeper,
+                    pool,
+                    self._fence,
+                    variables=self._variables,
+                    packages=self._packages,
+                    doorman=self._doorman,
+                )
+                self._opened = (keeper, pool, performer)
+            return self._opened[0]
+
+    def _keep(self) -> Keeper:
+        self._place.make()
+        keeper = Keeper(self._place, self.limits)
+        keeper.recover()
+        return keeper
+
+    def _listed(self, limit: int, after: str | None, status: Status | None, skill: str | None) -> Sequence[Record]:
+        place = self._place
+        ordered = sorted(map(place.order, place.ids()), reverse=True)
+        mark = place.order(after) if after is not None else None
+        found: "builtins.list[Record]" = []
+        for when in ordered:
+            if len(found) >= limit:
+                break
+            if mark is not None and when >= mark:
+                continue
+            try:
+                record = place.read(when[1])
+            except NotFound:  # it is just being begun, or removed
+                continue
+            if status in (None, record.status) and skill in (None, record.skill):
+                found.append(record)
+        return found
+
+    async def _known_by_key(self, keeper: Keeper, key: str, request: str) -> Execution | None:
+        """The execution that a key stands for, waited for if it is under way."""
+        if key not in self._by_key:
+            found = await asyncio.to_thread(keeper.keys.find, key, request)
+            if found is not None and key not in self._by_key:
+                return await self._settled(keeper, found)
+        live = self._by_key.get(key)
+        if live is None:
+            return None
+        check_same(live.request, request)
+        return await live.follow()
+
+    async def _settled(self, keeper: Keeper, execution_id: str) -> Execution:
+        """An execution when it has ended, whoever runs it."""
+        while True:
+            execution = await asyncio.to_thread(keeper.load, execution_id)
+            if execution.status != "running":
+                return execution
+            if not await asyncio.to_thread(keeper.is_run_by_somebody, execution.record):
+                await asyncio.to_thread(keeper.settle, execution_id)
+            else:
+                await asyncio.sleep(WAIT_SECONDS)
+
+    def _launch(self, wanted: Wanted) -> Live:
+        live = Live(wanted.request)
+        self._lives.add(live)
+        if wanted.key is not None:
+            self._by_key[wanted.key] = live
+        live.task = asyncio.get_running_loop().create_task(self._carry_out(wanted, live))
+        live.task.add_done_callback(lambda _: self._over(wanted, live))
+        return live
+
+    def _over(self, wanted: Wanted, live: Live) -> None:
+        self._lives.discard(live)
+        if wanted.key is not None:
+            self._by_key.pop(wanted.key, None)
+
+    async def _carry_out(self, wanted: Wanted, live: Live) -> Execution:
+        async with self._slots.one():
+            assert self._opened is not None, "it is closed only when nothing is under way"
+            keeper, _, performer = self._opened
+            program = await performer.program(wanted.skill)
+            live.begun = True
+            begun = await asyncio.to_thread(keeper.begin, wanted, live.stop)
+            if not isinstance(begun, str):
+                live.execution_id = begun.record.execution_id
+                return await performer.perform(wanted, begun, program, live.stop)
+        return await self._settled(keeper, begun)

@@ -1,0 +1,164 @@
+"""The directory of a skill as it is copied for an execution: read once, and again only when something has changed.
+
+Every name is opened below the one before, so that no link leads out of the directory.
+"""
+
+import hashlib
+import os
+import stat
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.executions.values import ExecutionLimits
+from skills_runtime.skills.files import LISTING, open_below, opened, read_below
+
+LEFT_OUT = "artifacts"
+"""What an earlier execution outside may have left in the directory is not part of the skill."""
+MAX_REMEMBERED = 64
+MAX_REMEMBERED_BYTES = 4 << 20
+"""Of one skill; a larger one is read again each time."""
+SETTLED_NS = 1_000_000_000
+"""A file that was changed this short a time ago may be changed again without its times telling."""
+
+Stamp = tuple[str, int, int, int, int, int]
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One name in a skill: a directory, a file with its content, or a link with what it says."""
+
+    path: str
+    mode: int
+    content: bytes = b""
+
+
+class Image(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything in a skill's directory, parents first."""
+
+    items: tuple[Item, ...]
+    digest: str
+    """Of every name, kind, mode and content."""
+
+    def content(self, path: str) -> bytes:
+        """The content of a file; nothing where there is none."""
+        found = (item.content for item in self.items if item.path == path and stat.S_ISREG(item.mode))
+        return next(found, b"")
+
+    def put(self, directory: Path) -> None:
+        """Write a copy that only this user can read."""
+        top = str(directory)
+        for item in self.items:
+            place = os.path.join(top, item.path)
+            if stat.S_ISDIR(item.mode):
+                os.mkdir(place, 0o700)  # noqa: PTH102 - a path for every file costs more than the file
+            elif stat.S_ISLNK(item.mode):
+                os.symlink(item.content, os.fsencode(place))  # noqa: PTH211
+            else:
+                _write(place, item.content, 0o600 | (item.mode & 0o100))
+
+
+class Images:
+    """Skills that have been read, by directory."""
+
+    def __init__(self, limits: ExecutionLimits) -> None:
+        self._limits = limits
+        self._kept: OrderedDict[Path, tuple[tuple[Stamp, ...], Image]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, directory: Path, *, now_ns: int) -> Image:
+        """The directory as it is now."""
+        try:
+            with opened(directory) as top:
+                stamps = tuple(sorted(self._stamps(top)))
+                known = self._kept.get(directory)
+                if known is not None and known[0] == stamps:
+                    return known[1]
+                image = _read(top, stamps)
+        except OSError as error:
+            raise NotFound(
+                f"the skill at `{directory}` cannot be read: {error.strerror or error}", hint="check its files"
+            ) from error
+        self._keep(directory, stamps, image, now_ns)
+        return image
+
+    def _keep(self, directory: Path, stamps: tuple[Stamp, ...], image: Image, now_ns: int) -> None:
+        size = sum(len(item.content) for item in image.items)
+        settled = all(max(stamp[4], stamp[5]) < now_ns - SETTLED_NS for stamp in stamps)
+        if settled and size <= MAX_REMEMBERED_BYTES:
+            with self._lock:
+                self._kept[directory] = (stamps, image)
+                self._kept.move_to_end(directory)
+                while len(self._kept) > MAX_REMEMBERED:
+                    self._kept.popitem(last=False)
+
+    def _stamps(self, top: int) -> list[Stamp]:
+        """Every name with what tells that it has changed."""
+        found: list[Stamp] = []
+        size = 0
+        waiting = [""]
+        while waiting:
+            parent = waiting.pop()
+            here = open_below(top, tuple(parent.split("/")) if parent else (), LISTING)
+            try:
+                with os.scandir(here) as entries:
+                    for entry in entries:
+                        path = f"{parent}/{entry.name}" if parent else entry.name
+                        about = entry.stat(follow_symlinks=False)
+                        if path == LEFT_OUT or not _is_copied(about.st_mode):
+                            continue
+                        size += about.st_size if stat.S_ISREG(about.st_mode) else 0
+                        stamp = (about.st_mode, about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns)
+                        found.append((path, *stamp))
+                        if stat.S_ISDIR(about.st_mode):
+                            waiting.append(path)
+            finally:
+                os.close(here)
+            if len(found) > self._limits.skill_files or size > self._limits.skill_bytes:
+                raise ValidationFailed(
+                    f"the skill is too large to be copied: more than {self._limits.skill_files} files"
+                    f" or {self._limits.skill_bytes} bytes",
+                    hint="keep its data elsewhere, or set `isolation: shared` in its `skill.yaml`",
+                )
+        return found
+
+
+def _is_copied(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+
+
+def _read(top: int, stamps: tuple[Stamp, ...]) -> Image:
+    items: list[Item] = []
+    whole = hashlib.sha256()
+    for path, mode, size, *_ in stamps:
+        parts = tuple(path.split("/"))
+        if stat.S_ISREG(mode):
+            content = read_below(top, parts, limit=size)
+        elif stat.S_ISLNK(mode):
+            content = _target(top, parts)
+        else:
+            content = b""
+        items.append(Item(path, mode, content))
+        said = hashlib.sha256(content).hexdigest()
+        whole.update(f"{mode:o} {said} {path}\n".encode(errors="surrogateescape"))
+    return Image(items=tuple(items), digest=f"sha256:{whole.hexdigest()}")
+
+
+def _target(top: int, parts: tuple[str, ...]) -> bytes:
+    here = open_below(top, parts[:-1], LISTING)
+    try:
+        return os.fsencode(os.readlink(parts[-1], dir_fd=here))
+    finally:
+        os.close(here)
+
+
+def _write(path: str, content: bytes, mode: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(fd, view) :]
+    finally:
+        os.close(fd)

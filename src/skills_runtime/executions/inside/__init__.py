@@ -1,0 +1,1 @@
+"""What runs behind the fence: a process that waits there and forks one child for each execution."""

@@ -1,0 +1,290 @@
+"""Waits behind a fence and forks one child for each execution; none of them ever shares memory with another.
+
+Its text is handed to the interpreter that is there, so it imports nothing of this package. One execution is under way
+at a time. When it ends, everything else behind the fence is killed and what it left is removed; where that cannot be
+done without doubt, this process ends, and the fence with it.
+"""
+
+import sys
+
+if __name__ == "__main__":
+    sys.path[:1] = []  # the directory it was started in, where skills will write
+
+import ast
+import atexit
+import ctypes
+import gc
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import stat
+import types
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NoReturn
+
+ROOM = 1 << 17
+MOST_LEFT = 2000
+"""Names in temporary directories beyond which it is quicker to begin anew."""
+SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
+FIRST_BEHIND_A_FENCE = 2
+NOT_TO_BE_IMPORTED = frozenset(
+    ("antigravity", "curses", "idlelib", "lib2to3", "pip", "readline", "site", "test", "this", "tkinter", "turtle")
+)
+TEMPORARY, SHARED, HOME = "/tmp", "/dev/shm", "/tmp/home"
+LEFT_OVER_OBJECTS = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
+AT_START = frozenset(sys.modules)
+OUTSIDE, BROKEN_STREAM, NOT_EXECUTED = 3, 120, 127
+
+_kept: "set[str]" = set()
+"""Where something is mounted: the skill's own directory may lie in a temporary one."""
+_above: "set[str]" = {TEMPORARY, SHARED, HOME}
+"""Directories on the way there."""
+_LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+_code: "dict[str, types.CodeType]" = {}
+_prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+
+def main() -> NoReturn:
+    """Serve whoever is at the other end of standard input, until they hang up."""
+    if os.getppid() != 1 or os.getpid() > FIRST_BEHIND_A_FENCE:
+        os._exit(OUTSIDE)  # not alone behind a fence, where killing everybody would be murder
+    control = socket.socket(fileno=os.dup(0))
+    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for number in range(3):
+        os.dup2(nowhere, number)
+    _find_mounts()
+    _prctl(SET_DUMPABLE, 0, 0, 0, 0)  # nobody looks into this process or takes its descriptors
+    _prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # queues would outlive their execution unseen
+    _settle_memory()
+    control.send(b'{"ready": true}')
+    before = _fingerprint()
+    buffer = bytearray(ROOM)
+    while True:
+        size, streams = _receive(control, buffer)
+        if not size:
+            os._exit(0)
+        if not streams:
+            _prepare(bytes(buffer[:size]))
+            continue
+        child = os.fork()
+        if child == 0:
+            _become(buffer[:size], streams)
+        for stream in streams:
+            os.close(stream)
+        buffer[:size] = bytes(size)  # the next child must not find it
+        code = _outlast(control, child)
+        usable = _is_clean() and _fingerprint() == before
+        control.send(json.dumps({"exited": code, "usable": usable}).encode())
+        if not usable:
+            os._exit(0)
+
+
+def _receive(control: socket.socket, buffer: bytearray) -> "tuple[int, list[int]]":
+    size, ancillary, _, _ = control.recvmsg_into([buffer], socket.CMSG_SPACE(12), socket.MSG_CMSG_CLOEXEC)
+    data = b"".join(one[2] for one in ancillary)
+    return size, [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data), 4)]
+
+
+def _outlast(control: socket.socket, child: int) -> int:
+    """The exit code of the child, when nothing is left of what it started."""
+    ended = os.pidfd_open(child)
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    poll.register(control, select.POLLIN)
+    code = None
+    while code is None:
+        for descriptor, _ in poll.poll():
+            if descriptor == ended:
+                code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            elif control.recv(16):
+                os.kill(-1, signal.SIGKILL)
+            else:
+                os._exit(0)  # nobody is interested any more; the fence falls with this process
+    os.close(ended)
+    with suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return code
+
+
+def _is_clean() -> bool:
+    """Remove what the execution left behind the fence; false where something may remain."""
+    try:
+        for path in LEFT_OVER_OBJECTS:
+            with open(path, "rb") as file:
+                if file.read().count(b"\n") > 1:
+                    return False
+        left = MOST_LEFT
+        for place in (TEMPORARY, SHARED):
+            left = _emptied(place, left)
+    except (OSError, RecursionError):
+        return False
+    return True
+
+
+def _emptied(place: str, left: int) -> int:
+    with os.scandir(place) as entries:
+        for entry in entries:
+            left -= 1
+            if left < 0:
+                raise OSError
+            if entry.path in _kept:
+                continue
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if is_directory and entry.path in _above:
+                left = _emptied(entry.path, left)
+            elif is_directory:
+                shutil.rmtree(entry.path)
+            else:
+                os.unlink(entry.path)  # noqa: PTH108 - nothing more is imported than has to be
+    return left
+
+
+def _find_mounts() -> None:
+    """Note what has to stay when temporary directories are emptied."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        paths = [line.split(" ")[4] for line in file]
+    for path in paths:
+        for escaped, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+            path = path.replace(escaped, character)  # noqa: PLW2901
+        if path.startswith((TEMPORARY + "/", SHARED + "/")):
+            _kept.add(path)
+            while (path := os.path.dirname(path)) not in ("/", TEMPORARY, SHARED):  # noqa: PLW2901, PTH120
+                _above.add(path)
+
+
+def _fingerprint() -> object:
+    """What an execution could change about this process and its places, since both belong to the same user."""
+    places = [stat.S_IMODE(os.stat(place).st_mode) for place in sorted(_above)]  # noqa: PTH116
+    limits = [resource.getrlimit(number) for number in _LIMITS]
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    return places, limits, priority, os.sched_getaffinity(0), os.sched_getscheduler(0)
+
+
+def _settle_memory() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+def _prepare(message: bytes) -> None:
+    """Compile the script and import what of Python's own it names: behind one fence it is always the same skill."""
+    if len(message) == 1:
+        return  # the wish to end an execution that has ended already
+    wanted: dict[str, str] = json.loads(message)
+    path = os.path.join(wanted["cwd"], wanted["script"])
+    with open(path, "rb") as file:
+        source = file.read()
+    try:
+        tree = ast.parse(source, path)
+        _code[path] = compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # the child tells it as Python would
+    own = _own_modules(wanted["cwd"]) | NOT_TO_BE_IMPORTED
+    for name in sorted(set(_imported(tree))):
+        root = name.partition(".")[0]
+        if root in sys.stdlib_module_names and root not in own:
+            with suppress(Exception):  # the child meets it again, where it belongs
+                __import__(name)
+    _settle_memory()
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module
+
+
+def _own_modules(directory: str) -> "set[str]":
+    return {name.partition(".")[0] for name in os.listdir(directory)}  # noqa: PTH208
+
+
+def _become(message: bytearray, streams: "list[int]") -> NoReturn:
+    """Go on as the execution."""
+    code = 1
+    try:
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+        os.closerange(3, 4096)
+        os.setsid()
+        wanted: dict[str, Any] = json.loads(bytes(message))
+        os.environ.update(wanted["environment"])  # noqa: TID251 - its own
+        os.chdir(wanted["cwd"])
+        if wanted["script"] is None:
+            _execute(wanted["argv"])
+        _prctl(SET_DUMPABLE, 1, 0, 0, 0)
+        code = _run(wanted["cwd"], wanted["script"])
+    finally:
+        os._exit(code)
+
+
+def _execute(argv: "list[str]") -> NoReturn:
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+    os._exit(NOT_EXECUTED)
+
+
+def _run(directory: str, script: str) -> int:
+    """Run a script as the interpreter itself would do it; returns the exit code."""
+    path = os.path.join(directory, script)
+    for name in _own_modules(directory) & (sys.modules.keys() - AT_START):
+        del sys.modules[name]  # the skill's own module of that name comes first
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None, __annotations__={})
+    sys.modules["__main__"] = module
+    sys.argv = [script]
+    sys.path.insert(0, directory)
+    code = _status(path, module.__dict__)
+    threading: Any = sys.modules.get("threading")
+    if threading is not None:
+        threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            code = code or BROKEN_STREAM
+    return code
+
+
+def _status(path: str, names: "dict[str, Any]") -> int:
+    try:
+        code = _code.get(path)
+        if code is None:
+            with open(path, "rb") as file:
+                code = compile(file.read(), path, "exec", dont_inherit=True)
+        exec(code, names)
+    except SystemExit as error:
+        return _exit_code(error.code)
+    except BaseException as error:  # noqa: BLE001 - told as the interpreter tells it
+        trace = error.__traceback__
+        sys.excepthook(type(error), error, trace.tb_next if trace else None)
+        return 1
+    return 0
+
+
+def _exit_code(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    sys.stderr.write(f"{code}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""An execution on disk: begun, ended, read again; and settled after whoever ran it was killed."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.executions import contract
+from skills_runtime.executions.artifacts import collect
+from skills_runtime.executions.images import Image, Images
+from skills_runtime.executions.jobs import Ended, Sink, Sinks, Stop
+from skills_runtime.executions.keys import Keys
+from skills_runtime.executions.owners import Owner, is_alive, left_behind
+from skills_runtime.executions.places import (
+    INPUT,
+    OUTPUT,
+    STDERR,
+    STDOUT,
+    Place,
+    read_record,
+    write_new,
+    write_record,
+)
+from skills_runtime.executions.programs import ARTIFACTS, SKILL
+from skills_runtime.executions.values import Execution, ExecutionLimits, Failure, Record, Status
+from skills_runtime.skills.skill import RunDefinition, Skill
+
+WORK = "work"
+INTERRUPTED = Failure(code="interrupted", message="Execution was interrupted: the process that ran it ended")
+LOST = "Execution was lost: the process it ran in was ended"
+CANCELLED = Failure(code="cancelled", message="Execution was cancelled")
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution as it is asked for, checked."""
+
+    skill: Skill
+    run: RunDefinition
+    data: bytes
+    request: str
+    timeout_ms: int
+    key: str | None = None
+    """The digest of the idempotency key."""
+    execution_id: str | None = None
+    run_id: str | None = None
+    call_id: str | None = None
+
+
+class Begun:
+    """An execution that has a directory, a record that says `running`, and a copy of its skill."""
+
+    def __init__(self, record: Record, directory: Path, stage: Path, image: Image, sinks: Sinks) -> None:
+        self.record = record
+        self.directory = directory
+        self.stage = stage
+        """The directory made for it; what it works in is below, unless that has been moved."""
+        self.work = stage / WORK
+        self.image = image
+        self.sinks = sinks
+        self.started = time.monotonic()
+
+
+class Keeper:
+    """Keeps the executions of one place, as one of those who run some there."""
+
+    def __init__(self, place: Place, limits: ExecutionLimits) -> None:
+        self.place = place
+        self.keys = Keys(place)
+        self._limits = limits
+        self._images = Images(limits)
+        self._clock = SystemClock()
+        self._owner = Owner(place)
+        self.stages = place.runtime / "stages" / self._owner.name
+        self.stages.mkdir(mode=0o700)
+
+    def begin(self, wanted: Wanted, stop: Stop) -> Begun | str:
+        """Write down that it begins; the id of another execution, if that one was quicker to take the key."""
+        directory = wanted.skill.directory
+        assert directory is not None, "it has a `skill.yaml`"
+        shared = wanted.run.isolation == "shared"
+        image = Image(items=(), digest="") if shared else self._images.of(directory, now_ns=time.time_ns())
+        name = self.place.claim(wanted.execution_id)
+        try:
+            return self._begin(wanted, name, image, stop)
+        except BaseException:
+            self.undo(name, wanted.key)
+            raise
+
+    def _begin(self, wanted: Wanted, name: str, image: Image, stop: Stop) -> Begun | str:
+        directory, stage = self.place.root / name, self.stages / name
+        record = Record(
+            execution_id=name,
+            skill=wanted.skill.name,
+            skill_digest=image.digest,
+            input_digest=contract.digest(wanted.data),
+            status="running",
+            created_at=self._clock.now(),
+            timeout_ms=wanted.timeout_ms,
+            key_digest=wanted.key,
+            owner=self._owner.name,
+            run_id=wanted.run_id,
+            call_id=wanted.call_id,
+        )
+        self._owner.begins(name)
+        write_new(directory / INPUT, wanted.data)
+        write_record(directory, record)
+        if wanted.key is not None:
+            other = self.keys.take(wanted.key, wanted.request, name)
+            if other is not None:
+                self.undo(name, None)
+                return other
+        (stage / WORK / SKILL).mkdir(mode=0o700, parents=True)
+        image.put(stage / WORK / SKILL)
+        (stage / WORK / SKILL / ARTIFACTS).mkdir(mode=0o700, exist_ok=True)
+        write_new(stage / WORK / INPUT, wanted.data)
+        stdout = Sink(directory / STDOUT, self._limits.stdout_bytes, beyond=lambda: stop.set("stdout_limit"))
+        sinks = Sinks(stdout, Sink(directory / STDERR, self._limits.stderr_bytes))
+        return Begun(record, directory, stage, image, sinks)
+
+    def undo(self, execution_id: str, key: str | None) -> None:
+        """Forget an execution of which no process was started."""
+        if key is not None:
+            self.keys.release(key, execution_id)
+        shutil.rmtree(self.stages / execution_id, ignore_errors=True)
+        self.place.forget(execution_id)
+        self._owner.ended(execution_id)
+
+    def end(self, begun: Begun, wanted: Wanted, ended: Ended) -> Execution:
+        """Keep what it left behind, and write down how it ended."""
+        begun.sinks.close()
+        duration = round((time.monotonic() - begun.started) * 1000)
+        output, failure, status = _judged(ended, bytes(begun.sinks.stdout.kept), begun.record.timeout_ms)
+        artifacts, refused = collect(begun.work / SKILL, wanted.run.artifacts, begun.directory, self._limits)
+        if failure is None:
+            write_new(begun.directory / OUTPUT, json.dumps(output, indent=2).encode() + b"\n")
+        record = msgspec.structs.replace(
+            begun.record,
+            status=status,
+            finished_at=self._clock.now(),
+            duration_ms=duration,
+            exit_code=ended.exit_code,
+            error=failure,
+            warm=ended.warm,
+            artifacts=artifacts,
+            refused=refused,
+            stdout=begun.sinks.stdout.written(),
+            stderr=begun.sinks.stderr.written(),
+            isolation=ended.isolation,
+        )
+        write_record(begun.directory, record)
+        self._owner.ended(begun.record.execution_id)
+        for left in (begun.work, begun.stage):
+            shutil.rmtree(left, ignore_errors=True)
+        return Execution(
+            record=record,
+            output=output,
+            stdout=begun.sinks.stdout.kept.decode(errors="replace"),
+            stderr=begun.sinks.stderr.kept.decode(errors="replace"),
+        )
+
+    def load(self, execution_id: str) -> Execution:
+        """An execution as it is on disk."""
+        record = self.place.read(execution_id)
+        directory = self.place.directory(execution_id)
+        output = _read(directory / OUTPUT)
+        return Execution(
+            record=record,
+            output=json.loads(output) if output and record.status == "completed" else None,
+            stdout=_read(directory / STDOUT).decode(errors="replace"),
+            stderr=_read(directory / STDERR).decode(errors="replace"),
+        )
+
+    def is_run_by_somebody(self, record: Record) -> bool:
+        """Whether the one who began it is still there."""
+        return record.owner == self._owner.name or is_alive(self.place, record.owner)
+
+    def settle(self, execution_id: str) -> None:
+        """Write down that an execution ended with whoever ran it; one that has ended before stays as it is."""
+        directory = self.place.directory(execution_id)
+        try:
+            record = read_record(directory)
+        except FileNotFoundError:  # it was killed before it had begun
+            self.place.forget(execution_id)
+            return
+        if record.status == "running":
+            ended = {"status": "failed", "error": INTERRUPTED, "finished_at": self._clock.now()}
+            write_record(directory, msgspec.structs.replace(record, **ended))
+
+    def recover(self) -> int:
+        """Settle what dead ones left and clear what they used; returns how many executions that were."""
+        settled = 0
+        for directory, executions in left_behind(self.place):
+            for execution_id in executions:
+                self.settle(execution_id)
+                settled += 1
+            shutil.rmtree(directory, ignore_errors=True)
+        for stage in (self.place.runtime / "stages").iterdir():
+            if not is_alive(self.place, stage.name):
+                shutil.rmtree(stage, ignore_errors=True)
+        return settled
+
+    def close(self) -> None:
+        """Give up; nothing of this one's is under way any more."""
+        shutil.rmtree(self.stages, ignore_errors=True)
+        self._owner.close()
+
+
+def _judged(ended: Ended, stdout: bytes, timeout_ms: int) -> tuple[Any, Failure | None, Status]:
+    """The output, or why there is none, and the state that is."""
+    match ended.ended_by:
+        case "timeout":
+            return None, contract.too_late(timeout_ms), "timed_out"
+        case "cancelled":
+            return None, CANCELLED, "cancelled"
+        case "stdout_limit":
+            return None, contract.too_much_output(), "failed"
+        case "resource_limit":
+            return None, contract.used_too_much(ended.exceeded or "resources"), "failed"
+        case "lost":
+            return None, Failure(code="lost", message=ended.note or LOST), "failed"
+        case "exit":
+            pass
+    if ended.exit_code != 0:
+        return None, contract.exited(ended.exit_code or -1), "failed"
+    output, failure = contract.parse_output(stdout)
+    return output, failure, "completed" if failure is None else "failed"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""

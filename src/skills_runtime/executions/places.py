@@ -1,0 +1,121 @@
+"""Where executions are kept: one private directory each, and beside them what only the runtime needs."""
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.errors import NotFound, StorageFailed, ValidationFailed
+from skills_runtime.executions.values import Record
+
+PREFIX = "exec-"
+RECORD, INPUT, STDOUT, STDERR, OUTPUT = "execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"
+RUNTIME = ".runtime"
+"""The directory for staging, locks and keys; no execution has such a name."""
+_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_TRIES = 100
+
+
+class Place:
+    """A directory of executions."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()  # what is opened in it is opened without following links
+
+    @property
+    def runtime(self) -> Path:
+        """What only the runtime needs."""
+        return self.root / RUNTIME
+
+    def make(self) -> None:
+        """Make the directories unless they are there."""
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for name in ("", "owners", "keys", "stages"):
+                (self.runtime / name).mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise StorageFailed(
+                f"executions cannot be kept at `{self.root}`: {error.strerror}", hint="name another directory"
+            ) from error
+
+    def claim(self, wanted: str | None = None) -> str:
+        """Make the directory of a new execution, which nobody else has then; returns its name."""
+        for _ in range(_TRIES):
+            name = wanted or f"{PREFIX}{secrets.token_hex(6)}"
+            try:
+                (self.root / name).mkdir(mode=0o700)
+            except FileExistsError:
+                if wanted is not None:
+                    raise ValidationFailed(f"there is an execution `{wanted}` already", hint="take another id") from None
+                continue
+            return name
+        raise StorageFailed(f"no free name for an execution was found in {_TRIES} tries")
+
+    def directory(self, execution_id: str) -> Path:
+        """The directory of an execution; a name that is none is refused."""
+        if not is_execution_id(execution_id):
+            raise not_there(execution_id)
+        return self.root / execution_id
+
+    def read(self, execution_id: str) -> Record:
+        """What is known of an execution."""
+        try:
+            return read_record(self.directory(execution_id))
+        except (OSError, msgspec.MsgspecError) as error:
+            raise not_there(execution_id) from error
+
+    def ids(self) -> list[str]:
+        """The names of all executions that are there, in no order."""
+        try:
+            with os.scandir(self.root) as entries:
+                return [entry.name for entry in entries if is_execution_id(entry.name)]
+        except FileNotFoundError:
+            return []
+
+    def order(self, execution_id: str) -> tuple[int, str]:
+        """What executions are sorted by: when their input was written, which happens once."""
+        try:
+            return (self.directory(execution_id) / INPUT).stat().st_mtime_ns, execution_id
+        except FileNotFoundError:
+            return 0, execution_id
+
+    def forget(self, execution_id: str) -> None:
+        """Remove an execution and everything it left."""
+        shutil.rmtree(self.directory(execution_id), ignore_errors=True)
+
+
+def is_execution_id(text: str) -> bool:
+    """Whether this may be the name of an execution: letters, digits and hyphens behind the prefix."""
+    rest = text.removeprefix(PREFIX)
+    return text.startswith(PREFIX) and rest.isascii() and rest.isalnum() and len(rest) <= 64
+
+
+def not_there(execution_id: str) -> NotFound:
+    """The error for a name that no execution has."""
+    return NotFound(f"there is no execution {execution_id[:80]!a}", hint="list the executions to see their ids")
+
+
+def read_record(directory: Path) -> Record:
+    """The record in the directory of an execution."""
+    return msgspec.json.decode((directory / RECORD).read_bytes(), type=Record)
+
+
+def write_record(directory: Path, record: Record) -> None:
+    """Replace the record in one step: a reader sees the old one or the new one."""
+    aside = directory / f".{RECORD}"
+    aside.unlink(missing_ok=True)
+    write_new(aside, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+    aside.replace(directory / RECORD)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """A new file that only this user can read."""
+    fd = os.open(path, _MAKING, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    finally:
+        os.close(fd)

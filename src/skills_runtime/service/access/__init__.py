@@ -1,0 +1,1 @@
+"""Who may do what over HTTP: names, origins, a token, keys with scopes."""

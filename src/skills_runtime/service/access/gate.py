@@ -1,0 +1,181 @@
+"""Decides on every request before anything else looks at it: name, origin, caller, scope, kind of body.
+
+Pure but for the keys it looks up; the middleware next door turns its refusals into responses.
+"""
+
+import hmac
+from collections.abc import Callable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+import msgspec
+
+from skills_runtime.service.access.caller import NOBODY, SCOPES, Caller, Scope
+from skills_runtime.service.access.hosts import is_answered, is_own_origin, parse_host
+from skills_runtime.service.access.keys import ApiKey
+from skills_runtime.service.access.rules import READING, SKILL_SERVICE, is_api, needed_scope
+from skills_runtime.service.problems import Problem
+from skills_runtime.service.settings import is_loopback
+
+BROWSER_HEADER = "x-skills-runtime"
+"""Pages of the web app send it with every change; a foreign page cannot without being asked about it first."""
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_BODIES = ("application/json", "application/octet-stream", "application/zip", "application/gzip", "application/x-tar")
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+EXECUTE = "/api/skills/execute"
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a request before its body is read."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    """In lower case; of a name that comes twice, all values with a comma between them."""
+    client: str
+    """The address that connected."""
+    server: str
+    """The address it connected to."""
+    port: int
+
+    @property
+    def is_from_browser(self) -> bool:
+        """Whether a page in a browser made it."""
+        return any(name in self.headers for name in ("origin", "sec-fetch-site", "cookie"))
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides: names, the token, keys, and whether the skill service is open on this machine."""
+
+    allowed_hosts: tuple[str, ...]
+    token: str
+    recognised: Callable[[str], ApiKey | None]
+    is_open: bool = True
+
+    def judge(self, asked: Asked) -> Caller | Problem:
+        """Who makes the request, or why it is refused."""
+        refusal = self._wrong_host(asked) or _foreign_page(asked)
+        if refusal is not None:
+            return refusal
+        caller = self._caller(asked)
+        if isinstance(caller, Problem):
+            return caller
+        return self._without_scope(asked, caller) or _unsafe_change(asked, caller) or caller
+
+    def is_local(self, asked: Asked) -> bool:
+        """Whether a program of this machine made the request directly."""
+        host = parse_host(asked.headers.get("host", ""))
+        return (
+            is_loopback(asked.client)
+            and is_loopback(asked.server)
+            and host is not None
+            and host.is_loopback
+            and not any(name in asked.headers for name in _FORWARDED)
+        )
+
+    def _wrong_host(self, asked: Asked) -> Problem | None:
+        host = parse_host(asked.headers.get("host", ""))
+        if host is not None and is_answered(host, asked.port, self.allowed_hosts):
+            return None
+        hint = "use the address the service printed, or allow the name with `--allow-host`"
+        return Problem(status=400, kind="bad_host", message="the service does not answer to this name", hint=hint)
+
+    def _caller(self, asked: Asked) -> Caller | Problem:
+        shown = asked.headers.get("authorization")
+        if shown is not None:
+            scheme, _, text = shown.partition(" ")
+            found = self._by_text(text.strip(), asked) if scheme.lower() == "bearer" else None
+            return found or _unknown("this token or key is not valid, or was revoked")
+        if not self.is_local(asked):
+            return NOBODY
+        if (asked_token := token_of_query(asked)) is not None:
+            return self._by_text(asked_token, asked) or _unknown("this token is not valid")
+        cookie = token_of_cookie(asked)
+        return (self._by_cookie(cookie) if cookie else None) or NOBODY
+
+    def _by_text(self, text: str, asked: Asked) -> Caller | None:
+        if self._is_token(text):
+            return _OWNER if self.is_local(asked) else None
+        key = self.recognised(text)
+        return Caller(kind="key", name=f"key:{key.name}", scopes=frozenset(key.scopes)) if key else None
+
+    def _by_cookie(self, text: str) -> Caller | None:
+        return msgspec.structs.replace(_OWNER, by_cookie=True) if self._is_token(text) else None
+
+    def _is_token(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(errors="replace"), self.token.encode())
+
+    def _without_scope(self, asked: Asked, caller: Caller) -> Problem | None:
+        scope = needed_scope(asked.method, asked.path)
+        if scope is None or caller.may(scope):
+            return None
+        if caller.kind == "nobody":
+            if self.is_open and (asked.method, asked.path) in SKILL_SERVICE and self.is_local(asked):
+                return None
+            return _unknown("this needs a token or a key")
+        return _missing(scope)
+
+
+_OWNER = Caller(kind="token", name="owner", scopes=frozenset(SCOPES))
+
+
+def token_of_query(asked: Asked) -> str | None:
+    """The token in a link somebody opened."""
+    found = parse_qs(asked.query).get("token") if asked.method in READING and "token=" in asked.query else None
+    return found[0] if found else None
+
+
+def token_of_cookie(asked: Asked) -> str | None:
+    """The token that a browser sends by itself; the port is part of its name, for cookies know no ports."""
+    text = asked.headers.get("cookie", "")
+    try:
+        found = SimpleCookie(text).get(cookie_name(asked.port)) if text else None
+    except CookieError:
+        return None
+    return found.value if found else None
+
+
+def cookie_name(port: int) -> str:
+    """Under which name a browser keeps the token."""
+    return f"skills-runtime-{port}"
+
+
+def _foreign_page(asked: Asked) -> Problem | None:
+    """A page of somebody else may not even read; only opening our pages by a link is fine."""
+    host, origin = asked.headers.get("host", ""), asked.headers.get("origin")
+    site = asked.headers.get("sec-fetch-site", "none")
+    opened = asked.method == "GET" and not is_api(asked.path)
+    if origin is not None and not is_own_origin(origin, host):
+        return _foreign()
+    return _foreign() if site not in ("none", "same-origin") and not opened else None
+
+
+def _unsafe_change(asked: Asked, caller: Caller) -> Problem | None:
+    if asked.method in READING:
+        return None
+    essence = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if asked.path == EXECUTE and essence in _FORMS:
+        return Problem(status=400, kind="unsupported_media_type", message="Invalid JSON body")
+    if essence and essence not in _BODIES and not essence.endswith("+json"):
+        message = "the body must be JSON, and its Content-Type must say so"
+        return Problem(status=415, kind="unsupported_media_type", message=message, hint="send application/json")
+    if (asked.is_from_browser or caller.by_cookie) and not asked.headers.get(BROWSER_HEADER):
+        hint = f"send the header `{BROWSER_HEADER}: 1`"
+        return Problem(status=403, kind="header_missing", message="a page must say that it means it", hint=hint)
+    return None
+
+
+def _foreign() -> Problem:
+    return Problem(status=403, kind="foreign_origin", message="a page from somewhere else may not do this")
+
+
+def _unknown(message: str) -> Problem:
+    hint = "send `Authorization: Bearer …`: the token that `serve` printed, or a key from `keys create`"
+    headers = {"WWW-Authenticate": 'Bearer realm="skills-runtime"'}
+    return Problem(status=401, kind="unauthorized", message=message, hint=hint, headers=headers)
+
+
+def _missing(scope: Scope) -> Problem:
+    hint = "make a key that has it: `keys create NAME --scope …`"
+    return Problem(status=403, kind="scope_missing", message=f"this needs the scope `{scope}`", hint=hint)

@@ -1,0 +1,63 @@
+"""Files of the service that nobody but its user can read: a token, keys, an audit log."""
+
+import fcntl
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from skills_runtime.errors import AccessRefused, StorageFailed
+from skills_runtime.runs.atomic import replace
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
+from skills_runtime.runs.log.disk import make_directories
+
+MAX_BYTES = 4 << 20
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def service_directory(state: Path) -> Path:
+    """The private directory of services, made if it is missing."""
+    place = state / "service"
+    try:
+        make_directories(place, mode=DIRECTORY_MODE)
+    except OSError as error:
+        raise StorageFailed(f"`{place}` cannot be made: {error.strerror}", hint="check who may write there") from error
+    return place
+
+
+def read_private(path: Path) -> bytes | None:
+    """The contents of a file of ours, or nothing; one that others can read or could have written is refused."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise AccessRefused(f"`{path}` cannot be read: {error.strerror}", hint="it must be a file of yours") from error
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
+            raise AccessRefused(f"`{path}` is not a private file of this user", hint=f"chmod 600 {path}, or remove it")
+        return file.read(MAX_BYTES)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace a file at once; a reader sees the old bytes or the new ones."""
+    try:
+        replace(path, data)
+    except OSError as error:
+        raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
+
+
+@contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Keep other processes from changing a file meanwhile."""
+    try:
+        descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    except OSError as error:
+        raise StorageFailed(f"`{path}` cannot be locked: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,34 @@
+"""Which scope a request needs: pure, by method and path, and closed for whatever nobody has thought of."""
+
+import re
+from collections.abc import Sequence
+
+from skills_runtime.service.access.caller import Scope
+
+READING = frozenset({"GET", "HEAD"})
+SKILL_SERVICE = frozenset({("GET", "/api/skills"), ("POST", "/api/skills/execute")})
+"""What programs of this machine may do without a token, unless a setting closes it; health is always open."""
+
+_OPEN = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
+_CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (
+    (re.compile(r"/api/skills/execute"), "execute"),
+    (re.compile(r"(/studio)?/api/v1/executions(/.*)?"), "execute"),
+    (re.compile(r"(/studio)?/api/v1/(.*/)?approvals(/.*)?"), "approve"),
+    (re.compile(r"(/studio)?/api/v1/(skills/(validate|route)|policy/check)"), "read"),
+    (re.compile(r"(/studio)?/api/v1/(.*/)?(skills|config|keys|sandbox)(/.*)?"), "admin"),
+    (re.compile(r"(/studio)?/api/v1/.*"), "run"),
+)
+
+
+def needed_scope(method: str, path: str) -> Scope | None:
+    """The scope a request needs, or nothing where everybody may make it."""
+    if method in READING:
+        if _OPEN.fullmatch(path):
+            return None
+        return "read" if is_api(path) else None
+    return next((scope for pattern, scope in _CHANGES if pattern.fullmatch(path)), "admin")
+
+
+def is_api(path: str) -> bool:
+    """Whether a path has data; everything else is the pages of the web app, which have no secrets."""
+    return path.startswith(("/api/", "/studio/api/")) or path == "/metrics"

@@ -1,0 +1,85 @@
+"""The token of a service on this machine, and where programs of the same user find it."""
+
+import os
+import re
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.service.access.private import locked, read_private, service_directory, write_private
+
+TOKEN_FILE = "token"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class Announced(msgspec.Struct, frozen=True, kw_only=True):
+    """A service that listens: what a program of the same user needs to talk to it."""
+
+    url: str
+    token: str
+    pid: int
+    workspace_root: str
+    started_at: str
+
+    @property
+    def link(self) -> str:
+        """The address to open in a browser."""
+        return f"{self.url}/?token={self.token}"
+
+
+def service_token(state: Path, *, renew: bool = False) -> str:
+    """The token, which stays the same from start to start so that open pages go on; `renew` makes another one."""
+    path = service_directory(state) / TOKEN_FILE
+    with locked(path):
+        found = b"" if renew else read_private(path) or b""
+        text = found.decode(errors="replace").strip()
+        if _TOKEN.fullmatch(text):
+            return text
+        text = secrets.token_urlsafe(32)
+        write_private(path, text.encode())
+    return text
+
+
+def announce(state: Path, port: int, server: Announced) -> Path:
+    """Write down that a service listens."""
+    path = _place(state, port)
+    write_private(path, msgspec.json.encode(server))
+    return path
+
+
+def withdraw(state: Path, port: int, pid: int) -> None:
+    """Forget a service that has ended, unless another one has taken its place."""
+    path = _place(state, port)
+    found = _announced(path)
+    if found is not None and found.pid == pid:
+        path.unlink(missing_ok=True)
+
+
+def find_services(state: Path) -> tuple[Announced, ...]:
+    """The services of this user that listen now, the latest first."""
+    known = (_announced(path) for path in sorted(service_directory(state).glob("server-*.json")))
+    alive = [server for server in known if server is not None and _lives(server.pid)]
+    return tuple(sorted(alive, key=lambda server: server.started_at, reverse=True))
+
+
+def _place(state: Path, port: int) -> Path:
+    return service_directory(state) / f"server-{port}.json"
+
+
+def _announced(path: Path) -> Announced | None:
+    data = read_private(path)
+    try:
+        return msgspec.json.decode(data, type=Announced) if data else None
+    except msgspec.DecodeError:
+        return None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

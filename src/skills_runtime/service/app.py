@@ -1,0 +1,109 @@
+"""The one app behind everything: routes, and around them the gate, the limits and the watch."""
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from skills_runtime import __version__
+from skills_runtime.clock import SystemClock
+from skills_runtime.service import health, routes
+from skills_runtime.service.access.gate import Gate
+from skills_runtime.service.access.middleware import AccessMiddleware
+from skills_runtime.service.documents import ExecuteFailure, ExecuteRequest, ProblemDocument
+from skills_runtime.service.limits import BodyLimit, Rate
+from skills_runtime.service.parts import Parts
+from skills_runtime.service.problems import dumped, install_problems
+from skills_runtime.service.watching import WatchMiddleware
+
+OPENAPI = "/api/openapi.json"
+TITLE = "Skills Runtime"
+SUMMARY = "Skills in, an auditable run out."
+
+
+def create_app(parts: Parts) -> FastAPI:
+    """The app of a service; whoever made the parts closes them."""
+    app = FastAPI(
+        title=TITLE,
+        summary=SUMMARY,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    app.state.parts = parts
+    install_problems(app)
+    for router in (health.router, *_routers()):
+        app.include_router(router)
+    app.add_api_route(OPENAPI, _openapi, include_in_schema=False)
+    _surround(app, parts)
+    return app
+
+
+def _surround(app: FastAPI, parts: Parts) -> None:
+    """Put the layers around the routes; what is added last sees a request first."""
+    limits, monotonic = parts.settings.limits, SystemClock().monotonic
+    gate = Gate(
+        allowed_hosts=parts.settings.allowed_hosts,
+        token=parts.token,
+        recognised=parts.keys.recognised,
+        is_open=parts.settings.skill_service == "open",
+    )
+
+    def all_routes() -> Sequence[BaseRoute]:
+        return app.router.routes
+
+    app.add_middleware(BodyLimit, max_bytes=limits.body_bytes, max_seconds=limits.body_seconds)
+    app.add_middleware(
+        AccessMiddleware,
+        gate=gate,
+        rate=Rate(per_second=limits.requests_per_second, burst=limits.burst, monotonic=monotonic),
+        failures=Rate(
+            per_second=limits.failures_per_minute / 60, burst=limits.failures_per_minute, monotonic=monotonic
+        ),
+        routes=all_routes,
+    )
+    app.add_middleware(WatchMiddleware, metrics=parts.metrics, audit=parts.audit)
+
+
+def _routers() -> Iterable[APIRouter]:
+    """The routers of all modules with routes, by name, so that none is forgotten."""
+    for found in iter_modules(routes.__path__):
+        router = getattr(import_module(f"{routes.__name__}.{found.name}"), "router", None)
+        if isinstance(router, APIRouter):
+            yield router
+
+
+def openapi_document(app: FastAPI) -> dict[str, Any]:
+    """What the service offers, as OpenAPI 3.1 has it; made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            summary=SUMMARY,
+            version=app.version,
+            openapi_version="3.1.0",
+            routes=app.routes,
+        )
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        for model in (ProblemDocument, ExecuteFailure, ExecuteRequest):
+            schemas.update(_schemas(model))
+        document["components"]["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"bearer": []}]
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _schemas(model: type[BaseModel]) -> dict[str, Any]:
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**schema.pop("$defs", {}), model.__name__: schema}
+
+
+async def _openapi(request: Request) -> Response:
+    return Response(dumped(openapi_document(request.app)), media_type="application/json")

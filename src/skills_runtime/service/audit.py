@@ -1,0 +1,53 @@
+"""The audit log: who changed or decided what, and who was refused; only ever added to, private, one line each."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.errors import StorageFailed
+from skills_runtime.runs.atomic import write_all
+from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.service.access.private import service_directory
+
+FILE = "audit.jsonl"
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that happened."""
+
+    time: str
+    what: str
+    """`request`, `refused`, `key_created`, `key_revoked`, `started` or `stopped`."""
+    who: str
+    client: str = ""
+    request_id: str = ""
+    method: str = ""
+    path: str = ""
+    status: int = 0
+    details: dict[str, Any] = {}
+
+
+class AuditLog:
+    """Adds entries to the log of one user; several processes may do so at once."""
+
+    def __init__(self, state: Path) -> None:
+        self.path = service_directory(state) / FILE
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._descriptor = os.open(self.path, flags, FILE_MODE)
+            os.fchmod(self._descriptor, FILE_MODE)
+        except OSError as error:
+            raise StorageFailed(f"`{self.path}` cannot be opened: {error.strerror}") from error
+
+    def add(self, entry: AuditEntry) -> None:
+        """Write one line at the end."""
+        try:
+            write_all(self._descriptor, msgspec.json.encode(entry) + b"\n")
+        except OSError as error:
+            raise StorageFailed(f"`{self.path}` could not be written: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)

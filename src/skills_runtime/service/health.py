@@ -1,0 +1,68 @@
+"""Whether the service is there and whether it can work; answered at once, whatever else is under way."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.metrics import CONTENT_TYPE
+from skills_runtime.service.parts import Parts, parts_of
+from skills_runtime.service.problems import dumped
+
+router = APIRouter(tags=["operation"])
+
+_READY: dict[int | str, dict[str, Any]] = {
+    200: {"description": "It can work.", "content": {"application/json": {"schema": {"type": "object"}}}},
+    503: {"description": "It cannot work now.", "content": {"application/json": {"schema": {"type": "object"}}}},
+}
+
+
+@router.get("/livez", responses={**failures(400, 403, 500), 200: _READY[200]})
+async def live() -> Response:
+    """Say that the process answers."""
+    return Response(dumped({"status": "ok"}), media_type="application/json")
+
+
+@router.get("/readyz", responses={**failures(400, 403, 500), **_READY})
+async def ready(request: Request) -> Response:
+    """Say whether work can be taken, and what stands in its way."""
+    parts = parts_of(request)
+    running, waiting = parts.executor.under_way
+    checks = {name: await asyncio.to_thread(check, parts) for name, check in _CHECKS.items()}
+    is_ready = all(said == "ok" for said in checks.values())
+    body = {
+        "status": "ready" if is_ready else "not_ready",
+        "checks": checks,
+        "executions": {"running": running, "waiting": waiting},
+    }
+    return Response(dumped(body), status_code=200 if is_ready else 503, media_type="application/json")
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={**failures(*EVERYWHERE), 200: {"description": "Numbers.", "content": {"text/plain": {}}}},
+)
+async def metrics(request: Request) -> Response:
+    """Everything a monitor wants to know."""
+    return Response(parts_of(request).metrics.text(), media_type=CONTENT_TYPE)
+
+
+def _skills(parts: Parts) -> str:
+    return "ok" if parts.settings.skills_dir.is_dir() else "the directory of skills is not there"
+
+
+def _artifacts(parts: Parts) -> str:
+    place = parts.settings.artifacts_dir
+    return "ok" if os.access(place, os.W_OK | os.X_OK) else "the directory of artifacts cannot be written"
+
+
+def _stopping(parts: Parts) -> str:
+    return "the service is about to stop" if parts.stopping.is_set() else "ok"
+
+
+_CHECKS: dict[str, Callable[[Parts], str]] = {"skills": _skills, "artifacts": _artifacts, "service": _stopping}

@@ -1,0 +1,121 @@
+"""How much is taken from a client: the size of a request, how often one may come, how long one may take to send."""
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skills_runtime.service.problems import Problem, answer
+
+MAX_CALLERS = 10_000
+"""How many callers are remembered; whoever was not heard of for the longest time is forgotten."""
+
+
+class Rate:
+    """A bucket for every caller that fills steadily and from which each request takes one."""
+
+    def __init__(self, *, per_second: float, burst: int, monotonic: Callable[[], float]) -> None:
+        self._per_second = per_second
+        self._burst = float(burst)
+        self._monotonic = monotonic
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait_for(self, caller: str) -> int:
+        """Take one; how many whole seconds the caller has to wait if nothing is left, or zero."""
+        now = self._monotonic()
+        left, before = self._buckets.get(caller, (self._burst, now))
+        left = min(self._burst, left + (now - before) * self._per_second)
+        allowed = left >= 1
+        self._buckets[caller] = (left - 1 if allowed else left, now)
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > MAX_CALLERS:
+            self._buckets.popitem(last=False)
+        return 0 if allowed else max(1, math.ceil((1 - left) / self._per_second))
+
+
+def too_many(seconds: int, message: str = "too many requests") -> Problem:
+    """The refusal of somebody who comes too often."""
+    headers = {"Retry-After": str(seconds)}
+    return Problem(status=429, kind="too_many_requests", message=message, hint="try again later", headers=headers)
+
+
+class _TooLong(Exception):
+    """A body that said nothing of its length has become too long."""
+
+
+class _TooSlow(Exception):
+    """A body did not come in time."""
+
+
+class BodyLimit:
+    """Refuses requests that are too long, before or while they are read, and those that never end."""
+
+    def __init__(self, app: ASGIApp, *, max_bytes: int, max_seconds: float) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._max_seconds = max_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request that is short enough."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if not length.isdigit() or int(length[:20]) > self._max_bytes:
+            await answer(scope["path"], self._too_long())(scope, receive, send)
+            return
+        body = _Body(receive, self._max_bytes, self._max_seconds)
+        told = _Told(send)
+        try:
+            await self._app(scope, body.receive, told.send)
+        except (_TooLong, _TooSlow) as error:
+            if told.started:
+                raise
+            problem = self._too_long() if isinstance(error, _TooLong) else self._too_slow()
+            await answer(scope["path"], problem)(scope, receive, send)
+
+    def _too_long(self) -> Problem:
+        message = f"the request is longer than {self._max_bytes} bytes"
+        return Problem(status=413, kind="too_large", message=message, headers={"Connection": "close"})
+
+    def _too_slow(self) -> Problem:
+        message = f"the request did not come within {self._max_seconds:g} seconds"
+        return Problem(status=408, kind="timeout", message=message, headers={"Connection": "close"})
+
+
+class _Body:
+    """Counts what comes in."""
+
+    def __init__(self, receive: Receive, max_bytes: int, max_seconds: float) -> None:
+        self._receive = receive
+        self._left = max_bytes
+        self._seconds = max_seconds
+        self._complete = False
+
+    async def receive(self) -> Message:
+        if self._complete:  # from here on only a client that goes away is waited for
+            return await self._receive()
+        try:
+            async with asyncio.timeout(self._seconds):
+                message = await self._receive()
+        except TimeoutError:
+            raise _TooSlow from None
+        self._left -= len(message.get("body", b""))
+        self._complete = not message.get("more_body", False)
+        if self._left < 0:
+            raise _TooLong
+        return message
+
+
+class _Told:
+    """Knows whether a response has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+
+    async def send(self, message: Message) -> None:
+        self.started = True
+        await self._send(message)

@@ -1,0 +1,70 @@
+"""Puts a service together from its settings, and takes it apart again."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.executions.executor import Executor
+from skills_runtime.executions.values import ExecutionLimits, PoolLimits
+from skills_runtime.ports import Sandbox
+from skills_runtime.sandbox import fence_for
+from skills_runtime.service.access.keys import KeyFile
+from skills_runtime.service.access.token import service_token
+from skills_runtime.service.audit import AuditEntry, AuditLog
+from skills_runtime.service.metrics import Metrics
+from skills_runtime.service.parts import Parts
+from skills_runtime.service.settings import ServiceSettings
+from skills_runtime.service.skill_registry import SkillRegistry
+from skills_runtime.skills import Skill
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+
+
+@asynccontextmanager
+async def opened_parts(settings: ServiceSettings, resolved: "Resolved") -> AsyncGenerator[Parts]:
+    """Everything a service works with; when it is left nothing that was executed still runs."""
+    clock = SystemClock()
+    audit = AuditLog(settings.state)
+    executor = _executor(settings, resolved)
+    metrics = Metrics()
+    metrics.watch("executions_running", "Executions under way.", lambda: executor.under_way[0])
+    metrics.watch("executions_waiting", "Executions that wait for their turn.", lambda: executor.under_way[1])
+    try:
+        await executor.open()
+        audit.add(AuditEntry(time=clock.now(), what="started", who="service"))
+        yield Parts(
+            settings=settings,
+            resolved=resolved,
+            token=service_token(settings.state),
+            executor=executor,
+            skills=SkillRegistry(settings.skills_dir),
+            keys=KeyFile(settings.state, clock.now),
+            audit=audit,
+            metrics=metrics,
+        )
+    finally:
+        await executor.aclose()
+        audit.add(AuditEntry(time=clock.now(), what="stopped", who="service"))
+        audit.close()
+
+
+def _executor(settings: ServiceSettings, resolved: "Resolved") -> Executor:
+    environment = resolved.environment
+
+    def fence(workspace: Path) -> Sandbox:
+        return fence_for(resolved.settings.sandbox, workspace=workspace, variables=environment.process)
+
+    def variables(skill: Skill) -> Mapping[str, str]:
+        declared = skill.run.env if skill.run is not None else ()
+        return {name: value for name in declared if (value := environment.process.get(name)) is not None}
+
+    return Executor(
+        settings.artifacts_dir,
+        fence,
+        limits=ExecutionLimits(timeout_ms=settings.default_timeout_ms, max_timeout_ms=settings.max_timeout_ms),
+        pool=PoolLimits(concurrent=settings.limits.concurrent, waiting=settings.limits.waiting),
+        variables=variables,
+    )

@@ -1,0 +1,150 @@
+"""Errors as clients see them: always JSON, in the shape that the path has promised."""
+
+import json
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Literal
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from skills_runtime.errors import SkillsRuntimeError
+
+PROBLEM_TYPE = "application/problem+json"
+STATUSES: Mapping[str, int] = {
+    "validation": 400,
+    "config_error": 400,
+    "missing_env_var": 400,
+    "not_found": 404,
+    "permission": 403,
+    "path_escape": 403,
+    "write_refused": 403,
+    "delete_disabled": 403,
+    "approval_denied": 403,
+    "run_exists": 409,
+    "illegal_transition": 409,
+    "approval_stale": 409,
+    "conflict": 409,
+    "busy": 429,
+    "log_locked": 409,
+    "log_ended": 409,
+    "key_missing": 409,
+    "sandbox_denied": 503,
+    "human_required": 409,
+    "timeout": 504,
+    "cancelled": 409,
+}
+"""The status of every kind of error that a client can do something about; all others are 500."""
+
+_STUDIO = re.compile(
+    r"/api/v1/(health|sessions(/[^/]+(/skills(/sources)?|/runs)?)?|runs/[^/]+/(events/stream|approvals/[^/]+))"
+    r"|/studio/api/v1/.*"
+)
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong: a status, a stable kind, one sentence, and what to do next."""
+
+    status: int
+    kind: str
+    message: str
+    hint: str = ""
+    details: Mapping[str, Any] = {}
+    headers: Mapping[str, str] = {}
+
+
+Shape = Literal["skill_service", "studio", "problem"]
+
+
+def shape_of(path: str) -> Shape:
+    """What an error on this path looks like; paths that other programs know keep the shape they know."""
+    if path.startswith("/api/") and not path.startswith("/api/v1/"):
+        return "skill_service"
+    return "studio" if _STUDIO.fullmatch(path) else "problem"
+
+
+def answer(path: str, problem: Problem) -> Response:
+    """The response for a problem."""
+    shape = shape_of(path)
+    if shape == "skill_service":
+        body: dict[str, Any] = {"success": False, "error": problem.message, "code": problem.kind}
+    elif shape == "studio":
+        about = {"kind": problem.kind, "message": problem.message, "details": dict(problem.details)}
+        body = {"detail": about}
+    else:
+        body = _document(problem)
+    media_type = PROBLEM_TYPE if shape == "problem" else "application/json"
+    return Response(dumped(body), status_code=problem.status, media_type=media_type, headers=dict(problem.headers))
+
+
+def _document(problem: Problem) -> dict[str, Any]:
+    """RFC 9457, with our stable `kind` and the `hint`."""
+    return {
+        "type": f"urn:skills-runtime:problem:{problem.kind}",
+        "title": HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": problem.message,
+        "kind": problem.kind,
+        "hint": problem.hint,
+        **({"details": problem.details} if problem.details else {}),
+    }
+
+
+def dumped(value: Any) -> bytes:
+    """JSON in ASCII, spaced as clients of the skill service have always seen it."""
+    return json.dumps(value, allow_nan=False, default=str).encode("ascii")
+
+
+def problem_of(error: SkillsRuntimeError) -> Problem:
+    """What an error of ours is for a client."""
+    status = STATUSES.get(error.kind, 500)
+    headers = {"Retry-After": "1"} if status in (429, 503) else {}
+    return Problem(
+        status=status, kind=error.kind, message=error.message, hint=error.hint, details=error.details, headers=headers
+    )
+
+
+def install_problems(app: FastAPI) -> None:
+    """Make every error of an app JSON."""
+    app.add_exception_handler(SkillsRuntimeError, _ours)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SkillsRuntimeError)
+    return answer(request.url.path, problem_of(error))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    known = {404: ("not_found", "there is nothing at this path"), 405: ("method_not_allowed", "not this method here")}
+    kind, message = known.get(error.status_code, ("http_error", str(error.detail)))
+    if error.status_code in known and not _is_default(error):
+        message = str(error.detail)
+    problem = Problem(status=error.status_code, kind=kind, message=message, headers=dict(error.headers or {}))
+    return answer(request.url.path, problem)
+
+
+def _is_default(error: HTTPException) -> bool:
+    return error.detail == HTTPStatus(error.status_code).phrase
+
+
+async def _malformed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    message = f"the request cannot be used: {place}: {first['msg']}"
+    hint = "`/api/openapi.json` says what is expected"
+    return answer(request.url.path, Problem(status=400, kind="validation", message=message, hint=hint))
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    del error  # the log has it; whoever asks learns nothing about our insides
+    message = "the service met an error it does not know"
+    return answer(request.url.path, Problem(status=500, kind="unknown", message=message, hint="its log says more"))

@@ -1,0 +1,1 @@
+"""What the service offers, one file for each group of paths."""

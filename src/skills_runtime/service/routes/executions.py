@@ -1,0 +1,161 @@
+"""Executions over HTTP: begin one, list them, look at one, cancel it, and fetch what it left."""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Header, Path, Query, Request
+from starlette.responses import Response
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.executions.places import STDERR, STDOUT, is_execution_id
+from skills_runtime.executions.values import Execution, Record, Status
+from skills_runtime.service.documents import (
+    EVERYWHERE,
+    ArtifactDocument,
+    ExecutionDocument,
+    ExecutionPage,
+    NewExecution,
+    failures,
+)
+from skills_runtime.service.executing import ClientGone, execute_for
+from skills_runtime.service.parts import parts_of
+from skills_runtime.service.problems import dumped
+from skills_runtime.service.sending import inner_path, open_inside, send_file
+
+router = APIRouter(prefix="/api/v1/executions", tags=["executions"])
+
+ExecutionId = Annotated[str, Path(description="The id of an execution, such as `exec-0123456789ab`.")]
+Range = Annotated[str | None, Header(description="One range of bytes, such as `bytes=0-99`.")]
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {"application/octet-stream": {}}},
+    206: {"description": "The part of the file.", "content": {"application/octet-stream": {}}},
+    416: {"description": "The file has no such part."},
+}
+_LOGS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The text.", "content": {"text/plain": {}}},
+    206: {"description": "The part of the text.", "content": {"text/plain": {}}},
+    416: {"description": "The text has no such part."},
+}
+
+
+@router.get("", response_model=ExecutionPage, responses=failures(*EVERYWHERE))
+async def list_executions(
+    request: Request,
+    skill: Annotated[str | None, Query(description="Only of this skill.")] = None,
+    status: Annotated[Status | None, Query(description="Only those in this state.")] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[str | None, Query(description="Where the page before ended.")] = None,
+) -> Response:
+    """List executions, the latest first."""
+    if cursor is not None and not is_execution_id(cursor):
+        raise ValidationFailed("this cursor is not one of ours", hint="take `next_cursor` of the page before")
+    executor = parts_of(request).executor
+    found = await executor.list(limit=limit + 1, after=cursor, status=status, skill=skill)
+    page = found[:limit]
+    following = page[-1].execution_id if len(found) > limit else None
+    return _json({"executions": [_document(record) for record in page], "next_cursor": following})
+
+
+@router.post(
+    "",
+    response_model=ExecutionDocument,
+    status_code=201,
+    responses=failures(*EVERYWHERE, 404, 408, 409, 413, 415, 503),
+)
+async def create_execution(
+    request: Request,
+    wanted: NewExecution,
+    idempotency_key: Annotated[
+        str | None, Header(description="The same key and request give the same execution.")
+    ] = None,
+) -> Response:
+    """Execute a skill, and answer when it has ended, however it did."""
+    parts = parts_of(request)
+    skill = await asyncio.to_thread(parts.skills.find, wanted.skill)
+    if skill is None:
+        raise NotFound(f"there is no skill {wanted.skill[:80]!a}", hint="`GET /api/skills` lists them")
+    try:
+        execution = await execute_for(
+            request, parts, skill, wanted.input, timeout_ms=wanted.timeout_ms, key=idempotency_key
+        )
+    except ClientGone:
+        return Response(status_code=499)  # nobody reads it
+    location = {"Location": f"{router.prefix}/{execution.id}"}
+    return _json(_whole(execution), status=201, headers=location)
+
+
+@router.get("/{execution_id}", response_model=ExecutionDocument, responses=failures(*EVERYWHERE, 404))
+async def get_execution(request: Request, execution_id: ExecutionId) -> Response:
+    """Look at one execution, with its output."""
+    return _json(_whole(await _execution(request, execution_id)))
+
+
+@router.post("/{execution_id}/cancel", response_model=ExecutionDocument, responses=failures(*EVERYWHERE, 404, 409, 415))
+async def cancel_execution(request: Request, execution_id: ExecutionId) -> Response:
+    """End an execution and everything it started; one that has ended stays as it is."""
+    return _json(_whole(await parts_of(request).executor.cancel(execution_id)))
+
+
+@router.get(
+    "/{execution_id}/artifacts", response_model=list[ArtifactDocument], responses=failures(*EVERYWHERE, 404)
+)
+async def list_artifacts(request: Request, execution_id: ExecutionId) -> Response:
+    """List the files that an execution left behind."""
+    execution = await _execution(request, execution_id)
+    return _json([msgspec.to_builtins(artifact) for artifact in execution.artifacts])
+
+
+@router.get(
+    "/{execution_id}/artifacts/{path:path}",
+    response_class=Response,
+    responses={**failures(*EVERYWHERE, 404), **_FILE},
+)
+async def get_artifact(request: Request, execution_id: ExecutionId, path: str, range: Range = None) -> Response:  # noqa: A002
+    """Fetch a file that an execution left behind, or a part of it."""
+    parts, execution = inner_path(path), await _execution(request, execution_id)
+    found = next((artifact for artifact in execution.artifacts if artifact.path == path), None)
+    if found is None:
+        raise NotFound(f"the execution left no file {path[:200]!a}", hint="list its artifacts to see what there is")
+    directory = parts_of(request).executor.directory(execution.id)
+    descriptor = await asyncio.to_thread(open_inside, directory, parts)
+    media_type = "application/octet-stream"
+    return send_file(descriptor, asked_range=range, media_type=media_type, name=parts[-1], etag=found.sha256)
+
+
+@router.get(
+    "/{execution_id}/logs/{stream}", response_class=Response, responses={**failures(*EVERYWHERE, 404), **_LOGS}
+)
+async def get_log(
+    request: Request,
+    execution_id: ExecutionId,
+    stream: Literal["stdout", "stderr"],
+    range: Range = None,  # noqa: A002
+) -> Response:
+    """Fetch what an execution wrote, also while it runs."""
+    execution = await _execution(request, execution_id)
+    name = STDOUT if stream == "stdout" else STDERR
+    directory = parts_of(request).executor.directory(execution.id)
+    descriptor = await asyncio.to_thread(open_inside, directory, (name,))
+    return send_file(descriptor, asked_range=range, media_type="text/plain; charset=utf-8", name=name)
+
+
+async def _execution(request: Request, execution_id: str) -> Execution:
+    return await parts_of(request).executor.get(execution_id)
+
+
+def _whole(execution: Execution) -> dict[str, Any]:
+    return {**_document(execution.record), "output": execution.output}
+
+
+def _document(record: Record) -> dict[str, Any]:
+    document = msgspec.to_builtins(record)
+    return {name: value for name, value in document.items() if name not in _OWN}
+
+
+_OWN = frozenset({"owner", "key_digest"})
+"""What only the runtime needs to know."""
+
+
+def _json(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(dumped(value), status_code=status, media_type="application/json", headers=headers)

@@ -1,0 +1,162 @@
+"""The skill service that other programs know: its paths, its fields, its words and its statuses."""
+
+import asyncio
+import json
+from typing import Any, cast
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from skills_runtime.errors import Busy, SkillsRuntimeError
+from skills_runtime.executions.values import Execution
+from skills_runtime.service.documents import (
+    ExecuteFailure,
+    ExecuteRequest,
+    ExecuteSuccess,
+    Health,
+    SkillList,
+    failures,
+)
+from skills_runtime.service.executing import ClientGone, execute_for
+from skills_runtime.service.parts import parts_of
+from skills_runtime.service.problems import Problem, answer, dumped, problem_of
+
+router = APIRouter(prefix="/api", tags=["skill service"])
+
+_BODY = {
+    "required": True,
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ExecuteRequest"}}},
+}
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for an execution, as it was understood."""
+
+    skill: str
+    input: Any
+    timeout_ms: int | None
+
+
+@router.get("/health", response_model=Health, responses=failures(400, 403, 500, model=ExecuteFailure))
+async def health() -> Response:
+    """Say that the service is there."""
+    return _json({"status": "ok"})
+
+
+@router.get(
+    "/skills", response_model=SkillList, responses=failures(400, 401, 403, 429, 500, model=ExecuteFailure)
+)
+async def skills(request: Request) -> Response:
+    """List the skills that can be executed, and what is wrong with others."""
+    listing = await asyncio.to_thread(parts_of(request).skills.listing)
+    runs = [skill.run for skill in listing.skills if skill.run is not None]
+    listed = [{"name": run.name, "description": run.description, "runtime": run.runtime} for run in runs]
+    return _json({"skills": listed, "errors": list(listing.errors)})
+
+
+@router.post(
+    "/skills/execute",
+    response_model=ExecuteSuccess,
+    responses=failures(400, 401, 403, 404, 408, 409, 413, 415, 429, 500, 503, model=ExecuteFailure),
+    openapi_extra={"requestBody": _BODY},
+)
+async def execute(request: Request) -> Response:
+    """Execute a skill and answer with what it said."""
+    parts = parts_of(request)
+    wanted = _understood(request, await request.body(), parts.settings.max_timeout_ms)
+    if isinstance(wanted, Problem):
+        return answer(request.url.path, wanted)
+    skill = await asyncio.to_thread(parts.skills.find, wanted.skill)
+    if skill is None:
+        return answer(request.url.path, Problem(status=404, kind="skill_not_found", message="Skill not found"))
+    try:
+        execution = await execute_for(
+            request,
+            parts,
+            skill,
+            wanted.input,
+            timeout_ms=wanted.timeout_ms,
+            key=request.headers.get("idempotency-key"),
+        )
+    except ClientGone:
+        return Response(status_code=499)  # nobody reads it
+    except SkillsRuntimeError as error:
+        return answer(request.url.path, _as_failure(error))
+    return _json(_success(execution)) if execution.status == "completed" else _json(_failure(execution), status=500)
+
+
+def _success(execution: Execution) -> dict[str, Any]:
+    return {
+        "success": True,
+        "executionId": execution.id,
+        "output": execution.output,
+        "artifacts": [f"artifacts/{execution.id}/{artifact.path}" for artifact in execution.artifacts],
+        "stderr": execution.stderr or None,
+        "exitCode": execution.exit_code,
+        "durationMs": execution.duration_ms,
+    }
+
+
+def _failure(execution: Execution) -> dict[str, Any]:
+    error = execution.error
+    return {
+        "success": False,
+        "executionId": execution.id,
+        "error": error.message if error else "the execution did not end well",
+        "stderr": execution.stderr,
+        "code": error.code if error else "unknown",
+        "exitCode": execution.exit_code,
+        "durationMs": execution.duration_ms,
+    }
+
+
+def _as_failure(error: SkillsRuntimeError) -> Problem:
+    """An error around an execution; clients have always got 500 unless the request itself was wrong."""
+    problem = problem_of(error)
+    told = problem.status in (400, 409) or isinstance(error, Busy)
+    return problem if told else msgspec.structs.replace(problem, status=500, headers={})
+
+
+def _understood(request: Request, body: bytes, longest: int) -> Wanted | Problem:
+    if "content-length" not in request.headers:
+        # Clients have always had to say how long their request is.
+        return _refused("length_required" if body else "invalid_json", "Invalid JSON body")
+    try:
+        parsed = json.loads(body.decode(), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return _refused("invalid_json", "Invalid JSON body")
+    if not isinstance(parsed, dict) or not parsed:
+        return _refused("invalid_json", "Invalid JSON body")
+    return _wanted(cast("dict[str, Any]", parsed), longest)
+
+
+def _wanted(parsed: dict[str, Any], longest: int) -> Wanted | Problem:
+    name = parsed.get("skillName")
+    if not isinstance(name, str) or not name:
+        return _refused("skill_name_required", "skillName is required")
+    options = parsed.get("options") or {}
+    if not isinstance(options, dict):
+        return _refused("invalid_options", "options must be an object")
+    timeout = cast("dict[str, Any]", options).get("timeoutMs") or None
+    if isinstance(timeout, float) and timeout.is_integer():
+        timeout = int(timeout)
+    if timeout is not None and (type(timeout) is not int or not 1 <= timeout <= longest):
+        return _refused("invalid_timeout", f"timeoutMs must be a whole number from 1 to {longest}")
+    return Wanted(skill=name, input=parsed.get("input") or {}, timeout_ms=timeout)
+
+
+def _refused(kind: str, message: str) -> Problem:
+    return Problem(status=400, kind=kind, message=message)
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is not a value of JSON")
+
+
+def _json(value: dict[str, Any], status: int = 200) -> Response:
+    return Response(dumped(value), status_code=status, media_type="application/json")
+
+
+REQUEST = ExecuteRequest
+"""The shape of a request, which is read by hand and so has to be put into the OpenAPI page by hand."""

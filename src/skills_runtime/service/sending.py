@@ -1,0 +1,94 @@
+"""Sends files of an execution or a run: never through a link, in pieces, and the part that was asked for."""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import anyio.to_thread
+from starlette.responses import Response, StreamingResponse
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.skills.files import inner_parts, open_below, opened
+
+PIECE = 256 * 1024
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_RANGE = re.compile(r"bytes=([0-9]{0,19})-([0-9]{0,19})")
+
+
+def inner_path(text: str) -> tuple[str, ...]:
+    """The names of a path that stays inside; any other is refused."""
+    parts = inner_parts(text)
+    if parts is None or not text.isprintable() or len(text) > 4096:
+        raise ValidationFailed(f"{text[:80]!a} is not a path inside", hint="give a relative path as it was listed")
+    return parts
+
+
+def open_inside(directory: Path, parts: Sequence[str]) -> int:
+    """A regular file below a directory, open for reading; no link on the way is followed."""
+    try:
+        with opened(directory) as top:
+            descriptor = open_below(top, parts, _READING)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EISDIR):
+            raise _absent(parts) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _absent(parts)
+    return descriptor
+
+
+def send_file(descriptor: int, *, asked_range: str | None, media_type: str, name: str, etag: str = "") -> Response:
+    """A response that sends an open file, or the one range of it that was asked for, and closes it."""
+    size = os.fstat(descriptor).st_size
+    headers = {
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": f"attachment; filename=\"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}\"",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+        **({"ETag": f'"{etag}"'} if etag else {}),
+    }
+    span = _span(asked_range, size)
+    if span is None:
+        os.close(descriptor)
+        return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"}, media_type=media_type)
+    first, last = span
+    headers["Content-Length"] = str(max(0, last - first + 1))
+    partial = asked_range is not None and (first, last) != (0, size - 1)
+    if partial:
+        headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+    status = 206 if partial else 200
+    return StreamingResponse(_pieces(descriptor, first, last), status, headers=headers, media_type=media_type)
+
+
+def _span(asked: str | None, size: int) -> tuple[int, int] | None:
+    """The first and the last byte to send; nothing where no byte of the file was asked for."""
+    matched = _RANGE.fullmatch(asked.strip()) if asked else None
+    if matched is None or matched.group(1, 2) == ("", ""):
+        return 0, size - 1  # no range, or one of a form that may be ignored
+    begin, end = matched[1], matched[2]
+    if not begin:
+        return (max(0, size - int(end)), size - 1) if int(end) and size else None
+    last = min(int(end), size - 1) if end else size - 1
+    if end and int(end) < int(begin):
+        return 0, size - 1
+    return (int(begin), last) if int(begin) < size else None
+
+
+async def _pieces(descriptor: int, first: int, last: int) -> AsyncIterator[bytes]:
+    try:
+        while first <= last:
+            wanted = min(PIECE, last - first + 1)
+            piece = await anyio.to_thread.run_sync(os.pread, descriptor, wanted, first)
+            if not piece:
+                return
+            yield piece
+            first += len(piece)
+    finally:
+        os.close(descriptor)
+
+
+def _absent(parts: Sequence[str]) -> NotFound:
+    return NotFound(f"there is no file {'/'.join(parts)[:200]!a}", hint="list the files to see what there is")

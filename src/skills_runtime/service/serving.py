@@ -1,0 +1,140 @@
+"""Listens and serves until somebody says stop, then lets what is under way end."""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.errors import ConfigError
+from skills_runtime.service.access.token import Announced, announce, withdraw
+from skills_runtime.service.app import create_app
+from skills_runtime.service.opening import opened_parts
+from skills_runtime.service.problems import dumped
+from skills_runtime.service.settings import Listener, ServiceSettings
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+
+BACKLOG = 2048
+
+
+async def serve(
+    settings: ServiceSettings, resolved: "Resolved", told: Callable[[Announced, Sequence[Listener]], None]
+) -> None:
+    """Serve until a signal; `told` is called when requests are taken, with what a program needs to make one."""
+    sockets = [_bound(listener) for listener in settings.listen]
+    actual = [Listener(listener.host, _port(one)) for listener, one in zip(settings.listen, sockets, strict=True)]
+    _allow_many_connections()
+    async with opened_parts(settings, resolved) as parts:
+        server = _Server(_config(create_app(parts), settings), parts.stopping)
+        announced = Announced(
+            url=f"http://{actual[0].text}",
+            token=parts.token,
+            pid=os.getpid(),
+            workspace_root=str(settings.workspace_root),
+            started_at=SystemClock().now(),
+        )
+        for listener in actual:
+            announce(settings.state, listener.port, announced)
+        try:
+            server.when_started = lambda: told(announced, actual)
+            await server.serve(sockets)
+        finally:
+            for listener in actual:
+                withdraw(settings.state, listener.port, os.getpid())
+
+
+def _config(app: object, settings: ServiceSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,  # pyright: ignore[reportArgumentType] - an ASGI app
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
+        backlog=BACKLOG,
+    )
+
+
+class _Server(uvicorn.Server):
+    """A server that ends well on the first signal and at once on the second."""
+
+    def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+        self.when_started: Callable[[], None] = lambda: None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.when_started()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, self._stop)
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._stopping.set()
+
+
+class _Protocol(H11Protocol):
+    """The protocol of the server, which says in JSON too that something was no HTTP at all."""
+
+    def send_400_response(self, msg: str) -> None:
+        body = dumped({"success": False, "error": msg, "code": "bad_request"})
+        head = (
+            "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode("ascii") + body)
+        self.transport.close()
+
+
+def _bound(listener: Listener) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    one = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        one.bind((listener.host, listener.port))
+    except OSError as error:
+        one.close()
+        hint = "another program may listen there: choose another port with `--listen`"
+        raise ConfigError(f"cannot listen on {listener.text}: {error.strerror or error}", hint=hint) from error
+    one.set_inheritable(False)
+    return one
+
+
+def _port(one: socket.socket) -> int:
+    return one.getsockname()[1]
+
+
+def _allow_many_connections() -> None:
+    """Thousands may listen to one run; what the system allows at most is what we take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = hard if hard != resource.RLIM_INFINITY else 65_536
+    if soft < wanted and sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

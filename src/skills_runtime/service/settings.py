@@ -1,0 +1,172 @@
+"""What a service is started with, as one value; what makes no sense is refused before anything listens."""
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.errors import ConfigError
+from skills_runtime.skills.bundled import bundled_skills
+
+DEFAULT_PORT = 8000
+DEFAULT_TIMEOUT_MS = 10_000
+MAX_TIMEOUT_MS = 600_000
+PRESETS: Mapping[str, int] = {"studio": DEFAULT_PORT, "skill-service": 8080}
+"""The ports that clients of each kind expect."""
+IGNORED_VARIABLES = ("DJANGO_DEBUG", "DJANGO_SECRET_KEY", "SQLITE_PATH", "GUNICORN_WORKERS", "GUNICORN_TIMEOUT")
+"""Variables that older deployments set and that mean nothing here."""
+
+_LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):)?(?P<port>[0-9]{1,5})")
+_HOST_NAME = re.compile(r"\*|\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """An address to listen on."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+    @property
+    def text(self) -> str:
+        """How it stands in a URL."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is taken from clients."""
+
+    body_bytes: int = 2_621_440
+    """A request that is longer is refused."""
+    body_seconds: float = 30.0
+    """How long a client may take to send a request."""
+    requests_per_second: float = 500.0
+    """Of one caller, in the long run."""
+    burst: int = 2_000
+    """How many requests one caller may make at once."""
+    failures_per_minute: int = 30
+    """How often one address may come with a wrong key."""
+    concurrent: int = 16
+    """Executions under way at the same time."""
+    waiting: int = 64
+    """Executions that wait for their turn; one more is refused."""
+
+
+class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a service is started with."""
+
+    workspace_root: Path
+    state: Path
+    """Where its token, its keys and its audit log are."""
+    skills_dir: Path
+    artifacts_dir: Path
+    listen: tuple[Listener, ...] = (Listener(),)
+    allowed_hosts: tuple[str, ...] = ()
+    """Names under which it is reached besides those of this machine."""
+    skill_service: Literal["open", "closed"] = "open"
+    """Whether programs of this machine may list and execute skills without a token."""
+    default_timeout_ms: int = DEFAULT_TIMEOUT_MS
+    max_timeout_ms: int = MAX_TIMEOUT_MS
+    limits: Limits = Limits()
+    grace_seconds: float = 10.0
+    """How long work may go on when the service is told to stop."""
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody typed; it counts before the variables of the environment."""
+
+    listen: tuple[str, ...] = ()
+    preset: str | None = None
+    skills_dir: Path | None = None
+    artifacts_dir: Path | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    skill_service: Literal["open", "closed"] = "open"
+
+
+def settings_from(
+    workspace_root: Path, state: Path, environ: Mapping[str, str], given: Given | None = None
+) -> ServiceSettings:
+    """The settings that options and the variables of the process amount to."""
+    asked = given or Given()
+    root = workspace_root.resolve()
+    own = root / "skills"
+    hosts = (*asked.allowed_hosts, *_listed(environ.get("DJANGO_ALLOWED_HOSTS", "")))
+    return ServiceSettings(
+        workspace_root=root,
+        state=state,
+        skills_dir=_directory(asked.skills_dir, environ.get("SKILLS_DIR"), own if own.is_dir() else bundled_skills()),
+        artifacts_dir=_directory(asked.artifacts_dir, environ.get("ARTIFACTS_DIR"), root / "artifacts"),
+        listen=_listeners(asked, environ),
+        allowed_hosts=tuple(dict.fromkeys(_host(name) for name in hosts)),
+        skill_service=asked.skill_service,
+        default_timeout_ms=_milliseconds(environ.get("DEFAULT_TIMEOUT_MS", "")),
+    )
+
+
+def notices(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What somebody should know about variables that have no effect."""
+    found = [name for name in IGNORED_VARIABLES if environ.get(name)]
+    return (f"without effect here: {', '.join(found)}",) if found else ()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and nothing else."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def parse_listen(text: str) -> Listener:
+    """An address such as `127.0.0.1:8000`, `[::1]:8000` or `8000`."""
+    matched = _LISTEN.fullmatch(text)
+    port = int(matched["port"]) if matched else 0
+    if matched is None or port > 65_535:
+        raise ConfigError(f"{text[:80]!a} is not an address to listen on", hint="write HOST:PORT or only the port")
+    return Listener((matched["host"] or "127.0.0.1").strip("[]"), port)
+
+
+def _listeners(asked: Given, environ: Mapping[str, str]) -> tuple[Listener, ...]:
+    if asked.listen:
+        return tuple(dict.fromkeys(map(parse_listen, asked.listen)))
+    if asked.preset is not None:
+        if asked.preset not in PRESETS:
+            raise ConfigError(f"{asked.preset[:80]!a} is no preset", hint=f"take one of: {', '.join(PRESETS)}")
+        return (Listener(port=PRESETS[asked.preset]),)
+    port = environ.get("PORT", "")
+    if not port:
+        return (Listener(),)
+    if not (port.isascii() and port.isdigit()):
+        raise ConfigError("the variable `PORT` is not a number", hint="set it to a port such as 8080, or unset it")
+    return (parse_listen(port),)
+
+
+def _directory(given: Path | None, variable: str | None, default: Path) -> Path:
+    return (given or (Path(variable) if variable else default)).absolute()
+
+
+def _listed(text: str) -> Iterable[str]:
+    return (name.strip() for name in text.split(",") if name.strip())
+
+
+def _host(name: str) -> str:
+    if not _HOST_NAME.fullmatch(name):
+        raise ConfigError(f"{name[:80]!a} is not the name of a host", hint="write `name` or `name:port`")
+    return name.lower()
+
+
+def _milliseconds(text: str) -> int:
+    if not text:
+        return DEFAULT_TIMEOUT_MS
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MAX_TIMEOUT_MS):
+        raise ConfigError(f"the variable `DEFAULT_TIMEOUT_MS` must be a number from 1 to {MAX_TIMEOUT_MS}")
+    return int(text)

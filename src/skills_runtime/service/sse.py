@@ -1,0 +1,77 @@
+"""A log as server-sent events: replayed, then live, with signs of life, until the run ends or the client is too slow."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
+from skills_runtime.service.streams import Listener
+
+ALIVE = b": alive\n\n"
+"""A comment: it has no id, so whoever comes again goes on after the last event."""
+RETRY = b"retry: 1000\n\n"
+SLOW_SECONDS = 30.0
+"""How long a client may take for one piece; a slower one is cut and may come again."""
+HEADERS: Mapping[str, str] = {
+    "cache-control": "no-store",
+    "content-type": "text/event-stream; charset=utf-8",
+    "x-accel-buffering": "no",
+    "x-content-type-options": "nosniff",
+}
+_DIGITS = 15
+
+
+def from_seq(after: int | None, last_event_id: str | None) -> int:
+    """The first event somebody wants; what a browser remembers counts before what its first request said."""
+    if last_event_id is None or not last_event_id.strip():
+        return 0 if after is None else after + 1
+    text = last_event_id.strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise ValidationFailed("`Last-Event-ID` is not the number of an event", hint="send the last `id` you have seen")
+    return int(text) + 1
+
+
+class EventStream(Response):
+    """Sends what a listener gets; ends when the client leaves, the run ends or the service stops."""
+
+    def __init__(self, listener: Listener, *, slow_seconds: float = SLOW_SECONDS) -> None:
+        super().__init__(headers=dict(HEADERS))
+        del self.headers["content-length"]
+        self._listener = listener
+        self._slow = slow_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one client."""
+        work = asyncio.create_task(self._send(send))
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (work, gone):
+                task.cancel()
+            await asyncio.wait({work, gone})
+            self._listener.close()
+        if not work.cancelled():
+            work.result()
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await self._pass_on(send, RETRY)
+        with suppress(TimeoutError, SkillsRuntimeError):  # cut: whoever comes again is told what is wrong
+            while not self._listener.over:
+                data = await self._listener.next()
+                await self._pass_on(send, data or ALIVE)
+            await self._pass_on(send, b"", more=False)
+
+    async def _pass_on(self, send: Send, data: bytes, *, more: bool = True) -> None:
+        # A client that reads nothing fills only the buffers of its own connection, and not for ever.
+        async with asyncio.timeout(self._slow):
+            await send({"type": "http.response.body", "body": data, "more_body": more})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,103 @@
+"""The outermost layer: gives every request an id, and tells the log, the metrics and the auditors how it went."""
+
+import json
+import logging
+import time
+from http import HTTPStatus
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skills_runtime.clock import RandomIds, SystemClock
+from skills_runtime.service.access.caller import NOBODY, Caller
+from skills_runtime.service.access.rules import READING
+from skills_runtime.service.audit import AuditEntry, AuditLog
+from skills_runtime.service.metrics import Metrics
+
+ACCESS_LOG = logging.getLogger("skills_runtime.service.access")
+REFUSALS = (401, 403)
+SAFE_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+class WatchMiddleware:
+    """Sees every request first and every response last."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, audit: AuditLog) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._audit = audit
+        self._clock = SystemClock()
+        self._ids = RandomIds()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request, and write down what became of it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        watched = _Watched(send, self._ids.new("req"))
+        scope.setdefault("state", {})["request_id"] = watched.request_id
+        began = time.perf_counter()
+        self._metrics.request_began()
+        try:
+            await self._app(scope, receive, watched.send)
+        finally:
+            self._tell(scope, watched, time.perf_counter() - began)
+
+    def _tell(self, scope: Scope, watched: "_Watched", seconds: float) -> None:
+        caller: Caller = scope["state"].get("caller", NOBODY)
+        route = getattr(scope.get("route"), "path", "none")
+        method = scope["method"] if scope["method"].isalpha() and len(scope["method"]) < 10 else "OTHER"
+        self._metrics.request_ended(method, route, watched.status, seconds)
+        now, client = self._clock.now(), (scope.get("client") or ("",))[0]
+        about: dict[str, Any] = {
+            "time": now,
+            "request_id": watched.request_id,
+            "client": client,
+            "who": caller.name,
+            "method": method,
+            "path": scope["path"][:1000],  # never the query: it may have the token
+            "status": watched.status,
+            "bytes": watched.size,
+            "duration_ms": round(seconds * 1000, 3),
+        }
+        ACCESS_LOG.info("%s", json.dumps(about))
+        refused = watched.status in REFUSALS
+        if refused or (method not in READING and watched.status < HTTPStatus.BAD_REQUEST):
+            self._audit.add(
+                AuditEntry(
+                    time=now,
+                    what="refused" if refused else "request",
+                    who=caller.name,
+                    client=client,
+                    request_id=watched.request_id,
+                    method=method,
+                    path=about["path"],
+                    status=watched.status,
+                )
+            )
+
+
+class _Watched:
+    """A response on its way out; one that never began counts as an error of ours."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self.request_id = request_id
+        self.status = 500
+        self.size = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ()), *SAFE_HEADERS, (b"x-request-id", self.request_id.encode())]
+            if not any(name.lower() == b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"no-store"))
+            message = {**message, "headers": headers}
+        elif message["type"] == "http.response.body":
+            self.size += len(message.get("body", b""))
+        await self._send(message)
