@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.agent.loop.ports import AgentPorts, Control, RunScope
 from skills_runtime.agent.offering import offered
 from skills_runtime.agent.recorded import recording_of, replaying
-from skills_runtime.agent.walls import FenceOnDemand, gate_of, secrets_in
+from skills_runtime.agent.walls import FenceOnDemand, gate_of, secrets_in, skill_directories
 from skills_runtime.agent.window import ContextRules
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
@@ -230,7 +230,13 @@ def agent_ports(
         files=_files(run, resolved, mode),
         gate=gate_of(run, resolved, equipment, mode),
         # Somebody is always asked about a call that wants to leave the fence: one that gets there was approved.
-        sandbox=FenceOnDemand(resolved, root, writable=(run.paths.deliverables,), may_leave=True),
+        sandbox=FenceOnDemand(
+            resolved,
+            root,
+            writable=(run.paths.deliverables,),
+            may_leave=True,
+            skills=lambda: skill_directories(run),
+        ),
         secrets=equipment.secrets or secrets_in(resolved),
         root=root,
         system_prompt=run.text("effective-system-prompt.md"),

@@ -37,6 +37,7 @@ def skill_tools(run: Run, resolved: "Resolved", library: "Library") -> list[Tool
     from skills_runtime.agent.permits import SkillPermits
     from skills_runtime.skills.activation import named_skills
     from skills_runtime.tools.builtin.activate_skill import ActivateSkill
+    from skills_runtime.tools.builtin.read_skill_file import ReadSkillFile
     from skills_runtime.tools.builtin.search_skills import SearchSkills
     from skills_runtime.tools.builtin.skill_exec import SkillExec
     from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
@@ -61,7 +62,7 @@ def skill_tools(run: Run, resolved: "Resolved", library: "Library") -> list[Tool
     named = named_skills(library.list())
     if named.skills:
         activate = ActivateSkill(library, active=active, permitting=SkillPermits(resolved))
-        tools += [activate, UnloadSkill(active=active)]
+        tools += [activate, UnloadSkill(active=active), ReadSkillFile(library)]
     if len(named.skills) > SEARCHED:
         tools.append(SearchSkills(library))
     return tools

@@ -1,5 +1,6 @@
 """What stands around a run: the gate every call passes, the fence around processes, and the secrets kept from sight."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,9 +53,17 @@ class FenceOnDemand:
     """The fence of a run, put up when the first process needs it: most runs start none."""
 
     def __init__(
-        self, resolved: "Resolved", root: Path, *, writable: tuple[Path, ...] = (), may_leave: bool = False
+        self,
+        resolved: "Resolved",
+        root: Path,
+        *,
+        writable: tuple[Path, ...] = (),
+        may_leave: bool = False,
+        skills: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
         self._resolved = resolved
+        self._skills = skills
+        """The directories of the skills that are active: commands may read them."""
         self._root = root
         self._writable = writable
         self._may_leave = may_leave
@@ -78,4 +87,23 @@ class FenceOnDemand:
                 writable=self._writable,
                 may_leave=self._may_leave,
             )
-        return self._fence.plan(request)
+        return self._fence.plan(self._with_skills(request))
+
+    def _with_skills(self, request: ProcessRequest) -> ProcessRequest:
+        directories = [path for path in self._skills() if not path.is_relative_to(self._root)]
+        if not directories:
+            return request
+        from skills_runtime.sandbox.denials import control_directories, why_not_path
+
+        control = control_directories(self._resolved.environment.process)
+        readable = [
+            path
+            for path in directories
+            if path.is_dir() and why_not_path(str(path), writing=False, control=control) is None
+        ]
+        return msgspec.structs.replace(request, readable=(*request.readable, *readable))
+
+
+def skill_directories(run: Run) -> tuple[Path, ...]:
+    """Where the files of the skills lie that are active in a run."""
+    return tuple(Path(one.path).parent for one in run.view.conversation.skills.values() if one.path)

@@ -2,10 +2,8 @@
 
 import asyncio
 from contextlib import suppress
-from pathlib import Path
-from typing import Protocol
 
-from skills_runtime.agent import RunResult
+from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import result_of
 from skills_runtime.engine.indexing import row_of
@@ -20,24 +18,11 @@ WATCH_SECONDS = 0.05
 """How soon a cancellation from another process is seen."""
 
 
-class Executor(Protocol):
-    """Who works on runs: an agent, or somebody who knows the agent of each run."""
-
-    @property
-    def workspace_root(self) -> Path:
-        """Where its runs are."""
-        ...
-
-    async def execute(self, run: Run, *, control: Control | None = None) -> RunResult:
-        """Work on an open run until it ends, waits or is left for later, then close it."""
-        ...
-
-
 class LocalDispatcher:
     """The Dispatcher of a single machine."""
 
     def __init__(
-        self, agent: Executor, index: RunIndex, *, inbox: SqliteInbox | None = None, slots: int = DEFAULT_SLOTS
+        self, agent: Agent, index: RunIndex, *, inbox: SqliteInbox | None = None, slots: int = DEFAULT_SLOTS
     ) -> None:
         self._agent = agent
         self._index = index
@@ -86,11 +71,6 @@ class LocalDispatcher:
         self._task(run_id)
         if self._inbox is not None:
             self._obey(self._inbox, run_id)
-
-    def forget(self, run_id: str) -> None:
-        """Keep nothing more about a run whose work is over; one that lives for long has many of them."""
-        if run_id in self._work and self._work[run_id].done():
-            del self._work[run_id], self._controls[run_id]
 
     async def drain(self) -> None:
         """Take no more runs and wait for those under way."""

@@ -162,9 +162,10 @@ class Executor:
             await asyncio.wait(left)
         async with self._opening:
             if self._opened is not None:
-                keeper, pool, _ = self._opened
+                keeper, pool, performer = self._opened
                 self._opened = None
                 await pool.aclose()
+                performer.close()
                 await asyncio.to_thread(keeper.close)
 
     async def _open(self) -> Keeper:
@@ -181,6 +182,7 @@ class Executor:
                     variables=self._variables,
                     packages=self._packages,
                     doorman=self._doorman,
+                    threads=self._slots.most,
                 )
                 self._opened = (keeper, pool, performer)
             return self._opened[0]
@@ -252,8 +254,5 @@ class Executor:
             keeper, _, performer = self._opened
             program = await performer.program(wanted.skill)
             live.begun = True
-            begun = await asyncio.to_thread(keeper.begin, wanted, live.stop)
-            if not isinstance(begun, str):
-                live.execution_id = begun.record.execution_id
-                return await performer.perform(wanted, begun, program, live.stop)
-        return await self._settled(keeper, begun)
+            done = await performer.perform(wanted, program, live)
+        return await self._settled(keeper, done) if isinstance(done, str) else done

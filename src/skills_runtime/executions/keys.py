@@ -70,4 +70,6 @@ class Keys:
 def check_same(known: str, request: str) -> None:
     """Refuse a request that is another one than the key stands for."""
     if known != request:
-        raise RequestConflict("the idempotency key was used for another request", hint="use a new key for a new request")
+        raise RequestConflict(
+            "the idempotency key was used for another request", hint="use a new key for a new request"
+        )

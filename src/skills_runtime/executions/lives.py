@@ -59,16 +59,16 @@ class Slots:
     """So many executions at a time; the others wait, as long as there are not too many."""
 
     def __init__(self, limits: PoolLimits) -> None:
-        concurrent = limits.concurrent or 2 * (os.cpu_count() or 1)
-        self._free = asyncio.Semaphore(concurrent)
-        self._most = limits.waiting
+        self.most = limits.concurrent or 2 * (os.cpu_count() or 1)
+        self._free = asyncio.Semaphore(self.most)
+        self._patience = limits.waiting
         self.waiting = 0
         self.running = 0
 
     @asynccontextmanager
     async def one(self) -> AsyncGenerator[None]:
         """Wait for a turn; raises `Busy` when too many do."""
-        if self._free.locked() and self.waiting >= self._most:
+        if self._free.locked() and self.waiting >= self._patience:
             raise Busy(f"{self.waiting} executions wait already", details={"retry_after_ms": 1000})
         self.waiting += 1
         try:

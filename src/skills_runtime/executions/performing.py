@@ -3,13 +3,16 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 from skills_runtime.errors import NotFound, SkillsRuntimeError
 from skills_runtime.executions.fresh import MakeDoorman, MakeFence, plan_of, run_fresh
-from skills_runtime.executions.jobs import Ended, Job, Stop
+from skills_runtime.executions.jobs import Ended, Job
 from skills_runtime.executions.keeping import Begun, Keeper, Wanted
+from skills_runtime.executions.lives import Live
 from skills_runtime.executions.pools import Kind, Pool
 from skills_runtime.executions.programs import (
     SKILL,
@@ -22,11 +25,12 @@ from skills_runtime.executions.programs import (
     told,
 )
 from skills_runtime.executions.values import Execution
-from skills_runtime.executions.zygotes import Unusable
-from skills_runtime.ports import SandboxPlan
+from skills_runtime.executions.zygotes import Unusable, Zygote
+from skills_runtime.ports import Sandbox, SandboxPlan
 from skills_runtime.skills.skill import Skill
 
 PYTHON = "python3"
+T = TypeVar("T")
 Variables = Callable[[Skill], Mapping[str, str]]
 """The variables that a skill declares, with the values it gets."""
 
@@ -43,6 +47,7 @@ class Performer:
         variables: Variables,
         packages: Packages | None,
         doorman: MakeDoorman,
+        threads: int,
     ) -> None:
         self._keeper = keeper
         self._pool = pool
@@ -50,69 +55,105 @@ class Performer:
         self._variables = variables
         self._packages = packages
         self._doorman = doorman
+        self._policy = _policy(fence(keeper.stages))
         self._shared: dict[Path, asyncio.Lock] = {}
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
 
     async def program(self, skill: Skill) -> Program:
         """What the skill is started with; packages that it needs are provided."""
         return await program_of(skill, self._packages)
 
-    async def perform(self, wanted: Wanted, begun: Begun, program: Program, stop: Stop) -> Execution:
-        """Run the skill and settle the execution; it is forgotten if nothing could be started at all."""
+    async def perform(self, wanted: Wanted, program: Program, live: Live) -> Execution | str:
+        """Run the skill and settle the execution; the id of another one, if that was quicker to take the key.
+
+        It is forgotten if nothing could be started at all.
+        """
+        attempt = _Attempt(wanted, program, self._variables(wanted.skill), live)
+        done = await self._in_thread(self._begin, attempt)
+        if done is not None:
+            return done
+        begun = attempt.begun
+        assert begun is not None, "it has neither ended nor been done by another"
         try:
-            ended = await self._run(wanted, begun, program, stop)
+            done = await self._with_new_process(attempt, begun) if attempt.warm else None
+            if done is None:
+                ended = await self._unwarmed(attempt, begun)
+                done = await self._in_thread(self._keeper.end, begun, wanted, ended)
         except asyncio.CancelledError:
             self._keeper.end(begun, wanted, Ended(ended_by="cancelled", exit_code=None))
             raise
         except BaseException:
-            begun.sinks.close()
-            await asyncio.to_thread(self._keeper.undo, begun.record.execution_id, wanted.key)
+            await self._in_thread(self._undo, begun, wanted.key)
             raise
-        return await asyncio.to_thread(self._keeper.end, begun, wanted, ended)
+        return done
 
-    async def _run(self, wanted: Wanted, begun: Begun, program: Program, stop: Stop) -> Ended:
-        declared = self._variables(wanted.skill)
-        if stop.reason is not None:
-            return Ended(ended_by=stop.reason, exit_code=None)
-        if may_be_warm(wanted.run, declared):
-            with suppress(Unusable):
-                return await self._warm(wanted, begun, program, declared, stop)
-        if wanted.run.isolation == "copy":
-            return await self._fresh(wanted, begun, program, declared, stop)
-        async with self._shared.setdefault(_directory(wanted.skill), asyncio.Lock()):
-            return await self._fresh(wanted, begun, program, declared, stop)
+    def close(self) -> None:
+        """Let the threads go; none of them has anything to do any more."""
+        self._threads.shutdown()
 
-    async def _warm(
-        self, wanted: Wanted, begun: Begun, program: Program, declared: Mapping[str, str], stop: Stop
-    ) -> Ended:
-        """Let a process do it that waits for executions of this skill; raises `Unusable` before anything happens."""
-        if program.entry.program == "tsx":
-            raise Unusable("which program there is for TypeScript is not known")
-        kind = Kind(
-            skill=wanted.skill.mention.text,
-            skill_digest=begun.image.digest,
-            policy=self._policy(),
-            python=program.argv[0] if program.is_python else PYTHON,
-            readable=program.readable,
-        )
-        zygote = await self._pool.acquire(kind)
+    def _begin(self, attempt: "_Attempt") -> Execution | str | None:
+        """Begin, and go on to the end at once if a process waits for just this; nothing where the loop has to help."""
+        begun = self._keeper.begin(attempt.wanted, attempt.live.stop)
+        if isinstance(begun, str):
+            return begun
+        attempt.begun = begun
+        attempt.live.execution_id = begun.record.execution_id
+        if attempt.live.stop.reason is not None:
+            return self._keeper.end(begun, attempt.wanted, Ended(ended_by=attempt.live.stop.reason, exit_code=None))
+        zygote = self._pool.waiting(self._kind(attempt, begun)) if attempt.warm else None
+        return self._through(zygote, attempt, begun) if zygote is not None else None
+
+    def _through(self, zygote: Zygote, attempt: "_Attempt", begun: Begun) -> Execution | None:
+        """Have a waiting process do it; nothing where that turned out to be gone."""
         try:
             os.rename(begun.work, zygote.work)  # noqa: PTH104 - one step, for each execution
             try:
-                job = _job(wanted, begun, program, zygote.work, declared)
-                return await zygote.run(job, begun.sinks, stop)
+                job = _job(attempt, begun, zygote.work)
+                ended = zygote.run(job, begun.sinks, attempt.live.stop)
+            except Unusable:
+                return None
             finally:
                 with suppress(OSError):  # a skill may have removed it
                     os.rename(zygote.work, begun.work)  # noqa: PTH104
         finally:
             self._pool.release(zygote)
+        return self._keeper.end(begun, attempt.wanted, ended)
 
-    async def _fresh(
-        self, wanted: Wanted, begun: Begun, program: Program, declared: Mapping[str, str], stop: Stop
-    ) -> Ended:
-        job = _job(wanted, begun, program, begun.work, declared)
-        job, plan = await asyncio.to_thread(self._planned, job, program)
+    async def _with_new_process(self, attempt: "_Attempt", begun: Begun) -> Execution | None:
         try:
-            return await run_fresh(job, plan, begun.sinks, stop, self._doorman)
+            zygote = await self._pool.acquire(self._kind(attempt, begun))
+        except Unusable:
+            return None
+        return await self._in_thread(self._through, zygote, attempt, begun)
+
+    async def _unwarmed(self, attempt: "_Attempt", begun: Begun) -> Ended:
+        if attempt.wanted.run.isolation == "copy":
+            return await self._fresh(attempt, begun)
+        async with self._shared.setdefault(_directory(attempt.wanted.skill), asyncio.Lock()):
+            return await self._fresh(attempt, begun)
+
+    def _undo(self, begun: Begun, key: str | None) -> None:
+        begun.sinks.close()
+        self._keeper.undo(begun.record.execution_id, key)
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+    def _kind(self, attempt: "_Attempt", begun: Begun) -> Kind:
+        program = attempt.program
+        return Kind(
+            skill=attempt.wanted.skill.mention.text,
+            skill_digest=begun.image.digest,
+            policy=self._policy,
+            python=program.argv[0] if program.is_python else PYTHON,
+            readable=program.readable,
+        )
+
+    async def _fresh(self, attempt: "_Attempt", begun: Begun) -> Ended:
+        job = _job(attempt, begun, begun.work)
+        job, plan = await self._in_thread(self._planned, job, attempt.program)
+        try:
+            return await run_fresh(job, plan, begun.sinks, attempt.live.stop, self._doorman)
         except SkillsRuntimeError as error:
             return Ended(ended_by="lost", exit_code=None, isolation=plan.evidence, note=error.message)
 
@@ -127,12 +168,28 @@ class Performer:
         assert missing is not None, "there is always a command to try"
         raise not_found(program, missing) from missing
 
-    def _policy(self) -> str:
-        policy = getattr(self._fence(self._keeper.stages), "policy", None)
-        return policy.digest if policy is not None else ""
+
+class _Attempt:
+    """One execution on its way from being wanted to its end."""
+
+    def __init__(self, wanted: Wanted, program: Program, declared: Mapping[str, str], live: Live) -> None:
+        self.wanted = wanted
+        self.program = program
+        self.declared = declared
+        self.live = live
+        # Which of the programs for TypeScript there is turns out only when a fence is planned.
+        self.warm = may_be_warm(wanted.run, declared) and program.entry.program != "tsx"
+        self.begun: Begun | None = None
 
 
-def _job(wanted: Wanted, begun: Begun, program: Program, work: Path, declared: Mapping[str, str]) -> Job:
+def _policy(fence: Sandbox) -> str:
+    """The name of what a fence keeps."""
+    policy = getattr(fence, "policy", None)
+    return policy.digest if policy is not None else ""
+
+
+def _job(attempt: _Attempt, begun: Begun, work: Path) -> Job:
+    wanted, program = attempt.wanted, attempt.program
     shared = wanted.run.isolation == "shared"
     cwd = _directory(wanted.skill) if shared else work / SKILL
     return Job(
@@ -140,7 +197,7 @@ def _job(wanted: Wanted, begun: Begun, program: Program, work: Path, declared: M
         script=program.entry.file if program.is_python else None,
         workspace=work.parent,
         cwd=cwd,
-        environment=told(wanted.skill, begun.record.execution_id, work, declared),
+        environment=told(wanted.skill, begun.record.execution_id, work, attempt.declared),
         readable=(*program.readable, *((cwd,) if shared else ())),
         stdin=wanted.data,
         timeout_ms=wanted.timeout_ms,

@@ -48,7 +48,9 @@ class Place:
                 (self.root / name).mkdir(mode=0o700)
             except FileExistsError:
                 if wanted is not None:
-                    raise ValidationFailed(f"there is an execution `{wanted}` already", hint="take another id") from None
+                    raise ValidationFailed(
+                        f"there is an execution `{wanted}` already", hint="take another id"
+                    ) from None
                 continue
             return name
         raise StorageFailed(f"no free name for an execution was found in {_TRIES} tries")

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -39,21 +40,31 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
         self._unfit_until = 0.0
         self._closed = False
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
         """How many there are."""
         return len(self._idle) + len(self._busy) + self._starting
 
+    def waiting(self, kind: Kind) -> Zygote | None:
+        """A process that waits for exactly this; any thread may ask."""
+        with self._lock:
+            found = next(
+                (one for one, (known, _) in reversed(self._idle.items()) if known == kind and one.usable), None
+            )
+            if found is not None:
+                del self._idle[found]
+                self._busy[found] = kind
+            return found
+
     async def acquire(self, kind: Kind) -> Zygote:
         """A process for one execution; raises `Unusable` where none can be had."""
-        now = asyncio.get_running_loop().time()
-        self._dismiss(zygote for zygote, (known, _) in self._idle.items() if _is_outdated(known, kind))
-        for zygote, (known, _) in reversed(self._idle.items()):
-            if known == kind and zygote.usable:
-                del self._idle[zygote]
-                self._busy[zygote] = kind
-                return zygote
+        now = self._loop.time()
+        self._dismiss([zygote for zygote, (known, _) in tuple(self._idle.items()) if _is_outdated(known, kind)])
+        if (found := self.waiting(kind)) is not None:
+            return found
         if self._closed or now < self._unfit_until:
             raise Unusable("no process is kept waiting now")
         if len(self._busy) + self._starting >= self._limits.warm:
@@ -62,14 +73,12 @@ class Pool:
         return await self._start(kind)
 
     def release(self, zygote: Zygote) -> None:
-        """Take a process back after its execution: it waits for the next one, or is ended."""
-        kind = self._busy.pop(zygote)
-        if self._closed or not zygote.usable:
-            self._idle[zygote] = (kind, 0.0)
-            self._dismiss([zygote])
-            return
-        self._idle[zygote] = (kind, asyncio.get_running_loop().time())
-        self._watch()
+        """Take a process back after its execution, from any thread: it waits for the next one, or is ended."""
+        with self._lock:
+            self._idle[zygote] = (self._busy.pop(zygote), self._loop.time())
+            quiet = zygote.usable and not self._closed and self._timer is not None
+        if not quiet:
+            self._loop.call_soon_threadsafe(self._released, zygote)
 
     async def aclose(self) -> None:
         """End every process that waits; those at work are ended when they are released."""
@@ -86,7 +95,7 @@ class Pool:
             directory = self._stages / f"warm-{secrets.token_hex(8)}"
             zygote = await Zygote.start(directory, self._fence, kind.python, kind.readable)
         except Unusable:
-            self._unfit_until = asyncio.get_running_loop().time() + RETRY_SECONDS
+            self._unfit_until = self._loop.time() + RETRY_SECONDS
             raise
         finally:
             self._starting -= 1
@@ -95,19 +104,27 @@ class Pool:
 
     def _dismiss(self, zygotes: Iterable[Zygote]) -> None:
         for zygote in list(zygotes):
-            del self._idle[zygote]
-            task = asyncio.get_running_loop().create_task(zygote.close())
+            with self._lock:
+                if self._idle.pop(zygote, None) is None:
+                    continue  # somebody took it
+            task = self._loop.create_task(zygote.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
+    def _released(self, zygote: Zygote) -> None:
+        if self._closed or not zygote.usable:
+            self._dismiss([zygote])
+        else:
+            self._watch()
+
     def _watch(self) -> None:
         if self._timer is None and self._idle:
-            self._timer = asyncio.get_running_loop().call_later(self._limits.idle_seconds, self._sweep)
+            self._timer = self._loop.call_later(self._limits.idle_seconds, self._sweep)
 
     def _sweep(self) -> None:
         self._timer = None
-        oldest = asyncio.get_running_loop().time() - self._limits.idle_seconds
-        self._dismiss([one for one, (_, since) in self._idle.items() if since <= oldest or not one.usable])
+        oldest = self._loop.time() - self._limits.idle_seconds
+        self._dismiss([one for one, (_, since) in tuple(self._idle.items()) if since <= oldest or not one.usable])
         self._watch()
 
 

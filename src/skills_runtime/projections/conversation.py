@@ -77,6 +77,8 @@ class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
 
     digest: str = ""
     arguments: str = ""
+    path: str = ""
+    """Its file, when it is one."""
 
 
 class Conversation(msgspec.Struct, kw_only=True):
@@ -318,7 +320,7 @@ def _taught(talk: Conversation, event: Event, payload: SkillInjected) -> None:
     mention = payload.mention_text
     talk.unload(mention)
     talk.lead(Message(role="user", blob=payload.text_blob, pinned=True, skill=mention, size=payload.size))
-    talk.skills[mention] = ActiveSkill(payload.digest, payload.arguments)
+    talk.skills[mention] = ActiveSkill(payload.digest, payload.arguments, payload.skill_path)
 
 
 def _unloaded(talk: Conversation, event: Event, payload: SkillUnloaded) -> None:

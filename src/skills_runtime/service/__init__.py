@@ -5,4 +5,4 @@ from skills_runtime.service.opening import opened_parts
 from skills_runtime.service.parts import Parts
 from skills_runtime.service.settings import Given, ServiceSettings, settings_from
 
-__all__ = ["Given", "Parts", "ServiceSettings", "create_app", "opened_parts", "openapi_document", "settings_from"]
+__all__ = ["Given", "Parts", "ServiceSettings", "create_app", "openapi_document", "opened_parts", "settings_from"]

@@ -29,13 +29,13 @@ class SkillList(BaseModel):
 class ExecuteOptions(BaseModel):
     """How a skill is executed."""
 
-    timeoutMs: Annotated[int, Field(ge=1, le=600_000)] | None = None  # noqa: N815 - clients know this name
+    timeoutMs: Annotated[int, Field(ge=1, le=600_000)] | None = None
 
 
 class ExecuteRequest(BaseModel):
     """Which skill to execute, and with what."""
 
-    skillName: Annotated[str, Field(min_length=1)]  # noqa: N815 - clients know this name
+    skillName: Annotated[str, Field(min_length=1)]
     input: Any = None
     options: ExecuteOptions | None = None
 
@@ -44,12 +44,12 @@ class ExecuteSuccess(BaseModel):
     """What a skill answered."""
 
     success: Literal[True]
-    executionId: str  # noqa: N815
+    executionId: str
     output: Any
     artifacts: list[str]
     stderr: str | None
-    exitCode: int | None = None  # noqa: N815
-    durationMs: int | None = None  # noqa: N815
+    exitCode: int | None = None
+    durationMs: int | None = None
 
 
 class ExecuteFailure(BaseModel):
@@ -60,10 +60,10 @@ class ExecuteFailure(BaseModel):
     success: Literal[False]
     error: str
     code: str
-    executionId: str | None = None  # noqa: N815
+    executionId: str | None = None
     stderr: str | None = None
-    exitCode: int | None = None  # noqa: N815
-    durationMs: int | None = None  # noqa: N815
+    exitCode: int | None = None
+    durationMs: int | None = None
 
 
 class ProblemDocument(BaseModel):
@@ -132,9 +132,7 @@ def failures(*statuses: int, model: type[BaseModel] = ProblemDocument) -> dict[i
     """How the refusals of a route are documented."""
     media_type = "application/problem+json" if model is ProblemDocument else "application/json"
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {
-        status: {"description": _WORDS[status], "content": {media_type: {"schema": schema}}} for status in statuses
-    }
+    return {status: {"description": _WORDS[status], "content": {media_type: {"schema": schema}}} for status in statuses}
 
 
 EVERYWHERE = (400, 401, 403, 429, 500)

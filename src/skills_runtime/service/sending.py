@@ -46,7 +46,7 @@ def send_file(descriptor: int, *, asked_range: str | None, media_type: str, name
     size = os.fstat(descriptor).st_size
     headers = {
         "Accept-Ranges": "bytes",
-        "Content-Disposition": f"attachment; filename=\"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}\"",
+        "Content-Disposition": f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "_", name)}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
         **({"ETag": f'"{etag}"'} if etag else {}),
     }

@@ -1,6 +1,7 @@
 """Skills that a model activates: what it is told then, what they permit, and how they end."""
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -328,3 +329,42 @@ def test_an_installed_skill_that_was_changed_permits_nothing_until_somebody_agre
     (tmp_path / "skills-lock.json").write_text(json.dumps({"version": 1, "skills": {"writer": entry}}))
     assert was_installed(directory)
     assert not consented(directory)
+
+
+def test_files_of_a_skill_are_read_without_asking_and_nothing_beside_them(place: Path) -> None:
+    make(place, "releaser", "Release.")
+    (place / "skills" / "releaser" / "guide.md").write_text("step one\n")
+    (place / "skills" / "releaser" / ".env").write_text("KEY=1\n")
+    (place / "skills" / "releaser" / "link").symlink_to("/etc/passwd")
+    paths = ["guide.md", "scripts/count.py", "../writer/SKILL.md", "/etc/passwd", ".env", "link", "none.md"]
+    asked = calls(*(("read_skill_file", {"name": "releaser", "path": path}) for path in paths))
+    model = Watched([asked, says("done")])
+    result = approving(place, model)
+    told = [str(one["content"]) for one in model.requests[1].messages if one["role"] == "tool"]
+    assert ["step one" in told[0], "print(1)" in told[1]] == [True, True]
+    assert all('"ok":false' in one for one in told[2:])
+    assert asked_about(result) == []
+
+
+def test_commands_may_read_the_directory_of_an_active_skill_and_no_other(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    parent = request.config.rootpath / ".pytest_cache"
+    parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="skills-", dir=parent) as name:
+        outside = Path(name).resolve()
+        for skill in ("one", "two"):
+            make(outside, skill, "Do it.")
+        skills = {
+            **SKILLS,
+            "sources": [{"id": "f", "type": "filesystem", "options": {"root": str(outside / "skills")}}],
+        }
+        reading = [
+            ("shell_command", {"command": f"cat {outside}/skills/{one}/scripts/count.py"}) for one in ("one", "two")
+        ]
+        steps = [("activate_skill", {"name": "one"}), *reading]
+        model = Watched([*(calls(one) for one in steps), says("done")])
+        agent_in(tmp_path, model, settings={"skills": skills}).run("Go.")
+        first, second = (str(model.requests[number].messages[-1]["content"]) for number in (2, 3))
+    assert "print(1)" in first
+    assert "print(1)" not in second

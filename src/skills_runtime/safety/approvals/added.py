@@ -15,8 +15,8 @@ from skills_runtime.safety.policy.decide import is_listed
 ORIGIN = "added for this run"
 NEVER_CONFINED = frozenset(
     {
-        "activate_skill", "unload_skill", "search_skills", "skill_ref_read", "update_plan", "ask_human",
-        "request_user_input",
+        "activate_skill", "unload_skill", "search_skills", "read_skill_file", "skill_ref_read", "update_plan",
+        "ask_human", "request_user_input",
     }
 )  # fmt: skip
 """Tools by which a model finds out what to do, and ends what confines it."""

@@ -51,8 +51,9 @@ class KeyFile:
 
     def create(self, name: str, scopes: Iterable[str]) -> tuple[ApiKey, str]:
         """A new key, and its text, which is kept nowhere."""
-        wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
-        if unknown := sorted(set(scopes) - set(SCOPES)):
+        asked = set(scopes)
+        wanted: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in asked)
+        if unknown := sorted(asked - set(SCOPES)):
             raise ValidationFailed(f"{unknown[0][:80]!a} is no scope", hint=f"scopes are: {', '.join(SCOPES)}")
         if not _NAME.fullmatch(name):
             raise ValidationFailed(f"{name[:80]!a} is no name for a key", hint="take letters, digits, `.`, `_` and `-`")

@@ -26,7 +26,10 @@ def needed_scope(method: str, path: str) -> Scope | None:
         if _OPEN.fullmatch(path):
             return None
         return "read" if is_api(path) else None
-    return next((scope for pattern, scope in _CHANGES if pattern.fullmatch(path)), "admin")
+    for pattern, scope in _CHANGES:
+        if pattern.fullmatch(path):
+            return scope
+    return "admin"
 
 
 def is_api(path: str) -> bool:

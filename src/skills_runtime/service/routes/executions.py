@@ -97,9 +97,7 @@ async def cancel_execution(request: Request, execution_id: ExecutionId) -> Respo
     return _json(_whole(await parts_of(request).executor.cancel(execution_id)))
 
 
-@router.get(
-    "/{execution_id}/artifacts", response_model=list[ArtifactDocument], responses=failures(*EVERYWHERE, 404)
-)
+@router.get("/{execution_id}/artifacts", response_model=list[ArtifactDocument], responses=failures(*EVERYWHERE, 404))
 async def list_artifacts(request: Request, execution_id: ExecutionId) -> Response:
     """List the files that an execution left behind."""
     execution = await _execution(request, execution_id)
@@ -111,7 +109,7 @@ async def list_artifacts(request: Request, execution_id: ExecutionId) -> Respons
     response_class=Response,
     responses={**failures(*EVERYWHERE, 404), **_FILE},
 )
-async def get_artifact(request: Request, execution_id: ExecutionId, path: str, range: Range = None) -> Response:  # noqa: A002
+async def get_artifact(request: Request, execution_id: ExecutionId, path: str, range: Range = None) -> Response:
     """Fetch a file that an execution left behind, or a part of it."""
     parts, execution = inner_path(path), await _execution(request, execution_id)
     found = next((artifact for artifact in execution.artifacts if artifact.path == path), None)
@@ -123,14 +121,12 @@ async def get_artifact(request: Request, execution_id: ExecutionId, path: str, r
     return send_file(descriptor, asked_range=range, media_type=media_type, name=parts[-1], etag=found.sha256)
 
 
-@router.get(
-    "/{execution_id}/logs/{stream}", response_class=Response, responses={**failures(*EVERYWHERE, 404), **_LOGS}
-)
+@router.get("/{execution_id}/logs/{stream}", response_class=Response, responses={**failures(*EVERYWHERE, 404), **_LOGS})
 async def get_log(
     request: Request,
     execution_id: ExecutionId,
     stream: Literal["stdout", "stderr"],
-    range: Range = None,  # noqa: A002
+    range: Range = None,
 ) -> Response:
     """Fetch what an execution wrote, also while it runs."""
     execution = await _execution(request, execution_id)

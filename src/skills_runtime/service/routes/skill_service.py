@@ -12,7 +12,6 @@ from skills_runtime.errors import Busy, SkillsRuntimeError
 from skills_runtime.executions.values import Execution
 from skills_runtime.service.documents import (
     ExecuteFailure,
-    ExecuteRequest,
     ExecuteSuccess,
     Health,
     SkillList,
@@ -44,9 +43,7 @@ async def health() -> Response:
     return _json({"status": "ok"})
 
 
-@router.get(
-    "/skills", response_model=SkillList, responses=failures(400, 401, 403, 429, 500, model=ExecuteFailure)
-)
+@router.get("/skills", response_model=SkillList, responses=failures(400, 401, 403, 429, 500, model=ExecuteFailure))
 async def skills(request: Request) -> Response:
     """List the skills that can be executed, and what is wrong with others."""
     listing = await asyncio.to_thread(parts_of(request).skills.listing)
@@ -135,10 +132,10 @@ def _wanted(parsed: dict[str, Any], longest: int) -> Wanted | Problem:
     name = parsed.get("skillName")
     if not isinstance(name, str) or not name:
         return _refused("skill_name_required", "skillName is required")
-    options = parsed.get("options") or {}
+    options: Any = parsed.get("options") or {}
     if not isinstance(options, dict):
         return _refused("invalid_options", "options must be an object")
-    timeout = cast("dict[str, Any]", options).get("timeoutMs") or None
+    timeout: Any = cast("dict[str, Any]", options).get("timeoutMs") or None
     if isinstance(timeout, float) and timeout.is_integer():
         timeout = int(timeout)
     if timeout is not None and (type(timeout) is not int or not 1 <= timeout <= longest):
@@ -156,7 +153,3 @@ def _no_number(name: str) -> Any:
 
 def _json(value: dict[str, Any], status: int = 200) -> Response:
     return Response(dumped(value), status_code=status, media_type="application/json")
-
-
-REQUEST = ExecuteRequest
-"""The shape of a request, which is read by hand and so has to be put into the OpenAPI page by hand."""

@@ -31,7 +31,9 @@ class Notes(Generic[Note]):
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:
-            raise StorageFailed(f"`{self._path(name)}` cannot be read: {error}", hint="restore it, or remove it") from error
+            raise StorageFailed(
+                f"`{self._path(name)}` cannot be read: {error}", hint="restore it, or remove it"
+            ) from error
 
     def add(self, name: str, note: Note) -> bool:
         """Note something durably; false when there is a note of this name already."""

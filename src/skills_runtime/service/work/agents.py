@@ -1,0 +1,58 @@
+"""The agents that work on the runs of a service, one for each way its settings can be."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+
+from skills_runtime.agent import Agent
+from skills_runtime.agent.assemble import Equipment, backend_for, prices_of
+from skills_runtime.config import Resolved
+from skills_runtime.events import Event
+from skills_runtime.ledger import SqliteInbox
+from skills_runtime.ports import Backend
+from skills_runtime.safety import InboxApprovals
+from skills_runtime.tools import builtin_tools
+
+KEPT = 8
+Model = Callable[[Resolved], Backend]
+
+
+class Agents:
+    """Makes agents, and uses one again as long as nothing in its settings has changed."""
+
+    def __init__(
+        self, inbox: SqliteInbox, hear: Callable[[Event], None], *, model: Model = backend_for
+    ) -> None:
+        self._inbox = inbox
+        self._hear = hear
+        self._model = model
+        self._known: OrderedDict[str, tuple[Resolved, Agent]] = OrderedDict()
+        self._retired: list[Agent] = []
+
+    def agent_for(self, resolved: Resolved) -> Agent:
+        """The agent for these settings; approvals and questions wait in the inbox, for nobody sits here."""
+        name = f"{resolved.workspace_root}\0{resolved.settings.model_dump_json()}"
+        known = self._known.get(name)
+        if known is not None and known[0].environment == resolved.environment:
+            self._known.move_to_end(name)
+            return known[1]
+        prices_of(resolved)
+        equipment = Equipment(
+            tools=builtin_tools(),
+            backend=self._model(resolved),
+            approver=InboxApprovals(),
+            inbox=self._inbox,
+            hooks=(self._hear,),
+        )
+        agent = Agent.from_resolved(resolved, equipment)
+        if known is not None:
+            self._retired.append(known[1])
+        self._known[name] = (resolved, agent)
+        if len(self._known) > KEPT:
+            self._retired.append(self._known.popitem(last=False)[1][1])
+        return agent
+
+    async def close(self) -> None:
+        """Close the connections of all models."""
+        agents = [*self._retired, *(agent for _, agent in self._known.values())]
+        await asyncio.gather(*(agent.aclose() for agent in agents))
