@@ -1,7 +1,6 @@
-"""A command in the full sandbox next to a plain one, one in a session that is open, and what many leave behind."""
+"""A command in the full sandbox next to a plain one, and one in a session that is open."""
 
 import asyncio
-import os
 import statistics
 import subprocess
 import time
@@ -14,7 +13,6 @@ from skills_runtime.processes import Command, Limits, PtySession, execute
 from skills_runtime.sandbox import Fence, adapters_named, policy_for
 
 ROUNDS = 60
-COMMANDS = 1000
 LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
 REQUEST_ARGV = ("/bin/true",)
 
@@ -24,16 +22,15 @@ def main() -> None:
         workspace = (base / "workspace").resolve()
         (workspace / ".skills_runtime_sdk").mkdir(parents=True)  # as it is in the workspace of every run
         fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {})
-        added, warm, planning, left = asyncio.run(_measured(fence, workspace))
+        added, warm, planning = asyncio.run(_measured(fence, workspace))
     report(
         Number("`true` in the sandbox, over a plain spawn (median)", added, "ms", 8, "at most"),
         Number("`true` in a session that is open, over a plain spawn", warm, "ms", 1.5, "at most"),
         Number("planning a command, CPU", planning, "ms", 2, "at most"),
-        Number(f"left after {COMMANDS:,} sandboxed commands", left, "", 0, "at most"),
     )
 
 
-async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float, float]:
+async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float]:
     request = ProcessRequest(argv=REQUEST_ARGV, cwd=workspace)
     plain = Command(REQUEST_ARGV, workspace, {})
     await execute(_command(fence.plan(request)), LIMITS)
@@ -50,13 +47,9 @@ async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float,
     for _ in range(ROUNDS):
         fence.plan(request)
     planning = (time.process_time() - begun) / ROUNDS * 1000
-    before = _traces(workspace)
-    for _ in range(COMMANDS):
-        await execute(_command(fence.plan(request)), LIMITS)
     added = statistics.median(times["fenced"]) - statistics.median(times["spawned"])
-    left = float(len(_traces(workspace) - before))
     warm = statistics.median(await _in_session(fence, workspace)) - statistics.median(times["spawned"])
-    return added * 1000, warm * 1000, planning, left
+    return added * 1000, warm * 1000, planning
 
 
 async def _in_session(fence: Fence, workspace: Path) -> list[float]:
@@ -90,32 +83,6 @@ async def _timed(command: Command) -> float:
 
 def _command(plan: SandboxPlan) -> Command:
     return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
-
-
-def _traces(workspace: Path) -> set[str]:
-    """Everything that could be left: open descriptors, processes, control groups, files."""
-    own = os.getpid()
-    descriptors = {f"descriptor {path.name}" for path in Path(f"/proc/{own}/fd").iterdir()}
-    groups = {f"group {path}" for path in Path("/sys/fs/cgroup").glob("**/skills-runtime-*")}
-    files = {f"file {path}" for path in workspace.rglob("*")}
-    return descriptors | groups | files | {f"process {pid}" for pid in _below(own)}
-
-
-def _below(root: int) -> set[int]:
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(fields[1])
-    found, grown = {root}, True
-    while grown:
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-        found |= more
-        grown = bool(more)
-    return found - {root}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -31,7 +32,7 @@ from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.rules import rules_for
-from skills_runtime.agent.skills import has_skills, left_out, library_for
+from skills_runtime.agent.skills import has_skills, left_out, library_for, no_skills
 from skills_runtime.agent.walls import secrets_in, without_secrets
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import ConfigError, StorageFailed
@@ -128,6 +129,8 @@ class Agent:
         self._log_ports = log_ports(self._secrets)
         self._variables: dict[str, str] = {}
         self._rules: Rules | None = equipment.rules
+        self._equipment_of: WeakKeyDictionary[Run, Equipment] = WeakKeyDictionary()
+        """What runs were made with that nobody has worked on yet: skills are looked for once."""
 
     @property
     def resolved(self) -> "Resolved":
@@ -250,7 +253,7 @@ class Agent:
         schema = self._resolved.settings.run.output_schema
         if schema is not None:
             check_schema(schema)
-        self._equipped()  # rules that cannot be read leave no run behind
+        equipment = self._equipped()  # rules that cannot be read leave no run behind
         request = without_secrets(request, self._secrets)
         if self._config_text is None:
             self._config_text = config_text_of(self._resolved, self._secrets)
@@ -259,7 +262,7 @@ class Agent:
             self._resolved,
             request,
             names,
-            self._library(),
+            equipment.library or no_skills(),
             secrets=self._secrets,
             templates=self._equipment.templates,
         )
@@ -271,7 +274,9 @@ class Agent:
             beginning=(*told_of(told, self._resolved), *material.events),
             blobs=material.blobs,
         )
-        return create_run(spec, self._log_ports)
+        run = create_run(spec, self._log_ports)
+        self._equipment_of[run] = equipment
+        return run
 
     def resume(self, root: Path, *, adopt: bool = False) -> Run:
         """Open a run that has not ended, to go on with it."""
@@ -282,7 +287,7 @@ class Agent:
         for hook in self._equipment.hooks:
             run.log.listen(hook)
         control = control or Control()
-        equipment = self._equipped()
+        equipment = self._equipment_of.pop(run, None) or self._equipped()
         children = ChildRuns(self, equipment, run)
         try:
             ports = agent_ports(run, self._resolved, equipment, self._model(), control=control, children=children)

@@ -22,6 +22,13 @@ def library_for(resolved: "Resolved", equipment: Equipment, variables: Mapping[s
     return equipment.library
 
 
+def no_skills() -> "Library":
+    """A library of a run that has none."""
+    from skills_runtime.skills import Library
+
+    return Library()
+
+
 def has_skills(resolved: "Resolved", equipment: Equipment) -> bool:
     """Whether there can be any skills at all."""
     return equipment.library is not None or names_skills(resolved)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from skills_runtime.cli.machine import checked_path
 from skills_runtime.cli.program import Program
-from skills_runtime.cli.settings import resolve_settings
+from skills_runtime.cli.settings import parse_assignments, resolve_settings
 from skills_runtime.config import state_home
 from skills_runtime.errors import ConfigError
 
@@ -68,6 +68,8 @@ def _settings(options: "ServeOptions", root: Path, environ: Mapping[str, str]) -
         ),
         allowed_hosts=tuple(options.allow_host),
         skill_service="closed" if options.closed else "open",
+        config_paths=tuple(checked_path(path, option="--config").absolute() for path in options.config),
+        settings=parse_assignments(options.set),
     )
     return settings_from(root, state_home(environ), environ, given)
 

@@ -7,7 +7,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -121,7 +121,7 @@ class _Collection:
 
 
 @contextmanager
-def _made(into: Path, path: str) -> Iterator[int]:
+def _made(into: Path, path: str) -> Generator[int]:
     """A new file; it is gone again when something goes wrong."""
     place = into / path
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

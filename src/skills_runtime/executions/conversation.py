@@ -57,7 +57,7 @@ class Conversation:
 
     def _send(self, job: Job, sinks: Sinks, reading: dict[int, Sink], resources: ExitStack) -> bool:
         """Hand over the streams and what to run; false when nobody is there to take them."""
-        message = {"argv": job.argv, "script": job.script, "cwd": str(job.cwd), "environment": dict(job.environment)}
+        message = {"script": job.script, "argv": job.argv, "cwd": str(job.cwd), "environment": dict(job.environment)}
         data = json.dumps(message).encode()
         if len(data) > MAX_MESSAGE:
             return False
@@ -118,7 +118,7 @@ class Conversation:
 
 def _drain(descriptor: int, sink: Sink) -> None:
     """What is still in a pipe that nobody writes to any more."""
-    os.set_blocking(descriptor, False)  # noqa: FBT003 - it has no name
+    os.set_blocking(descriptor, False)
     with suppress(BlockingIOError):
         while piece := os.read(descriptor, PIECE):
             sink.feed(piece)

@@ -1,35 +1,29 @@
-"""Executes skills without a model: JSON in, JSON out, each on a copy of its directory, behind a fence, in its own place.
+"""Executes skills without a model: JSON in, JSON out, each on a copy of its directory and behind a fence.
 
 One executor serves everybody who wants a skill executed: the tool, the command line and the service.
 """
 
 import asyncio
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from skills_runtime.errors import Busy, NotFound
 from skills_runtime.executions import contract
-from skills_runtime.executions.fresh import MakeDoorman, MakeFence, no_network
-from skills_runtime.executions.keeping import Keeper, Wanted
+from skills_runtime.executions.fresh import MakeFence
+from skills_runtime.executions.keeping import Keeper, Wanted, Within
 from skills_runtime.executions.keys import check_same, key_digest
 from skills_runtime.executions.lives import Live, Slots
-from skills_runtime.executions.performing import Performer, Variables
+from skills_runtime.executions.performing import Performer, Supplies
 from skills_runtime.executions.places import Place, not_there
 from skills_runtime.executions.pools import Pool
-from skills_runtime.executions.programs import Packages, definition_of
+from skills_runtime.executions.programs import definition_of
 from skills_runtime.executions.values import Execution, ExecutionLimits, PoolLimits, Record, Status
 from skills_runtime.skills.skill import Skill
 
 WAIT_SECONDS = 0.05
 """How often somebody looks who waits for an execution of another process."""
-
-
-def no_variables(skill: Skill) -> Mapping[str, str]:
-    """No variable for any skill."""
-    del skill
-    return {}
 
 
 class Executor:
@@ -42,17 +36,13 @@ class Executor:
         *,
         limits: ExecutionLimits | None = None,
         pool: PoolLimits | None = None,
-        variables: Variables = no_variables,
-        packages: Packages | None = None,
-        doorman: MakeDoorman = no_network,
+        supplies: Supplies | None = None,
     ) -> None:
         self.limits = limits or ExecutionLimits()
         self._place = Place(place)
         self._fence = fence
         self._pool_limits = pool or PoolLimits()
-        self._variables = variables
-        self._packages = packages
-        self._doorman = doorman
+        self._supplies = supplies or Supplies()
         self._opening = asyncio.Lock()
         self._slots = Slots(self._pool_limits)
         self._opened: tuple[Keeper, Pool, Performer] | None = None
@@ -88,9 +78,7 @@ class Executor:
         *,
         key: str | None = None,
         timeout_ms: int | None = None,
-        execution_id: str | None = None,
-        run_id: str | None = None,
-        call_id: str | None = None,
+        within: Within | None = None,
     ) -> Execution:
         """Execute a skill and wait for its end; a caller who gives up ends it.
 
@@ -108,9 +96,7 @@ class Executor:
                 timeout_ms, run.timeout_ms, default=limits.timeout_ms, longest=limits.max_timeout_ms
             ),
             key=key_digest(key) if key is not None else None,
-            execution_id=execution_id,
-            run_id=run_id,
-            call_id=call_id,
+            within=within or Within(),
         )
         keeper = await self._open()
         if wanted.key is not None:
@@ -175,21 +161,13 @@ class Executor:
             if self._opened is None:
                 keeper = await asyncio.to_thread(self._keep)
                 pool = Pool(keeper.stages, self._fence, self._pool_limits)
-                performer = Performer(
-                    keeper,
-                    pool,
-                    self._fence,
-                    variables=self._variables,
-                    packages=self._packages,
-                    doorman=self._doorman,
-                    threads=self._slots.most,
-                )
+                performer = Performer(keeper, pool, self._fence, self._supplies, threads=self._slots.most)
                 self._opened = (keeper, pool, performer)
             return self._opened[0]
 
     def _keep(self) -> Keeper:
         self._place.make()
-        keeper = Keeper(self._place, self.limits)
+        keeper = Keeper(self._place, self.limits, self._supplies.stages)
         keeper.recover()
         return keeper
 
@@ -197,7 +175,7 @@ class Executor:
         place = self._place
         ordered = sorted(map(place.order, place.ids()), reverse=True)
         mark = place.order(after) if after is not None else None
-        found: "builtins.list[Record]" = []
+        found: builtins.list[Record] = []
         for when in ordered:
             if len(found) >= limit:
                 break

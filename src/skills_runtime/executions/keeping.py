@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from skills_runtime.executions.places import (
     STDOUT,
     Place,
     read_record,
+    write_first_record,
     write_new,
     write_record,
 )
@@ -29,10 +31,17 @@ from skills_runtime.executions.programs import ARTIFACTS, SKILL
 from skills_runtime.executions.values import Execution, ExecutionLimits, Failure, Record, Status
 from skills_runtime.skills.skill import RunDefinition, Skill
 
-WORK = "work"
 INTERRUPTED = Failure(code="interrupted", message="Execution was interrupted: the process that ran it ended")
 LOST = "Execution was lost: the process it ran in was ended"
 CANCELLED = Failure(code="cancelled", message="Execution was cancelled")
+
+
+class Within(msgspec.Struct, frozen=True, kw_only=True):
+    """What an execution is part of, if it is, and the name it has to have."""
+
+    execution_id: str | None = None
+    run_id: str | None = None
+    call_id: str | None = None
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,9 +54,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int
     key: str | None = None
     """The digest of the idempotency key."""
-    execution_id: str | None = None
-    run_id: str | None = None
-    call_id: str | None = None
+    within: Within
 
 
 class Begun:
@@ -57,8 +64,7 @@ class Begun:
         self.record = record
         self.directory = directory
         self.stage = stage
-        """The directory made for it; what it works in is below, unless that has been moved."""
-        self.work = stage / WORK
+        """What it works in: the copy of the skill, and its input."""
         self.image = image
         self.sinks = sinks
         self.started = time.monotonic()
@@ -67,15 +73,16 @@ class Begun:
 class Keeper:
     """Keeps the executions of one place, as one of those who run some there."""
 
-    def __init__(self, place: Place, limits: ExecutionLimits) -> None:
+    def __init__(self, place: Place, limits: ExecutionLimits, stages: Path | None = None) -> None:
         self.place = place
+        self._all_stages = stages or place.runtime / "stages"
         self.keys = Keys(place)
         self._limits = limits
         self._images = Images(limits)
         self._clock = SystemClock()
         self._owner = Owner(place)
-        self.stages = place.runtime / "stages" / self._owner.name
-        self.stages.mkdir(mode=0o700)
+        self.stages = self._all_stages / self._owner.name
+        self.stages.mkdir(mode=0o700, parents=True)
 
     def begin(self, wanted: Wanted, stop: Stop) -> Begun | str:
         """Write down that it begins; the id of another execution, if that one was quicker to take the key."""
@@ -83,7 +90,7 @@ class Keeper:
         assert directory is not None, "it has a `skill.yaml`"
         shared = wanted.run.isolation == "shared"
         image = Image(items=(), digest="") if shared else self._images.of(directory, now_ns=time.time_ns())
-        name = self.place.claim(wanted.execution_id)
+        name = self.place.claim(wanted.within.execution_id)
         try:
             return self._begin(wanted, name, image, stop)
         except BaseException:
@@ -102,21 +109,23 @@ class Keeper:
             timeout_ms=wanted.timeout_ms,
             key_digest=wanted.key,
             owner=self._owner.name,
-            run_id=wanted.run_id,
-            call_id=wanted.call_id,
+            run_id=wanted.within.run_id,
+            call_id=wanted.within.call_id,
         )
         self._owner.begins(name)
         write_new(directory / INPUT, wanted.data)
-        write_record(directory, record)
+        write_first_record(directory, record)
         if wanted.key is not None:
             other = self.keys.take(wanted.key, wanted.request, name)
             if other is not None:
                 self.undo(name, None)
                 return other
-        (stage / WORK / SKILL).mkdir(mode=0o700, parents=True)
-        image.put(stage / WORK / SKILL)
-        (stage / WORK / SKILL / ARTIFACTS).mkdir(mode=0o700, exist_ok=True)
-        write_new(stage / WORK / INPUT, wanted.data)
+        stage.mkdir(mode=0o700)
+        (stage / SKILL).mkdir(mode=0o700)
+        image.put(stage / SKILL)
+        if wanted.run.artifacts:
+            (stage / SKILL / ARTIFACTS).mkdir(mode=0o700, exist_ok=True)
+        write_new(stage / INPUT, wanted.data)
         stdout = Sink(directory / STDOUT, self._limits.stdout_bytes, beyond=lambda: stop.set("stdout_limit"))
         sinks = Sinks(stdout, Sink(directory / STDERR, self._limits.stderr_bytes))
         return Begun(record, directory, stage, image, sinks)
@@ -134,7 +143,7 @@ class Keeper:
         begun.sinks.close()
         duration = round((time.monotonic() - begun.started) * 1000)
         output, failure, status = _judged(ended, bytes(begun.sinks.stdout.kept), begun.record.timeout_ms)
-        artifacts, refused = collect(begun.work / SKILL, wanted.run.artifacts, begun.directory, self._limits)
+        artifacts, refused = collect(begun.stage / SKILL, wanted.run.artifacts, begun.directory, self._limits)
         if failure is None:
             write_new(begun.directory / OUTPUT, json.dumps(output, indent=2).encode() + b"\n")
         record = msgspec.structs.replace(
@@ -153,8 +162,7 @@ class Keeper:
         )
         write_record(begun.directory, record)
         self._owner.ended(begun.record.execution_id)
-        for left in (begun.work, begun.stage):
-            shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(begun.stage, ignore_errors=True)
         return Execution(
             record=record,
             output=output,
@@ -198,7 +206,7 @@ class Keeper:
                 self.settle(execution_id)
                 settled += 1
             shutil.rmtree(directory, ignore_errors=True)
-        for stage in (self.place.runtime / "stages").iterdir():
+        for stage in self._all_stages.iterdir():
             if not is_alive(self.place, stage.name):
                 shutil.rmtree(stage, ignore_errors=True)
         return settled
@@ -206,6 +214,8 @@ class Keeper:
     def close(self) -> None:
         """Give up; nothing of this one's is under way any more."""
         shutil.rmtree(self.stages, ignore_errors=True)
+        with suppress(OSError):  # others may be at work there
+            self._all_stages.rmdir()
         self._owner.close()
 
 

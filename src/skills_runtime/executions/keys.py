@@ -49,7 +49,7 @@ class Keys:
         aside = self._directory / f".{execution_id}"
         write_new(aside, msgspec.json.encode(Taken(execution_id, request)))
         try:
-            os.link(aside, self._directory / digest)  # noqa: PTH - a link is made whole, or not at all
+            os.link(aside, self._directory / digest)  # a link is made whole, or not at all
         except FileExistsError:
             return self.find(digest, request)
         finally:

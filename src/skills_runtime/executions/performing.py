@@ -8,8 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from skills_runtime.errors import NotFound, SkillsRuntimeError
-from skills_runtime.executions.fresh import MakeDoorman, MakeFence, plan_of, run_fresh
+from skills_runtime.executions.fresh import MakeDoorman, MakeFence, no_network, plan_of, run_fresh
 from skills_runtime.executions.jobs import Ended, Job
 from skills_runtime.executions.keeping import Begun, Keeper, Wanted
 from skills_runtime.executions.lives import Live
@@ -35,6 +37,24 @@ Variables = Callable[[Skill], Mapping[str, str]]
 """The variables that a skill declares, with the values it gets."""
 
 
+def no_variables(skill: Skill) -> Mapping[str, str]:
+    """No variable for any skill."""
+    del skill
+    return {}
+
+
+class Supplies(msgspec.Struct, frozen=True, kw_only=True):
+    """What executions get from whoever has them done."""
+
+    variables: Variables = no_variables
+    packages: Packages | None = None
+    """Nothing means that scripts run without the packages they say they need."""
+    doorman: MakeDoorman = no_network
+    """Watches the network of skills, where the fence opens it."""
+    stages: Path | None = None
+    """Where executions work: beside their records, unless the caller knows a quicker place."""
+
+
 class Performer:
     """Carries out executions for one keeper."""
 
@@ -43,32 +63,28 @@ class Performer:
         keeper: Keeper,
         pool: Pool,
         fence: MakeFence,
+        supplies: Supplies,
         *,
-        variables: Variables,
-        packages: Packages | None,
-        doorman: MakeDoorman,
         threads: int,
     ) -> None:
         self._keeper = keeper
         self._pool = pool
         self._fence = fence
-        self._variables = variables
-        self._packages = packages
-        self._doorman = doorman
+        self._supplies = supplies
         self._policy = _policy(fence(keeper.stages))
         self._shared: dict[Path, asyncio.Lock] = {}
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
 
     async def program(self, skill: Skill) -> Program:
         """What the skill is started with; packages that it needs are provided."""
-        return await program_of(skill, self._packages)
+        return await program_of(skill, self._supplies.packages)
 
     async def perform(self, wanted: Wanted, program: Program, live: Live) -> Execution | str:
         """Run the skill and settle the execution; the id of another one, if that was quicker to take the key.
 
         It is forgotten if nothing could be started at all.
         """
-        attempt = _Attempt(wanted, program, self._variables(wanted.skill), live)
+        attempt = _Attempt(wanted, program, self._supplies.variables(wanted.skill), live)
         done = await self._in_thread(self._begin, attempt)
         if done is not None:
             return done
@@ -106,7 +122,7 @@ class Performer:
     def _through(self, zygote: Zygote, attempt: "_Attempt", begun: Begun) -> Execution | None:
         """Have a waiting process do it; nothing where that turned out to be gone."""
         try:
-            os.rename(begun.work, zygote.work)  # noqa: PTH104 - one step, for each execution
+            os.rename(begun.stage, zygote.work)  # noqa: PTH104 - one step, for each execution
             try:
                 job = _job(attempt, begun, zygote.work)
                 ended = zygote.run(job, begun.sinks, attempt.live.stop)
@@ -114,7 +130,7 @@ class Performer:
                 return None
             finally:
                 with suppress(OSError):  # a skill may have removed it
-                    os.rename(zygote.work, begun.work)  # noqa: PTH104
+                    os.rename(zygote.work, begun.stage)  # noqa: PTH104
         finally:
             self._pool.release(zygote)
         return self._keeper.end(begun, attempt.wanted, ended)
@@ -150,10 +166,10 @@ class Performer:
         )
 
     async def _fresh(self, attempt: "_Attempt", begun: Begun) -> Ended:
-        job = _job(attempt, begun, begun.work)
+        job = _job(attempt, begun, begun.stage)
         job, plan = await self._in_thread(self._planned, job, attempt.program)
         try:
-            return await run_fresh(job, plan, begun.sinks, attempt.live.stop, self._doorman)
+            return await run_fresh(job, plan, begun.sinks, attempt.live.stop, self._supplies.doorman)
         except SkillsRuntimeError as error:
             return Ended(ended_by="lost", exit_code=None, isolation=plan.evidence, note=error.message)
 
@@ -188,16 +204,16 @@ def _policy(fence: Sandbox) -> str:
     return policy.digest if policy is not None else ""
 
 
-def _job(attempt: _Attempt, begun: Begun, work: Path) -> Job:
+def _job(attempt: _Attempt, begun: Begun, stage: Path) -> Job:
     wanted, program = attempt.wanted, attempt.program
     shared = wanted.run.isolation == "shared"
-    cwd = _directory(wanted.skill) if shared else work / SKILL
+    cwd = _directory(wanted.skill) if shared else stage / SKILL
     return Job(
         argv=program.argv,
         script=program.entry.file if program.is_python else None,
-        workspace=work.parent,
+        workspace=stage,
         cwd=cwd,
-        environment=told(wanted.skill, begun.record.execution_id, work, attempt.declared),
+        environment=told(wanted.skill, begun.record.execution_id, stage, attempt.declared),
         readable=(*program.readable, *((cwd,) if shared else ())),
         stdin=wanted.data,
         timeout_ms=wanted.timeout_ms,

@@ -1,8 +1,11 @@
 """Where executions are kept: one private directory each, and beside them what only the runtime needs."""
 
+import hashlib
 import os
 import secrets
 import shutil
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -16,6 +19,9 @@ RUNTIME = ".runtime"
 """The directory for staging, locks and keys; no execution has such a name."""
 _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES = 100
+MEMORY = "/dev/shm"
+LEAST_MEMORY = 1 << 30
+"""Below which executions work on the disk."""
 
 
 class Place:
@@ -99,6 +105,26 @@ def not_there(execution_id: str) -> NotFound:
     return NotFound(f"there is no execution {execution_id[:80]!a}", hint="list the executions to see their ids")
 
 
+def stages_in_memory(place: Path) -> Path | None:
+    """A private directory in memory for the copies that executions work on, where there is room for it.
+
+    It is quicker than a disk, and what is in it is removed with each execution; the same place gets the same one.
+    """
+    try:
+        room = os.statvfs(MEMORY)
+        if room.f_bavail * room.f_frsize < LEAST_MEMORY:
+            return None
+        name = hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]
+        directory = Path(MEMORY) / f"skills-runtime-{os.geteuid()}-{name}"
+        directory.mkdir(mode=0o700, exist_ok=True)
+        found = directory.lstat()
+    except OSError:
+        return None
+    # Anybody may make a directory of that name there first.
+    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return directory if mine else None
+
+
 def read_record(directory: Path) -> Record:
     """The record in the directory of an execution."""
     return msgspec.json.decode((directory / RECORD).read_bytes(), type=Record)
@@ -106,13 +132,23 @@ def read_record(directory: Path) -> Record:
 
 def write_record(directory: Path, record: Record) -> None:
     """Replace the record in one step: a reader sees the old one or the new one."""
-    aside = directory / f".{RECORD}"
-    aside.unlink(missing_ok=True)
-    write_new(aside, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
-    aside.replace(directory / RECORD)
+    aside = os.path.join(directory, f".{RECORD}")
+    with suppress(FileNotFoundError):
+        os.unlink(aside)  # noqa: PTH108 - of a process that was killed
+    write_new(aside, _written(record))
+    os.replace(aside, os.path.join(directory, RECORD))  # noqa: PTH105
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_first_record(directory: Path, record: Record) -> None:
+    """Write the record of an execution that nobody knows of yet: until it is whole, there is no such execution."""
+    write_new(os.path.join(directory, RECORD), _written(record))
+
+
+def _written(record: Record) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+
+
+def write_new(path: Path | str, data: bytes) -> None:
     """A new file that only this user can read."""
     fd = os.open(path, _MAKING, 0o600)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from skills_runtime import __version__
@@ -20,9 +20,11 @@ from skills_runtime.service.documents import ExecuteFailure, ExecuteRequest, Pro
 from skills_runtime.service.limits import BodyLimit, Rate
 from skills_runtime.service.parts import Parts
 from skills_runtime.service.problems import dumped, install_problems
+from skills_runtime.service.reference_page import HEADERS, reference_page
 from skills_runtime.service.watching import WatchMiddleware
 
 OPENAPI = "/api/openapi.json"
+PAGE = "/api/docs"
 TITLE = "Skills Runtime"
 SUMMARY = "Skills in, an auditable run out."
 
@@ -39,10 +41,13 @@ def create_app(parts: Parts) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.parts = parts
+    app.state.work = parts.work
     install_problems(app)
     for router in (health.router, *_routers()):
         app.include_router(router)
     app.add_api_route(OPENAPI, _openapi, include_in_schema=False)
+    app.add_api_route(PAGE, _page, include_in_schema=False)
+    app.add_api_route("/", _front, include_in_schema=False)
     _surround(app, parts)
     return app
 
@@ -103,6 +108,14 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
 def _schemas(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     return {**schema.pop("$defs", {}), model.__name__: schema}
+
+
+async def _page(request: Request) -> Response:
+    return Response(reference_page(openapi_document(request.app)), media_type="text/html", headers=HEADERS)
+
+
+async def _front() -> Response:
+    return RedirectResponse(PAGE, status_code=307)
 
 
 async def _openapi(request: Request) -> Response:

@@ -1,13 +1,13 @@
 """Puts a service together from its settings, and takes it apart again."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.executions.executor import Executor
-from skills_runtime.executions.values import ExecutionLimits, PoolLimits
+from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies
 from skills_runtime.ports import Sandbox
 from skills_runtime.sandbox import fence_for
 from skills_runtime.service.access.keys import KeyFile
@@ -17,6 +17,8 @@ from skills_runtime.service.metrics import Metrics
 from skills_runtime.service.parts import Parts
 from skills_runtime.service.settings import ServiceSettings
 from skills_runtime.service.skill_registry import SkillRegistry
+from skills_runtime.service.work import open_work
+from skills_runtime.service.work.home import Home
 from skills_runtime.skills import Skill
 
 if TYPE_CHECKING:
@@ -26,29 +28,42 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def opened_parts(settings: ServiceSettings, resolved: "Resolved") -> AsyncGenerator[Parts]:
     """Everything a service works with; when it is left nothing that was executed still runs."""
-    clock = SystemClock()
-    audit = AuditLog(settings.state)
-    executor = _executor(settings, resolved)
-    metrics = Metrics()
-    metrics.watch("executions_running", "Executions under way.", lambda: executor.under_way[0])
-    metrics.watch("executions_waiting", "Executions that wait for their turn.", lambda: executor.under_way[1])
-    try:
-        await executor.open()
+    clock, stopping = SystemClock(), asyncio.Event()
+    async with AsyncExitStack() as closing:
+        audit = AuditLog(settings.state)
+        closing.callback(audit.close)
+        executor = await closing.enter_async_context(_executor(settings, resolved))
+        work = await closing.enter_async_context(open_work(_home(settings), stopping=stopping))
         audit.add(AuditEntry(time=clock.now(), what="started", who="service"))
+        closing.callback(lambda: audit.add(AuditEntry(time=clock.now(), what="stopped", who="service")))
         yield Parts(
             settings=settings,
             resolved=resolved,
             token=service_token(settings.state),
             executor=executor,
             skills=SkillRegistry(settings.skills_dir),
+            work=work,
             keys=KeyFile(settings.state, clock.now),
             audit=audit,
-            metrics=metrics,
+            metrics=_metrics(executor),
+            stopping=stopping,
         )
-    finally:
-        await executor.aclose()
-        audit.add(AuditEntry(time=clock.now(), what="stopped", who="service"))
-        audit.close()
+
+
+def _metrics(executor: Executor) -> Metrics:
+    metrics = Metrics()
+    metrics.watch("executions_running", "Executions under way.", lambda: executor.under_way[0])
+    metrics.watch("executions_waiting", "Executions that wait for their turn.", lambda: executor.under_way[1])
+    return metrics
+
+
+def _home(settings: ServiceSettings) -> Home:
+    return Home(
+        workspace_root=settings.workspace_root,
+        state=settings.state,
+        config_paths=settings.config_paths,
+        given=settings.given,
+    )
 
 
 def _executor(settings: ServiceSettings, resolved: "Resolved") -> Executor:
@@ -66,5 +81,5 @@ def _executor(settings: ServiceSettings, resolved: "Resolved") -> Executor:
         fence,
         limits=ExecutionLimits(timeout_ms=settings.default_timeout_ms, max_timeout_ms=settings.max_timeout_ms),
         pool=PoolLimits(concurrent=settings.limits.concurrent, waiting=settings.limits.waiting),
-        variables=variables,
+        supplies=Supplies(variables=variables),
     )

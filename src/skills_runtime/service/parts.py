@@ -12,6 +12,7 @@ from skills_runtime.service.audit import AuditLog
 from skills_runtime.service.metrics import Metrics
 from skills_runtime.service.settings import ServiceSettings
 from skills_runtime.service.skill_registry import SkillRegistry
+from skills_runtime.service.work import Work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,10 +25,12 @@ class Parts:
     token: str = field(repr=False)
     executor: Executor
     skills: SkillRegistry
+    work: Work
+    """The runs this service works on."""
     keys: KeyFile
     audit: AuditLog
     metrics: Metrics
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    stopping: asyncio.Event
     """Set when the service is told to stop: streams that never end by themselves end then."""
 
 

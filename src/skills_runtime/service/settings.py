@@ -4,7 +4,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -77,6 +77,10 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     grace_seconds: float = 10.0
     """How long work may go on when the service is told to stop."""
+    config_paths: tuple[Path, ...] = ()
+    """Configuration files for runs, besides those of the workspace."""
+    given: Mapping[str, Any] = {}
+    """Settings for runs that whoever started the service gave; nothing counts more."""
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +92,8 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     artifacts_dir: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
     skill_service: Literal["open", "closed"] = "open"
+    config_paths: tuple[Path, ...] = ()
+    settings: Mapping[str, Any] = {}
 
 
 def settings_from(
@@ -107,6 +113,8 @@ def settings_from(
         allowed_hosts=tuple(dict.fromkeys(_host(name) for name in hosts)),
         skill_service=asked.skill_service,
         default_timeout_ms=_milliseconds(environ.get("DEFAULT_TIMEOUT_MS", "")),
+        config_paths=asked.config_paths,
+        given=asked.settings,
     )
 
 

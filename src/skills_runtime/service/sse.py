@@ -1,4 +1,4 @@
-"""A log as server-sent events: replayed, then live, with signs of life, until the run ends or the client is too slow."""
+"""A log as server-sent events: replayed, then live, until the run ends, or a client is too slow or gone."""
 
 import asyncio
 from collections.abc import Mapping

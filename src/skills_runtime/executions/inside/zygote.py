@@ -38,6 +38,7 @@ NOT_TO_BE_IMPORTED = frozenset(
 TEMPORARY, SHARED, HOME = "/tmp", "/dev/shm", "/tmp/home"
 LEFT_OVER_OBJECTS = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
 AT_START = frozenset(sys.modules)
+SCRIPT_COMES_FIRST = 32
 OUTSIDE, BROKEN_STREAM, NOT_EXECUTED = 3, 120, 127
 
 _kept: "set[str]" = set()
@@ -61,7 +62,7 @@ def main() -> NoReturn:
     _prctl(SET_DUMPABLE, 0, 0, 0, 0)  # nobody looks into this process or takes its descriptors
     _prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # queues would outlive their execution unseen
-    _settle_memory()
+    gc.freeze()
     control.send(b'{"ready": true}')
     before = _fingerprint()
     buffer = bytearray(ROOM)
@@ -72,9 +73,7 @@ def main() -> NoReturn:
         if not streams:
             _prepare(bytes(buffer[:size]))
             continue
-        child = os.fork()
-        if child == 0:
-            _become(buffer[:size], streams)
+        child = _started(buffer[:size], streams)
         for stream in streams:
             os.close(stream)
         buffer[:size] = bytes(size)  # the next child must not find it
@@ -155,10 +154,10 @@ def _find_mounts() -> None:
         paths = [line.split(" ")[4] for line in file]
     for path in paths:
         for escaped, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-            path = path.replace(escaped, character)  # noqa: PLW2901
+            path = path.replace(escaped, character)
         if path.startswith((TEMPORARY + "/", SHARED + "/")):
             _kept.add(path)
-            while (path := os.path.dirname(path)) not in ("/", TEMPORARY, SHARED):  # noqa: PLW2901, PTH120
+            while (path := os.path.dirname(path)) not in ("/", TEMPORARY, SHARED):  # noqa: PTH120
                 _above.add(path)
 
 
@@ -168,11 +167,6 @@ def _fingerprint() -> object:
     limits = [resource.getrlimit(number) for number in _LIMITS]
     priority = os.getpriority(os.PRIO_PROCESS, 0)
     return places, limits, priority, os.sched_getaffinity(0), os.sched_getscheduler(0)
-
-
-def _settle_memory() -> None:
-    gc.collect()
-    gc.freeze()
 
 
 def _prepare(message: bytes) -> None:
@@ -194,7 +188,7 @@ def _prepare(message: bytes) -> None:
         if root in sys.stdlib_module_names and root not in own:
             with suppress(Exception):  # the child meets it again, where it belongs
                 __import__(name)
-    _settle_memory()
+    gc.freeze()
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
@@ -209,6 +203,35 @@ def _own_modules(directory: str) -> "set[str]":
     return {name.partition(".")[0] for name in os.listdir(directory)}  # noqa: PTH208
 
 
+def _started(message: bytearray, streams: "list[int]") -> int:
+    """The number of the process that is the execution."""
+    if b'"script": null' in message[:SCRIPT_COMES_FIRST]:
+        return _spawned(json.loads(message), streams)
+    child = os.fork()
+    if child == 0:
+        _become(message, streams)
+    return child
+
+
+def _spawned(wanted: "dict[str, Any]", streams: "list[int]") -> int:
+    """Another program: it never sees the memory of this process, so that need not be copied."""
+    os.chdir(wanted["cwd"])
+    try:
+        return os.posix_spawnp(
+            wanted["argv"][0],
+            wanted["argv"],
+            {**os.environ, **wanted["environment"]},  # noqa: TID251 - its own
+            file_actions=[(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)],
+            setsid=True,
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+        )
+    except OSError as error:
+        os.write(streams[2], f"{wanted['argv'][0]}: {error.strerror}\n".encode())
+        return os.posix_spawn("/bin/sh", ["sh", "-c", f"exit {NOT_EXECUTED}"], {})
+    finally:
+        os.chdir("/")
+
+
 def _become(message: bytearray, streams: "list[int]") -> NoReturn:
     """Go on as the execution."""
     code = 1
@@ -220,22 +243,10 @@ def _become(message: bytearray, streams: "list[int]") -> NoReturn:
         wanted: dict[str, Any] = json.loads(bytes(message))
         os.environ.update(wanted["environment"])  # noqa: TID251 - its own
         os.chdir(wanted["cwd"])
-        if wanted["script"] is None:
-            _execute(wanted["argv"])
         _prctl(SET_DUMPABLE, 1, 0, 0, 0)
         code = _run(wanted["cwd"], wanted["script"])
     finally:
         os._exit(code)
-
-
-def _execute(argv: "list[str]") -> NoReturn:
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        os.execvp(argv[0], argv)
-    except OSError as error:
-        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
-    os._exit(NOT_EXECUTED)
 
 
 def _run(directory: str, script: str) -> int:
@@ -252,7 +263,8 @@ def _run(directory: str, script: str) -> int:
     threading: Any = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
-    atexit._run_exitfuncs()
+    leaving: Any = atexit
+    leaving._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -278,10 +290,8 @@ def _status(path: str, names: "dict[str, Any]") -> int:
 
 
 def _exit_code(code: object) -> int:
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
     sys.stderr.write(f"{code}\n")
     return 1
 

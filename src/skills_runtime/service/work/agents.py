@@ -20,9 +20,7 @@ Model = Callable[[Resolved], Backend]
 class Agents:
     """Makes agents, and uses one again as long as nothing in its settings has changed."""
 
-    def __init__(
-        self, inbox: SqliteInbox, hear: Callable[[Event], None], *, model: Model = backend_for
-    ) -> None:
+    def __init__(self, inbox: SqliteInbox, hear: Callable[[Event], None], *, model: Model = backend_for) -> None:
         self._inbox = inbox
         self._hear = hear
         self._model = model

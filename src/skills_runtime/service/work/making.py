@@ -35,9 +35,7 @@ class Maker:
 
     def make(self, order: Order, run_id: str) -> Opened:
         """A new run."""
-        request = RunRequest(
-            prompt=order.prompt, session_id=order.session_id, task_id=order.task_id, run_id=run_id
-        )
+        request = RunRequest(prompt=order.prompt, session_id=order.session_id, task_id=order.task_id, run_id=run_id)
         if order.fork_of is None:
             resolved = self._home.settings(self._wanted(order, self._home.settings()))
         else:
@@ -51,7 +49,8 @@ class Maker:
         view = read_view(paths, self._ports)
         if view.state.status is RunStatus.REVIEW_REQUIRED:
             raise IllegalTransition(
-                f"the result of `{view.state.run_id}` waits for review", hint="accept it, or send it back, by `…/review`"
+                f"the result of `{view.state.run_id}` waits for review",
+                hint="accept it, or send it back, by `…/review`",
             )
         return self._opened(paths, view, wishes or Wishes())
 

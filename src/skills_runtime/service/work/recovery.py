@@ -16,7 +16,7 @@ _ANSWERS = frozenset({"approve", "answer", "cancel"})
 
 def goes_on(state: RunState, messages: Sequence[InboxMessage]) -> bool:
     """Whether a run that has just stopped by itself has been told what it waits for meanwhile."""
-    if not state.open or state.status is RunStatus.REVIEW_REQUIRED or state.waiting_kind == STOPPED:
+    if state.status is not RunStatus.WAITING_FOR_USER or state.waiting_kind == STOPPED:
         return False
     return any(message.kind in _ANSWERS for message in messages)
 

@@ -1,0 +1,107 @@
+"""Approvals over HTTP: what waits for a decision, and decisions that count for exactly what was seen."""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Request
+from pydantic import Field
+from starlette.responses import Response
+
+from skills_runtime.errors import ApprovalStale, ValidationFailed
+from skills_runtime.ports import Decision, InboxMessage
+from skills_runtime.safety.approvals.proposal import as_recorded, proposed_rule
+from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId
+from skills_runtime.service.work import Work
+from skills_runtime.service.work.requests import Asked, open_requests, request_named, requests_of
+
+router = APIRouter(prefix="/api/v1", tags=["approvals"])
+
+ApprovalId = Annotated[str, Path(min_length=1, max_length=200, description="The id of a request.")]
+
+
+class ApprovalDocument(Answer):
+    """A call that waits for a decision."""
+
+    approval_id: str
+    approval_key: str
+    run_id: str
+    tool: str
+    summary: str
+
+
+class ApprovalList(Answer):
+    """What waits, oldest first."""
+
+    approvals: list[ApprovalDocument]
+
+
+class NewDecision(Body):
+    """What somebody decided about the request they saw."""
+
+    decision: Literal["approved", "approved_for_session", "denied", "abort"]
+    approval_key: Annotated[str, Field(min_length=1, max_length=200)]
+    run_id: Id | None = None
+    note: Annotated[str, Field(max_length=10_000)] = ""
+    arguments: dict[str, Any] | None = None
+    """Run it with these arguments instead."""
+    rule: Literal["run"] | None = None
+    """Also allow such calls for the rest of this run."""
+
+
+@router.get("/approvals", response_model=ApprovalList, responses=failures(*EVERYWHERE))
+def list_approvals(request: Request) -> Response:
+    """Every request of this workspace that waits, with the exact call and what asked."""
+    return as_json({"approvals": [asked.document() for asked in open_requests(work_of(request))]})
+
+
+@router.get("/runs/{run_id}/approvals", response_model=ApprovalList, responses=failures(*EVERYWHERE, 404))
+def list_run_approvals(request: Request, run_id: RunId) -> Response:
+    """The requests of one run that wait."""
+    work = work_of(request)
+    return as_json({"approvals": [asked.document() for asked in requests_of(work, work.find(run_id))]})
+
+
+@router.post(
+    "/approvals/{approval_id}",
+    response_model=Receipt,
+    status_code=202,
+    responses=failures(*EVERYWHERE, 404, 409, 413, 415),
+)
+async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -> Response:
+    """Decide on a request; a decision about something else than what is asked now is refused."""
+    work, who = work_of(request), caller_of(request).name
+
+    def kept() -> InboxMessage:
+        asked = request_named(work, approval_id, body.run_id)
+        return decided(work, asked, body, who)
+
+    message = await asyncio.to_thread(kept)
+    await work.go_on(message.run_id)
+    told = {"message_id": message.id, "run_id": message.run_id, "kind": message.kind, "position": message.position}
+    return as_json(told, 202)
+
+
+def decided(work: Work, asked: Asked, body: NewDecision, who: str) -> InboxMessage:
+    """Keep a decision durably; only the first on a request counts."""
+    if asked.decided is not None:
+        raise ApprovalStale(f"`{asked.pending.approval_id}` was decided already: {asked.decided.get('decision')}")
+    decision = Decision(
+        decision=body.decision, note=body.note, decided_by=who, arguments=body.arguments, rule=_rule(asked, body)
+    )
+    return work.desk.decide(
+        asked.paths, decision, approval_id=asked.pending.approval_id, approval_key=body.approval_key
+    )
+
+
+def _rule(asked: Asked, body: NewDecision) -> dict[str, Any]:
+    """The rule that allows such calls in this run; of a call of high risk none is made."""
+    if body.rule is None:
+        return {}
+    if body.decision != "approved" or body.arguments is not None:
+        raise ValidationFailed("a rule goes with a plain `approved`")
+    request = asked.request()
+    if request.risk.get("level") == "high":
+        raise ValidationFailed("no rule can be made of this call: it is of high risk", hint="approve it once")
+    return as_recorded(proposed_rule(request, body.rule), body.rule)

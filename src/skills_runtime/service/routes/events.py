@@ -1,0 +1,85 @@
+"""The events of a run over HTTP: a page of them, or all of them as they come."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response
+
+from skills_runtime.service.answers import work_of
+from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.run_documents import EventPage, RunId
+from skills_runtime.service.sse import EventStream, from_seq
+from skills_runtime.service.streams import LogTail
+
+router = APIRouter(prefix="/api/v1/runs", tags=["events"])
+
+PAGE_BYTES = 4 << 20
+_STREAM = "text/event-stream"
+After = Annotated[int | None, Query(ge=-1, le=10**15 - 1, description="Only events with a greater number.")]
+LastEventId = Annotated[str | None, Header(max_length=100, description="What a browser sends when it comes again.")]
+
+
+@router.get(
+    "/{run_id}/events",
+    response_model=EventPage,
+    responses={
+        200: {"description": "A page, or a stream for who accepts `text/event-stream`.", "content": {_STREAM: {}}},
+        204: {"description": "The run has ended, and everything was seen before."},
+        **failures(*EVERYWHERE, 404, 409),
+    },
+)
+async def list_events(
+    request: Request,
+    run_id: RunId,
+    after: After = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """A page of events as they stand in the log; as a stream where that is what the client accepts."""
+    if _STREAM in request.headers.get("accept", ""):
+        return stream_of(request, run_id, from_seq(after, last_event_id))
+    return _page(request, run_id, 0 if after is None else after + 1, limit)
+
+
+@router.get(
+    "/{run_id}/events/stream",
+    responses={
+        200: {"description": "The events, one message each: `id` is the number.", "content": {_STREAM: {}}},
+        204: {"description": "The run has ended, and everything was seen before."},
+        **failures(*EVERYWHERE, 404, 409),
+    },
+    response_class=EventStream,
+)
+async def stream_events(
+    request: Request, run_id: RunId, after: After = None, last_event_id: LastEventId = None
+) -> Response:
+    """All events from a number on, those that are there and those that come, until the run ends."""
+    return stream_of(request, run_id, from_seq(after, last_event_id))
+
+
+def stream_of(request: Request, run_id: str, first: int) -> Response:
+    """The stream of a run, or the answer that makes a browser stop asking."""
+    work = work_of(request)
+    listener = work.streams.listen(work.find(run_id), from_seq=first)
+    if listener.has_nothing:
+        listener.close()
+        return Response(status_code=204)
+    return EventStream(listener)
+
+
+def _page(request: Request, run_id: str, first: int, limit: int) -> Response:
+    tail = LogTail(work_of(request).find(run_id), from_seq=first)
+    try:
+        frames = tail.read(PAGE_BYTES)
+        page = frames[:limit]
+        ended = tail.ended and len(page) == len(frames)
+    finally:
+        tail.close()
+    following = page[-1].seq if page else first - 1
+    # The lines go out as they are: what was sealed is not written anew.
+    body = b'{"events":[%b],"next_after":%d,"ended":%b}' % (
+        b",".join(frame.line for frame in page),
+        following,
+        b"true" if ended else b"false",
+    )
+    return Response(body, media_type="application/json")

@@ -1,0 +1,164 @@
+"""What a run leaves behind, over HTTP: files, transcript, verdict, archive."""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Header, Path, Request
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from skills_runtime.errors import NotFound
+from skills_runtime.projections import render
+from skills_runtime.runs import RunPaths, export_run, read_events, verify_run
+from skills_runtime.runs.artifacts import ROLES
+from skills_runtime.runs.files import scan
+from skills_runtime.runs.files.media import media_type
+from skills_runtime.runs.manifests import ArtifactManifest
+from skills_runtime.runs.verify import Head
+from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.run_documents import Answer, RunId
+from skills_runtime.service.sending import inner_path, open_inside, send_file
+from skills_runtime.service.work import Work
+
+router = APIRouter(prefix="/api/v1/runs", tags=["files"])
+
+REFUSALS = failures(*EVERYWHERE, 404, 409)
+InnerPath = Annotated[str, Path(max_length=4096, description="A path as it was listed.")]
+Range = Annotated[str | None, Header(max_length=200, description="One range of bytes, such as `bytes=0-99`.")]
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {"application/octet-stream": {}}},
+    206: {"description": "The part of the file.", "content": {"application/octet-stream": {}}},
+    416: {"description": "The file has no such part."},
+    **failures(*EVERYWHERE, 404),
+}
+
+
+class ArtifactList(Answer):
+    """The files of a run; they may still change until it is final."""
+
+    artifacts: list[dict[str, Any]]
+    final: bool
+
+
+class VerdictDocument(Answer):
+    """Whether a run directory is what its run left behind."""
+
+    ok: bool
+    authentic: bool
+    events: int
+    findings: list[dict[str, Any]]
+
+
+@router.get("/{run_id}/artifacts", response_model=ArtifactList, responses=REFUSALS)
+def list_artifacts(request: Request, run_id: RunId) -> Response:
+    """The files a run produced and consumed, with sizes and digests."""
+    return as_json(_listed(work_of(request).find(run_id), tuple(ROLES)))
+
+
+@router.get("/{run_id}/deliverables", response_model=ArtifactList, responses=REFUSALS)
+def list_deliverables(request: Request, run_id: RunId) -> Response:
+    """The files a run hands over."""
+    return as_json(_listed(work_of(request).find(run_id), ("deliverables",)))
+
+
+@router.get("/{run_id}/artifacts/{path:path}", responses=_FILE, response_class=StreamingResponse)
+def get_artifact(request: Request, run_id: RunId, path: InnerPath, range: Range = None) -> Response:
+    """One file of a run, or a part of it."""
+    return _sent(work_of(request).find(run_id), path, range)
+
+
+@router.get("/{run_id}/deliverables/{path:path}", responses=_FILE, response_class=StreamingResponse)
+def get_deliverable(request: Request, run_id: RunId, path: InnerPath, range: Range = None) -> Response:
+    """One file that a run hands over, or a part of it."""
+    return _sent(work_of(request).find(run_id), f"deliverables/{path}", range)
+
+
+@router.get(
+    "/{run_id}/transcript",
+    responses={200: {"description": "The run as prose.", "content": {"text/markdown": {}}}, **REFUSALS},
+    response_class=StreamingResponse,
+)
+def get_transcript(request: Request, run_id: RunId) -> Response:
+    """A run as prose, made from its log."""
+    pieces = render(read_events(work_of(request).find(run_id)))
+    first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
+    rest = (piece.encode(errors="replace") for pieces_ in ((first,), pieces) for piece in pieces_)
+    return StreamingResponse(rest, media_type="text/markdown; charset=utf-8")
+
+
+@router.get("/{run_id}/verify", response_model=VerdictDocument, responses=REFUSALS)
+def verify(request: Request, run_id: RunId) -> Response:
+    """Check a run against its log, and the log against its key and against what the index saw of it."""
+    work = work_of(request)
+    verdict = verify_run(work.find(run_id).root, work.ports.keys, known_head=_known_head(work, run_id))
+    return as_json({**msgspec.to_builtins(verdict), "ok": verdict.ok})
+
+
+@router.get(
+    "/{run_id}/export",
+    responses={200: {"description": "The archive.", "content": {"application/gzip": {}}}, **REFUSALS},
+    response_class=FileResponse,
+)
+def export(request: Request, run_id: RunId) -> Response:
+    """A run that has ended, as one archive with checksums and provenance; private contents stay behind."""
+    paths = work_of(request).find(run_id)
+    place = tempfile.TemporaryDirectory(prefix="skills-runtime-export-")
+    try:
+        *_, archive = export_run(paths.root, output=FilePath(place.name) / f"{run_id}.tar.gz")
+    except BaseException:
+        place.cleanup()
+        raise
+    headers = {"Content-Security-Policy": "sandbox"}
+    return FileResponse(
+        archive,
+        media_type="application/gzip",
+        filename=archive.name,
+        headers=headers,
+        background=BackgroundTask(place.cleanup),
+    )
+
+
+def _listed(paths: RunPaths, tops: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
+    except (OSError, msgspec.MsgspecError):
+        manifest = None  # what is on the disk is still there to be seen
+    if manifest is not None and manifest.final:
+        found = [one for one in manifest.artifacts if len(tops) > 1 or one.role == "deliverable"]
+        return {"artifacts": msgspec.to_builtins(found), "final": True}
+    seen = scan(paths.root, tops).files
+    files = [
+        {
+            "name": one.path,
+            "role": ROLES[one.path.partition("/")[0]],
+            "direction": "produced",
+            "mediaType": one.media_type,
+            "size": one.size,
+            "digest": {"sha256": one.sha256},
+        }
+        for one in seen
+    ]
+    return {"artifacts": files, "final": False}
+
+
+def _sent(paths: RunPaths, path: str, asked_range: str | None) -> Response:
+    top, *inner = inner_path(path)
+    if top not in ROLES or not inner:
+        raise NotFound(f"a run has no file {path[:200]!a} for others", hint="list the artifacts to see what there is")
+    descriptor = open_inside(paths.root / top, inner)
+    about = os.fstat(descriptor)
+    etag = hashlib.sha256(f"{about.st_ino}-{about.st_mtime_ns}-{about.st_size}".encode()).hexdigest()[:32]
+    return send_file(descriptor, asked_range=asked_range, media_type=media_type(inner[-1]), name=inner[-1], etag=etag)
+
+
+def _known_head(work: Work, run_id: str) -> Head | None:
+    try:
+        row = work.ledger.index.get(run_id)
+    except NotFound:
+        return None
+    return Head(row.last_seq, row.last_mac) if row.last_seq >= 0 else None

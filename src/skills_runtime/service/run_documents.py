@@ -1,0 +1,142 @@
+"""The shapes of runs, sessions and approvals over HTTP, for routes and for the OpenAPI page."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Header, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from skills_runtime.events.states import RunStatus
+from skills_runtime.ledger import RunRow
+from skills_runtime.projections import RunView
+from skills_runtime.service.work import Wishes
+
+LEGAL_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
+Id = Annotated[str, Field(pattern=LEGAL_ID)]
+RunId = Annotated[str, Path(pattern=LEGAL_ID, description="The id of a run.")]
+SessionId = Annotated[str, Path(pattern=LEGAL_ID, description="The id of a session.")]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key", min_length=1, max_length=255, description="The same request again is the same thing."
+    ),
+]
+_PROMPT = 1_000_000
+_COUNT = 1_000_000_000
+
+
+class Answer(BaseModel):
+    """What is sent back; more may be added later."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Body(BaseModel):
+    """What is taken in; what nobody knows is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Limits(Body):
+    """What may be different in one run; never more than the operator allows."""
+
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    max_steps: Annotated[int, Field(ge=1, le=_COUNT)] | None = None
+    max_wall_time_sec: Annotated[int, Field(ge=1, le=_COUNT)] | None = None
+    max_tool_calls: Annotated[int, Field(ge=1, le=_COUNT)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=_COUNT)] | None = None
+    max_cost_usd: Annotated[float, Field(gt=0, le=_COUNT)] | None = None
+    on_limit: Literal["fail", "park"] | None = None
+    review: bool = False
+
+    def wishes(self) -> Wishes:
+        """The same as a value."""
+        return Wishes(**{name: getattr(self, name) for name in Limits.model_fields})
+
+
+class NewRun(Limits):
+    """A task, and where it belongs."""
+
+    prompt: Annotated[str, Field(min_length=1, max_length=_PROMPT)]
+    session_id: Id | None = None
+    task_id: Id | None = None
+    run_id: Id | None = None
+
+
+class NewFork(Limits):
+    """Another way on from an event of a run."""
+
+    at: Annotated[int, Field(ge=0, le=_COUNT)] | None = None
+    prompt: Annotated[str, Field(min_length=1, max_length=_PROMPT)] | None = None
+    run_id: Id | None = None
+
+
+class RunDocument(Answer):
+    """One run."""
+
+    run_id: str
+    session_id: str
+    task_id: str
+    status: RunStatus
+    created_at: str
+    updated_at: str
+    last_seq: int
+
+
+class RunPage(Answer):
+    """Some runs, the newest first, and where to go on."""
+
+    runs: list[RunDocument]
+    next_cursor: str | None
+
+
+class MadeDocument(Answer):
+    """The run that was asked for."""
+
+    run_id: str
+    created: bool
+
+
+class Receipt(Answer):
+    """A message that is kept until the run has read it."""
+
+    message_id: str
+    run_id: str
+    kind: str
+    position: int
+
+
+class EventPage(Answer):
+    """Some events as they stand in the log, and where to go on."""
+
+    events: list[dict[str, Any]]
+    next_after: int
+    ended: bool
+
+
+def run_document(view: RunView, *, trouble: str | None = None) -> dict[str, Any]:
+    """A run by its log."""
+    state, pending = view.state, view.pending
+    told = (
+        "run_id session_id task_id kind profile_id attempt parent_run_id model task created_at updated_at started_at "
+        "completed_at failure_reason error_kind final_output waiting_kind waiting_message last_seq turns steps "
+        "tool_calls input_tokens output_tokens cached_tokens cost_usd workspace_mode required_deliverables artifacts"
+    )
+    return {
+        **{name: getattr(state, name) for name in told.split()},
+        "status": state.status.value,
+        "fork": {"run_id": state.fork.run_id, "seq": state.fork.seq} if state.fork else None,
+        "children": {run_id: child.status for run_id, child in state.children.items()},
+        "pending_approvals": len(pending.approvals.open),
+        "questions": [
+            {"call_id": one.call_id, "question": one.question, "choices": one.choices, "ids": one.ids}
+            for one in pending.questions.values()
+        ],
+        "trouble": trouble,
+    }
+
+
+def row_document(row: RunRow) -> dict[str, Any]:
+    """A run as the index knows it."""
+    hidden = {"path", "last_mac", "workspace_root"}
+    told = {name: getattr(row, name) for name in row.__struct_fields__ if name not in hidden}
+    return {**told, "status": row.status.value}
