@@ -44,6 +44,16 @@ def serve_until_stopped(options: "ServeOptions", program: Program, *, out: TextI
     return 0
 
 
+def show_services(out: TextIO) -> int:
+    """Say which services of this user run now."""
+    from skills_runtime.service.access.token import find_services
+
+    found = find_services(state_home())
+    for server in found:
+        out.write(f"{server.link}  {server.workspace_root}\n")
+    return 0 if found else 1
+
+
 def _serving() -> ModuleType:
     try:
         from skills_runtime.service import serving
@@ -57,7 +67,7 @@ def _serving() -> ModuleType:
 
 
 def _settings(options: "ServeOptions", root: Path, environ: Mapping[str, str]) -> "ServiceSettings":
-    from skills_runtime.service.settings import Given, settings_from
+    from skills_runtime.service.settings import Given, Limits, settings_from
 
     given = Given(
         listen=tuple(options.listen),
@@ -70,6 +80,13 @@ def _settings(options: "ServeOptions", root: Path, environ: Mapping[str, str]) -
         skill_service="closed" if options.closed else "open",
         config_paths=tuple(checked_path(path, option="--config").absolute() for path in options.config),
         settings=parse_assignments(options.set),
+        limits=Limits(
+            concurrent=options.concurrent,
+            waiting=options.waiting,
+            body_bytes=options.max_body,
+            requests_per_second=options.rate,
+            burst=max(1, round(options.rate * 4)),
+        ),
     )
     return settings_from(root, state_home(environ), environ, given)
 

@@ -137,7 +137,8 @@ class Executor:
         execution = await self.get(execution_id)
         if execution.status == "running":
             raise Busy(f"the execution `{execution_id}` is still running", hint="cancel it first")
-        await asyncio.to_thread(self._place.forget, execution_id)
+        keeper = await self._open()
+        await asyncio.to_thread(keeper.forget, execution.record)
 
     async def aclose(self) -> None:
         """End everything that is under way, and every process that waits."""
@@ -192,7 +193,7 @@ class Executor:
     async def _known_by_key(self, keeper: Keeper, key: str, request: str) -> Execution | None:
         """The execution that a key stands for, waited for if it is under way."""
         if key not in self._by_key:
-            found = await asyncio.to_thread(keeper.keys.find, key, request)
+            found = await asyncio.to_thread(keeper.found_by_key, key, request)
             if found is not None and key not in self._by_key:
                 return await self._settled(keeper, found)
         live = self._by_key.get(key)

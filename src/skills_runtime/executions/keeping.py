@@ -182,6 +182,20 @@ class Keeper:
             stderr=_read(directory / STDERR).decode(errors="replace"),
         )
 
+    def found_by_key(self, key: str, request: str) -> str | None:
+        """The execution that a key stands for; somebody may have removed it, which frees the key."""
+        found = self.keys.find(key, request)
+        if found is not None and not self.place.directory(found).is_dir():
+            self.keys.release(key, found)
+            return None
+        return found
+
+    def forget(self, record: Record) -> None:
+        """Remove an execution, which frees its key."""
+        if record.key_digest is not None:
+            self.keys.release(record.key_digest, record.execution_id)
+        self.place.forget(record.execution_id)
+
     def is_run_by_somebody(self, record: Record) -> bool:
         """Whether the one who began it is still there."""
         return record.owner == self._owner.name or is_alive(self.place, record.owner)

@@ -318,7 +318,8 @@ def _taught(talk: Conversation, event: Event, payload: SkillInjected) -> None:
     if not payload.text_blob:
         return
     mention = payload.mention_text
-    talk.unload(mention)
+    if mention:
+        talk.unload(mention)
     talk.lead(Message(role="user", blob=payload.text_blob, pinned=True, skill=mention, size=payload.size))
     talk.skills[mention] = ActiveSkill(payload.digest, payload.arguments, payload.skill_path)
 

@@ -16,7 +16,7 @@ from skills_runtime.runs.snapshot_files import pretty
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
     """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
     text, path = "".join(render(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
-    there = _content(path)
+    there = content_of(path)
     if there is not None and text.startswith(there):
         extend(path, text[len(there) :])  # costs a file system much less than a new file in its place
     else:
@@ -29,14 +29,15 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
     try:
         sync_path(str(paths.events))
         record = pretty(record_of(state))
-        if _content(paths.run_json) != record:
+        if content_of(paths.run_json) != record:
             rewrite(paths.run_json, record)
         write_transcript(paths, read_verified(paths, ports.keys))
     finally:
         lock.release()
 
 
-def _content(path: Path | str) -> bytes | None:
+def content_of(path: Path | str) -> bytes | None:
+    """The bytes of a file, or nothing where there is none."""
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read()

@@ -17,7 +17,7 @@ from skills_runtime.events.payloads import RunStateChanged
 from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.derived import catch_up
+from skills_runtime.runs.derived import catch_up, content_of
 from skills_runtime.runs.fork import ancestors, beginning, fork_of
 from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_events, read_verified
@@ -25,6 +25,7 @@ from skills_runtime.runs.log.opening import secret_finder
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.log.snapshots import SnapshotHeader, due, load, save
 from skills_runtime.runs.record import record_of, write_record
+from skills_runtime.runs.snapshot_files import pretty
 
 SNAPSHOT = "state.snapshot"
 REMEMBERED = 500
@@ -175,7 +176,8 @@ def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
         log.listen(found.view.apply)
         run = Run(paths, log, lock, found.view, ports)
         run.confirm(found.blobs)
-        run.save()
+        if content_of(paths.run_json) != pretty(record_of(run.state)):
+            run.save()
     except BaseException:
         log.close()
         lock.release()

@@ -44,6 +44,9 @@ def _swapped(path: str, data: bytes, spare: str) -> bool:
             return False
         write_all(fd, data)
         os.ftruncate(fd, len(data))
+    except OSError:
+        Path(spare).unlink(missing_ok=True)  # a disk that is full
+        raise
     finally:
         os.close(fd)
     return _exchange(spare, path)

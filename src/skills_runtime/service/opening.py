@@ -1,15 +1,19 @@
 """Puts a service together from its settings, and takes it apart again."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from skills_runtime.clock import SystemClock
-from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies
+from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies, stages_in_memory
 from skills_runtime.ports import Sandbox
 from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox.egress import Doorman, EgressRecord
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.access.token import service_token
 from skills_runtime.service.audit import AuditEntry, AuditLog
@@ -20,6 +24,8 @@ from skills_runtime.service.skill_registry import SkillRegistry
 from skills_runtime.service.work import open_work
 from skills_runtime.service.work.home import Home
 from skills_runtime.skills import Skill
+
+EGRESS_LOG = logging.getLogger("skills_runtime.service.egress")
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -48,6 +54,11 @@ async def opened_parts(settings: ServiceSettings, resolved: "Resolved") -> Async
             metrics=_metrics(executor),
             stopping=stopping,
         )
+
+
+def _visited(record: EgressRecord) -> None:
+    """Tell of every host that a skill wanted to reach."""
+    EGRESS_LOG.info("%s", msgspec.json.encode(record).decode())
 
 
 def _metrics(executor: Executor) -> Metrics:
@@ -81,5 +92,9 @@ def _executor(settings: ServiceSettings, resolved: "Resolved") -> Executor:
         fence,
         limits=ExecutionLimits(timeout_ms=settings.default_timeout_ms, max_timeout_ms=settings.max_timeout_ms),
         pool=PoolLimits(concurrent=settings.limits.concurrent, waiting=settings.limits.waiting),
-        supplies=Supplies(variables=variables),
+        supplies=Supplies(
+            variables=variables,
+            stages=stages_in_memory(settings.artifacts_dir),
+            doorman=lambda: Doorman(record=_visited),
+        ),
     )

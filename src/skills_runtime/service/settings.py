@@ -94,6 +94,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     skill_service: Literal["open", "closed"] = "open"
     config_paths: tuple[Path, ...] = ()
     settings: Mapping[str, Any] = {}
+    limits: Limits = Limits()
 
 
 def settings_from(
@@ -115,6 +116,7 @@ def settings_from(
         default_timeout_ms=_milliseconds(environ.get("DEFAULT_TIMEOUT_MS", "")),
         config_paths=asked.config_paths,
         given=asked.settings,
+        limits=asked.limits,
     )
 
 

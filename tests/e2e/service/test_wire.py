@@ -135,7 +135,9 @@ def test_a_form_and_a_body_of_unknown_length_are_no_json(service: Service) -> No
     with service.client() as client:
         form = client.post("/api/skills/execute", data={"skillName": "echo"})
         pieces = client.post(
-            "/api/skills/execute", content=iter([b'{"skillName": "echo"}']), headers={"Content-Type": "application/json"}
+            "/api/skills/execute",
+            content=iter([b'{"skillName": "echo"}']),
+            headers={"Content-Type": "application/json"},
         )
     assert (form.status_code, form.json()["error"]) == (400, "Invalid JSON body")
     assert (pieces.status_code, pieces.json()["error"]) == (400, "Invalid JSON body")

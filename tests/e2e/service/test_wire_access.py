@@ -105,7 +105,9 @@ def test_a_page_must_send_the_header_with_every_change(service: Service, client:
     assert taken.status_code == 201
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "https://127.0.0.1", "file://"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://localhost:1", "https://127.0.0.1", "file://"]
+)
 def test_a_foreign_page_may_neither_change_nor_read_even_with_the_token(service: Service, origin: str) -> None:
     headers = {"Origin": origin, "X-Skills-Runtime": "1"}
     with service.client(token=True, **headers) as client:

@@ -37,13 +37,28 @@ class ServeOptions(ConfigOptions):
     new_token: Annotated[bool, typer.Option("--new-token", help="Make another token; the old one is worthless.")] = (
         False
     )
+    concurrent: Annotated[
+        int, typer.Option("--concurrent", metavar="N", min=1, help="Skills that are executed at the same time.")
+    ] = 16
+    waiting: Annotated[
+        int, typer.Option("--waiting", metavar="N", min=0, help="Executions that may wait; one more is refused.")
+    ] = 64
+    max_body: Annotated[
+        int, typer.Option("--max-body", metavar="BYTES", min=1024, help="The longest request that is taken.")
+    ] = 2_621_440
+    rate: Annotated[
+        float, typer.Option("--rate", metavar="N", min=0.01, help="Requests a second of one caller, in the long run.")
+    ] = 500.0
     access_log: Annotated[bool, typer.Option("--access-log", help="Write a line of JSON for every request.")] = False
+    show: Annotated[bool, typer.Option("--show", help="Only say which services run now, with their links.")] = False
 
 
 def serve(options: ServeOptions, program: Program) -> int:
     """Serve skills, runs and approvals over HTTP until it is stopped."""
-    from skills_runtime.cli.http_serving import serve_until_stopped
+    from skills_runtime.cli.http_serving import serve_until_stopped, show_services
 
+    if options.show:
+        return show_services(sys.stdout)
     return serve_until_stopped(options, program, out=sys.stdout, err=sys.stderr)
 
 

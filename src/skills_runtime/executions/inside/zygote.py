@@ -283,8 +283,8 @@ def _status(path: str, names: "dict[str, Any]") -> int:
     except SystemExit as error:
         return _exit_code(error.code)
     except BaseException as error:  # noqa: BLE001 - told as the interpreter tells it
-        trace = error.__traceback__
-        sys.excepthook(type(error), error, trace.tb_next if trace else None)
+        trace = error.__traceback__ and error.__traceback__.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
         return 1
     return 0
 

@@ -14,6 +14,7 @@ from skills_runtime.errors import Busy, LogEnded, LogLocked, NotFound, SkillsRun
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import LogPorts, RunPaths, check_id, read_view, runs_root
+from skills_runtime.runs.derived import catch_up
 from skills_runtime.service.streams import Streams
 from skills_runtime.service.work.agents import Agents, Model
 from skills_runtime.service.work.attending import Attendance
@@ -179,12 +180,21 @@ class Work:
 
     async def _recover(self, run_id: str) -> None:
         try:
+            await asyncio.to_thread(self._tidy, run_id)
             if (await asyncio.to_thread(self._ended_or_not, run_id)).open:
                 await self._go_on(run_id)
         except NotFound:
             self._accepted.drop(run_id)  # it was noted, and the process ended before the run was made
         except SkillsRuntimeError as error:
             self.attendance.troubles[run_id] = error
+
+    def _tidy(self, run_id: str) -> None:
+        """Do for a run that ended what its process, killed right then, could not do any more."""
+        paths = self.find(run_id)
+        state = read_view(paths, self.ports).state
+        if not state.open:
+            with suppress(LogLocked):
+                catch_up(paths, state, self.ports)
 
     def _ended_or_not(self, run_id: str) -> RunState:
         """The state of a run; one that has ended is not to be recovered any more."""

@@ -36,7 +36,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"REACHED")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the standard library
+    def log_message(self, format: str, *args: object) -> None:
         del format, args
 
 

@@ -1,0 +1,24 @@
+"""For scripts that start the service as they started its predecessor: `migrate` does nothing, `runserver` serves."""
+
+import sys
+
+from skills_runtime.cli.main import run_program
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code of one command line."""
+    match arguments:
+        case ["migrate", *_]:
+            sys.stdout.write("There is no database to migrate.\n")
+            return 0
+        case ["runserver", address, *_]:
+            return run_program(["serve", "--listen", address])
+        case ["runserver"]:
+            return run_program(["serve"])
+        case _:
+            sys.stderr.write("usage: manage.py migrate | runserver [HOST:PORT]\n")
+            return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,145 @@
+"""What a run left behind can be fetched, whole or in part, and nothing else can."""
+
+import io
+import os
+import tarfile
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.support.agents import calls, says, writes
+from tests.unit.service.runs.served import Served, serving
+
+TEXT = "0123456789"
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncGenerator[Served]:
+    script = [calls(writes("deliverables/a b.txt", TEXT), writes("deliverables/deep/c.json", "{}")), says("done")]
+    async with serving(tmp_path, script) as found:
+        yield found
+
+
+@pytest.fixture
+async def run_id(service: Served) -> str:
+    run_id = await service.begin()
+    await service.until(run_id, "completed")
+    return run_id
+
+
+async def test_deliverables_are_listed_with_sizes_and_digests(service: Served, run_id: str) -> None:
+    listed = (await service.get(f"/runs/{run_id}/deliverables")).json()
+    assert listed["final"] is True
+    assert [(one["name"], one["size"]) for one in listed["artifacts"]] == [
+        ("deliverables/a b.txt", 10),
+        ("deliverables/deep/c.json", 2),
+    ]
+    names = {one["name"] for one in (await service.get(f"/runs/{run_id}/artifacts")).json()["artifacts"]}
+    assert {"deliverables/a b.txt", "deliverables/deep/c.json"} <= names
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "text", "span"),
+    [
+        (None, 200, TEXT, None),
+        ("bytes=2-4", 206, "234", "bytes 2-4/10"),
+        ("bytes=8-", 206, "89", "bytes 8-9/10"),
+        ("bytes=-3", 206, "789", "bytes 7-9/10"),
+        ("bytes=5-500", 206, "56789", "bytes 5-9/10"),
+        ("bytes=10-", 416, "", "bytes */10"),
+        ("bytes=0-1,3-4", 200, TEXT, None),
+        ("lines=1-2", 200, TEXT, None),
+    ],
+)
+async def test_the_part_that_is_asked_for_is_sent(
+    service: Served, run_id: str, asked: str | None, status: int, text: str, span: str | None
+) -> None:
+    headers = {"Range": asked} if asked else {}
+    answer = await service.get(f"/runs/{run_id}/artifacts/deliverables/a%20b.txt", headers=headers)
+    assert (answer.status_code, answer.text, answer.headers.get("content-range")) == (status, text, span)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "run.json",
+        "events.jsonl",
+        "config.yaml",
+        "blobs/sha256",
+        "logs/state.snapshot",
+        "deliverables",
+        "deliverables/",
+        "deliverables/deep",
+        "deliverables/%2e%2e/events.jsonl",
+        "deliverables/..%2f..%2fevents.jsonl",
+        "deliverables/%2e/a%20b.txt",
+        "%2fetc%2fpasswd",
+        "deliverables//a%20b.txt",
+        "deliverables/a%00b.txt",
+        "deliverables/none.txt",
+        "deliverables\\a b.txt",
+    ],
+)
+async def test_anything_else_is_not_there(service: Served, run_id: str, path: str) -> None:
+    answer = await service.get(f"/runs/{run_id}/artifacts/{path}")
+    assert answer.status_code in (400, 404)
+
+
+@pytest.mark.parametrize("kind", ["link to a secret", "link inside", "linked directory", "pipe"])
+async def test_links_and_pipes_are_not_followed(service: Served, run_id: str, kind: str, tmp_path: Path) -> None:
+    place = service.work.find(run_id).deliverables
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    name = "odd"
+    if kind == "link to a secret":
+        (place / "odd").symlink_to(secret)
+    elif kind == "link inside":
+        (place / "odd").symlink_to("a b.txt")
+    elif kind == "linked directory":
+        (place / "odd").symlink_to(tmp_path)
+        name = "odd/secret.txt"
+    else:
+        os.mkfifo(place / "odd")
+    answer = await service.get(f"/runs/{run_id}/deliverables/{name}")
+    assert answer.status_code == 404
+    assert "secret" not in answer.text.replace("secret.txt", "")
+
+
+async def test_a_file_is_never_a_page_of_ours(service: Served, run_id: str) -> None:
+    answer = await service.get(f"/runs/{run_id}/deliverables/a%20b.txt")
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+async def test_the_transcript_is_what_the_log_gives(service: Served, run_id: str) -> None:
+    answer = await service.get(f"/runs/{run_id}/transcript")
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.content == service.work.find(run_id).transcript.read_bytes()
+
+
+async def test_a_run_is_verified_and_damage_is_named(service: Served, run_id: str) -> None:
+    good = (await service.get(f"/runs/{run_id}/verify")).json()
+    assert (good["ok"], good["authentic"]) == (True, True)
+    (service.work.find(run_id).deliverables / "a b.txt").write_text("forged")
+    bad = (await service.get(f"/runs/{run_id}/verify")).json()
+    assert bad["ok"] is False
+    assert any("a b.txt" in finding["where"] for finding in bad["findings"])
+
+
+async def test_an_archive_has_everything_but_private_contents(service: Served, run_id: str) -> None:
+    answer = await service.get(f"/runs/{run_id}/export")
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+        names = archive.getnames()
+    assert f"{run_id}/events.jsonl" in names
+    assert f"{run_id}/archive/SHA256SUMS" in names
+    assert not any("/blobs/" in name for name in names)
+
+
+async def test_a_run_that_has_not_ended_is_not_exported(tmp_path: Path) -> None:
+    async with serving(tmp_path, [calls(("ask_human", {"question": "?"})), says("done")]) as service:
+        run_id = await service.begin()
+        await service.until(run_id, "waiting_for_user")
+        answer = await service.get(f"/runs/{run_id}/export")
+        assert (answer.status_code, answer.json()["kind"]) == (409, "illegal_transition")
+        assert (await service.get(f"/runs/{run_id}/artifacts")).json()["final"] is False

@@ -1,0 +1,165 @@
+"""The gate by itself: every request is judged by its name, its page, its caller, its scope and its body."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skills_runtime.service.access.caller import SCOPES, Caller, Scope
+from skills_runtime.service.access.gate import Asked, Gate, cookie_name
+from skills_runtime.service.access.hosts import is_answered, is_own_origin, parse_host
+from skills_runtime.service.access.keys import ApiKey
+from skills_runtime.service.access.rules import needed_scope
+from skills_runtime.service.problems import Problem
+
+TOKEN = "t" * 43
+KEY = ApiKey(id="1", name="ci", scopes=("read",), digest="", created_at="")
+GATE = Gate(allowed_hosts=("skills.example",), token=TOKEN, recognised=lambda text: KEY if text == "key" else None)
+
+
+def asked(method: str = "GET", path: str = "/api/v1/runs", **more: Any) -> Asked:
+    headers = {"host": "127.0.0.1:8000", **more.pop("headers", {})}
+    values = {"query": "", "client": "127.0.0.1", "server": "127.0.0.1", "port": 8000, **more}
+    return Asked(method=method, path=path, headers=headers, **values)
+
+
+def kind(found: Caller | Problem) -> str:
+    return found.kind
+
+
+@pytest.mark.parametrize(
+    ("path", "scope"),
+    [
+        ("/api/v1/runs", "run"),
+        ("/api/v1/runs/r1/cancel", "run"),
+        ("/api/v1/runs/approvals/cancel", "run"),
+        ("/api/v1/sessions/s1/runs", "run"),
+        ("/api/v1/runs/r1/approvals/key", "approve"),
+        ("/api/v1/approvals/a1", "approve"),
+        ("/api/skills/execute", "execute"),
+        ("/api/v1/executions/e1/cancel", "execute"),
+        ("/api/v1/skills", "admin"),
+        ("/studio/api/v1/sessions/s1/skills", "admin"),
+        ("/api/v1/skills/validate", "read"),
+        ("/anything/else", "admin"),
+    ],
+)
+def test_a_change_needs_the_scope_of_what_it_changes(path: str, scope: Scope) -> None:
+    assert needed_scope("POST", path) == needed_scope("DELETE", path) == scope
+
+
+@given(st.sampled_from(["POST", "PUT", "DELETE", "PATCH", "FROB"]), st.text(max_size=40))
+def test_no_change_is_free(method: str, path: str) -> None:
+    assert needed_scope(method, path) in SCOPES
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/runs", "/api/v1/executions/x", "/api/skills", "/metrics", "/studio/api/v1/x"]
+)
+def test_data_is_read_with_a_scope(path: str) -> None:
+    assert needed_scope("GET", path) == "read"
+
+
+def test_nobody_gets_in_and_the_token_opens_everything() -> None:
+    assert kind(GATE.judge(asked())) == "unauthorized"
+    found = GATE.judge(asked("POST", headers={"authorization": f"Bearer {TOKEN}"}))
+    assert isinstance(found, Caller)
+    assert found.scopes == frozenset(SCOPES)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"client": "203.0.113.5"},
+        {"server": "192.0.2.1"},
+        {"headers": {"host": "skills.example"}},
+        {"headers": {"x-forwarded-for": "203.0.113.5"}},
+        {"headers": {"forwarded": "for=203.0.113.5"}},
+    ],
+)
+def test_the_token_and_the_open_paths_are_for_this_machine_only(more: dict[str, Any]) -> None:
+    headers = more.pop("headers", {})
+    assert kind(GATE.judge(asked(path="/api/skills", headers=headers, **more))) == "unauthorized"
+    with_token = {**headers, "authorization": f"Bearer {TOKEN}"}
+    assert kind(GATE.judge(asked(headers=with_token, **more))) == "unauthorized"
+    cookie = {**headers, "cookie": f"{cookie_name(8000)}={TOKEN}"}
+    assert kind(GATE.judge(asked(headers=cookie, **more))) == "unauthorized"
+    with_key = {**headers, "authorization": "Bearer key"}
+    assert kind(GATE.judge(asked(headers=with_key, **more))) == "key"
+
+
+def test_a_cookie_of_a_service_on_another_port_is_not_ours() -> None:
+    assert kind(GATE.judge(asked(headers={"cookie": f"{cookie_name(9000)}={TOKEN}"}))) == "unauthorized"
+    assert kind(GATE.judge(asked(headers={"cookie": f"{cookie_name(8000)}={TOKEN}"}))) == "token"
+
+
+def test_a_cookie_alone_changes_nothing() -> None:
+    cookie = {"cookie": f"{cookie_name(8000)}={TOKEN}"}
+    assert kind(GATE.judge(asked("POST", headers=cookie))) == "header_missing"
+    assert kind(GATE.judge(asked("POST", headers={**cookie, "x-skills-runtime": "1"}))) == "token"
+
+
+def test_a_token_in_the_address_counts_for_reading_only() -> None:
+    assert kind(GATE.judge(asked(query=f"token={TOKEN}"))) == "token"
+    assert kind(GATE.judge(asked("POST", query=f"token={TOKEN}"))) == "unauthorized"
+
+
+def test_a_link_from_elsewhere_may_be_opened_but_not_read_by_a_script() -> None:
+    site = {"sec-fetch-site": "cross-site"}
+    assert kind(GATE.judge(asked(path="/", headers=site))) == "nobody"
+    assert kind(GATE.judge(asked(path="/api/skills", headers=site))) == "foreign_origin"
+
+
+@pytest.mark.parametrize(
+    "essence", ["text/plain", "multipart/form-data", "application/x-www-form-urlencoded", "x", "text/html"]
+)
+def test_a_body_that_a_form_could_send_is_refused(essence: str) -> None:
+    headers = {"authorization": f"Bearer {TOKEN}", "content-type": f"{essence}; charset=utf-8"}
+    assert kind(GATE.judge(asked("POST", headers=headers))) == "unsupported_media_type"
+
+
+@pytest.mark.parametrize(
+    ("host", "answered"),
+    [
+        ("127.0.0.1:8000", True),
+        ("LOCALHOST:8000", True),
+        ("[::1]:8000", True),
+        ("127.0.0.1", False),
+        ("localhost:8001", False),
+        ("skills.example", True),
+        ("skills.example:9", True),
+        ("fixed.example:8443", True),
+        ("fixed.example", False),
+        ("a.sub.example", True),
+        ("sub.example", True),
+        ("notsub.example", False),
+        ("skills.example.evil", False),
+    ],
+)
+def test_a_service_answers_to_its_names_exactly(host: str, answered: bool) -> None:
+    found = parse_host(host)
+    assert found is not None
+    assert is_answered(found, 8000, ("skills.example", "fixed.example:8443", ".sub.example")) is answered
+
+
+@pytest.mark.parametrize("text", ["", "a b", "a/b", "user@host", "a:b", "[::1", "a, b", "host:999999"])
+def test_what_is_no_host_is_none(text: str) -> None:
+    assert parse_host(text) is None
+
+
+@given(st.text(max_size=30))
+def test_only_the_very_same_origin_is_our_own(origin: str) -> None:
+    assert not is_own_origin(origin, "127.0.0.1:8000")
+    assert is_own_origin("http://127.0.0.1:8000", "127.0.0.1:8000")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["authorization", "cookie", "origin", "content-type", "host"]), st.text(max_size=20)
+    )
+)
+def test_no_headers_confuse_the_gate(headers: dict[str, str]) -> None:
+    found = GATE.judge(asked("POST", headers=headers))
+    assert isinstance(found, Problem)
+    assert 400 <= found.status < 500
