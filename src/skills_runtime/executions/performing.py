@@ -51,6 +51,8 @@ class Supplies(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing means that scripts run without the packages they say they need."""
     doorman: MakeDoorman = no_network
     """Watches the network of skills, where the fence opens it."""
+    network: MakeFence | None = None
+    """The fence of skills that declare a network; they have none either where this is left out."""
     stages: Path | None = None
     """Where executions work: beside their records, unless the caller knows a quicker place."""
 
@@ -167,18 +169,19 @@ class Performer:
 
     async def _fresh(self, attempt: "_Attempt", begun: Begun) -> Ended:
         job = _job(attempt, begun, begun.stage)
-        job, plan = await self._in_thread(self._planned, job, attempt.program)
+        open_fence = self._supplies.network if attempt.wanted.run.network else None
+        job, plan = await self._in_thread(self._planned, job, attempt.program, open_fence or self._fence)
         try:
             return await run_fresh(job, plan, begun.sinks, attempt.live.stop, self._supplies.doorman)
         except SkillsRuntimeError as error:
             return Ended(ended_by="lost", exit_code=None, isolation=plan.evidence, note=error.message)
 
-    def _planned(self, job: Job, program: Program) -> tuple[Job, SandboxPlan]:
+    def _planned(self, job: Job, program: Program, fence: MakeFence) -> tuple[Job, SandboxPlan]:
         missing: NotFound | None = None
         for argv in alternatives(program):
             candidate = job.with_argv(argv)
             try:
-                return candidate, plan_of(candidate, self._fence)
+                return candidate, plan_of(candidate, fence)
             except NotFound as error:
                 missing = error
         assert missing is not None, "there is always a command to try"

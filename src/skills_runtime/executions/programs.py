@@ -98,4 +98,5 @@ def told(skill: Skill, execution_id: str, stage: Path, declared: Mapping[str, st
 
 def may_be_warm(run: RunDefinition, declared: Mapping[str, str]) -> bool:
     """Whether a process that is already there can do the same as a new one."""
-    return run.warm and run.isolation == "copy" and not any(name.startswith(_OF_THE_INTERPRETER) for name in declared)
+    alike = run.isolation == "copy" and not run.network
+    return run.warm and alike and not any(name.startswith(_OF_THE_INTERPRETER) for name in declared)

@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
@@ -21,6 +22,7 @@ from skills_runtime.service.limits import BodyLimit, Rate
 from skills_runtime.service.parts import Parts
 from skills_runtime.service.problems import dumped, install_problems
 from skills_runtime.service.reference_page import HEADERS, reference_page
+from skills_runtime.service.routes import skill_service
 from skills_runtime.service.watching import WatchMiddleware
 
 OPENAPI = "/api/openapi.json"
@@ -43,7 +45,8 @@ def create_app(parts: Parts) -> FastAPI:
     app.state.parts = parts
     app.state.work = parts.work
     install_problems(app)
-    for router in (health.router, *_routers()):
+    # What is asked for most often is found first.
+    for router in (skill_service.router, health.router, *_routers()):
         app.include_router(router)
     app.add_api_route(OPENAPI, _openapi, include_in_schema=False)
     app.add_api_route(PAGE, _page, include_in_schema=False)
@@ -82,7 +85,11 @@ def _routers() -> Iterable[APIRouter]:
     """The routers of all modules with routes, by name, so that none is forgotten."""
     for found in iter_modules(routes.__path__):
         router = getattr(import_module(f"{routes.__name__}.{found.name}"), "router", None)
-        if isinstance(router, APIRouter):
+        if isinstance(router, APIRouter) and router is not skill_service.router:
+            for route in router.routes:
+                # The OpenAPI page looks for it at the response class, where ours need not have it.
+                if isinstance(route, APIRoute) and route.status_code is None:
+                    route.status_code = 200
             yield router
 
 
@@ -97,6 +104,10 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
             routes=app.routes,
         )
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        for operation in (operation for path in document["paths"].values() for operation in path.values()):
+            operation["responses"].pop("422", None)  # what does not fit is a 400 here
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
         for model in (ProblemDocument, ExecuteFailure, ExecuteRequest):
             schemas.update(_schemas(model))
         document["components"]["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}

@@ -3,6 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -126,6 +127,7 @@ def notices(environ: Mapping[str, str]) -> tuple[str, ...]:
     return (f"without effect here: {', '.join(found)}",) if found else ()
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine and nothing else."""
     if host.lower() == "localhost":

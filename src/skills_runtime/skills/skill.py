@@ -34,6 +34,8 @@ class RunDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it works on a copy of its directory, or on the directory itself."""
     warm: bool = True
     """Whether it may run in a process that is already there."""
+    network: bool = False
+    """Whether it needs the hosts that the user's settings let be reached; without it there is no network at all."""
 
 
 class Skill(msgspec.Struct, frozen=True, kw_only=True):

@@ -155,7 +155,9 @@ def test_a_new_skill_can_be_executed_at_once_and_a_removed_one_no_more(service: 
 
 def test_two_executions_at_once_never_see_each_others_files(service: Service) -> None:
     with ThreadPoolExecutor(2) as pool:
-        both = list(pool.map(lambda text: service.execute("writes", {"text": text, "seconds": 0.3}), ["ALICE", "BOB"]))
+        both = list(
+            pool.map(service.execute, ["writes"] * 2, [{"text": text, "seconds": 0.3} for text in ("ALICE", "BOB")])
+        )
     for text, answer in zip(("ALICE", "BOB"), both, strict=True):
         body = answer.json()
         assert body["output"] == {"text": text}
@@ -257,6 +259,6 @@ def test_a_time_limit_longer_than_any_worker_lived_is_taken(service: Service) ->
 
 def test_many_at_once_get_ids_of_their_own(service: Service) -> None:
     with ThreadPoolExecutor(8) as pool:
-        ids = [one.json()["executionId"] for one in pool.map(lambda n: service.execute("echo", {"n": n}), range(24))]
+        ids = [one.json()["executionId"] for one in pool.map(service.execute, ["echo"] * 24)]
     assert len(set(ids)) == 24
     assert all((service.artifacts / one).is_dir() for one in ids)

@@ -20,7 +20,7 @@ GATE = Gate(allowed_hosts=("skills.example",), token=TOKEN, recognised=lambda te
 
 def asked(method: str = "GET", path: str = "/api/v1/runs", **more: Any) -> Asked:
     headers = {"host": "127.0.0.1:8000", **more.pop("headers", {})}
-    values = {"query": "", "client": "127.0.0.1", "server": "127.0.0.1", "port": 8000, **more}
+    values: dict[str, Any] = {"query": "", "client": "127.0.0.1", "server": "127.0.0.1", "port": 8000, **more}
     return Asked(method=method, path=path, headers=headers, **values)
 
 

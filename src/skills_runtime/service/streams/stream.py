@@ -11,10 +11,10 @@ from skills_runtime.service.streams.tail import LogTail
 LOOK_SECONDS = 0.1
 """How late a line is seen that another process wrote; those of this process are told at once."""
 BEAT_SECONDS = 15.0
-SECONDS_PER_LISTENER = 0.00025
-"""Waking somebody costs about a fifth of this, so that listeners never take more than that part of a processor."""
+SECONDS_PER_LISTENER = 0.0005
+"""Waking somebody costs about a fifth of this at most, so listeners never take more than that part of a processor."""
 LONGEST_PAUSE = 0.5
-SLICE = 25
+SLICE = 5
 """How many are woken before whatever else is going on, runs above all, has its turn."""
 
 

@@ -22,7 +22,7 @@ MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 ENTRIES: Mapping[str, tuple[str, ...]] = {"python": ("run.py",), "node": ("run.ts", "run.js"), "shell": ("run.sh",)}
 """The files that each kind of program may begin with; the first that is there counts."""
 
-_FIELDS = frozenset({"name", "description", "runtime", "timeout", "artifacts", "env", "isolation"})
+_FIELDS = frozenset({"name", "description", "runtime", "timeout", "artifacts", "env", "isolation", "network"})
 _RUNTIME_FIELDS = frozenset({"type", "warm"})
 _ISOLATIONS = ("copy", "shared")
 _NAME_CHARS = 128
@@ -84,6 +84,8 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "run_field", "`artifacts` must be a list of paths inside the skill's directory"
     if not all(is_variable(one) for one in _list(fields, "env")):
         yield "run_field", "`env` must be a list of names of variables"
+    if fields.get("network", "false") not in ("true", "false"):
+        yield "run_field", "`network` must be `true` or `false`"
     if fields.get("isolation", "copy") not in _ISOLATIONS:
         yield "run_field", f"`isolation` must be one of: {', '.join(_ISOLATIONS)}"
 
@@ -107,6 +109,7 @@ def _definition(fields: Mapping[str, Any]) -> RunDefinition:
         env=_list(fields, "env"),
         isolation=fields.get("isolation", "copy"),
         warm=_runtime(fields).get("warm", "true") == "true",
+        network=fields.get("network", "false") == "true",
     )
 
 

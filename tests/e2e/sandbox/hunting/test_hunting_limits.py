@@ -99,13 +99,6 @@ def test_files_in_a_closed_directory_count(unprivileged: Unprivileged) -> None:
     assert outcome.finished.exceeded == "disk", outcome
 
 
-@known_gap("a command that fills the disk and ends before the next look is told as a success")
-def test_what_was_written_at_once_is_told_at_the_end(arena: Arena) -> None:
-    code = "for n in range(12): os.posix_fallocate(os.open(f'f{n}', os.O_RDWR | os.O_CREAT), 0, 8 << 20)"
-    outcome = arena.run(code, limits=SMALL)
-    assert outcome.finished.exceeded == "disk", outcome
-
-
 @known_gap("a fence whose supervisor is gone takes the end of the channel for the word to begin")
 def test_a_channel_that_is_closed_is_no_word_to_begin() -> None:
     limiting = Limiting({"tells": 62, "waits": 63, "values": []})

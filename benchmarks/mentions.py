@@ -1,0 +1,78 @@
+"""CPU of one turn in a run whose task mentions skills of ten thousand, over that of a run without any."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.fixture import directory
+from benchmarks.measure import Number, report
+from skills_runtime.agent import Agent
+from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
+
+SKILLS = 10_000
+TURNS = 150
+AT = 20
+ROUNDS = 5
+TASK = "Use $[bench].skill-00007 and $skill-00008."
+
+
+class Caller:
+    """A model that calls a tool every turn and notes the CPU time at which it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        turn = len(self.asked)
+        self.asked.append(time.process_time())
+        if turn < TURNS:
+            call = ToolCall(id=f"call_{turn}", name="nothing", arguments="{}")
+            yield ChatStreamEvent(type="tool_calls", tool_calls=[call])
+        else:
+            yield ChatStreamEvent(type="text_delta", text="done")
+        yield ChatStreamEvent(type="completed", finish_reason="stop")
+
+
+def make(base: Path) -> None:
+    for number in range(SKILLS):
+        place = base / "skills" / f"skill-{number:05}"
+        place.mkdir(parents=True)
+        text = f"---\nname: skill-{number:05}\ndescription: Does thing {number}.\n---\nDo it.\n"
+        (place / "SKILL.md").write_text(text, encoding="utf-8")
+
+
+def turn(base: Path, task: str, settings: dict[str, Any]) -> float:
+    """Milliseconds of one turn, when a run is under way."""
+    model = Caller()
+    session = {"run": {"max_steps": TURNS + 1}, "skills": settings}
+    agent = Agent(workspace_root=base, backend=model, session_settings=session)
+
+    @agent.tool(effect="read")
+    async def nothing() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Do nothing."""
+        return "ok"
+
+    result = asyncio.run(agent.run_async(task))
+    assert result.status == "completed", result
+    return (model.asked[TURNS] - model.asked[AT]) / (TURNS - AT) * 1000
+
+
+def main() -> None:
+    named = {
+        "spaces": [{"id": "s", "namespace": "bench", "sources": ["f"]}],
+        "sources": [{"id": "f", "type": "filesystem", "options": {"root": "skills"}}],
+    }
+    with directory() as base:
+        make(base)
+        pairs = [(turn(base, TASK, named), turn(base, "go", {})) for _ in range(ROUNDS)]
+    mentioned, plain = (min(column) for column in zip(*pairs, strict=True))
+    report(
+        Number("turn of a run that mentions two of 10,000 skills, CPU", mentioned, "ms", 0.35, "at most"),
+        Number("the same over a turn without skills", mentioned / plain, "x", 1.25, "at most"),
+    )
+
+
+if __name__ == "__main__":
+    main()
