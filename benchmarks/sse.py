@@ -1,6 +1,6 @@
 """A thousand who follow one run: each gets every event, and the run is hardly slower than without them.
 
-Server and clients are processes of their own on one machine; the run is paced by its model, at about 200 events a second.
+Server and clients are processes of their own on one machine; the run is paced by its model at 200 events a second.
 """
 
 import asyncio

@@ -13,6 +13,7 @@ import msgspec
 from skills_runtime.agent.loop.ports import AgentPorts, Control, RunScope
 from skills_runtime.agent.offering import offered
 from skills_runtime.agent.recorded import recording_of, replaying
+from skills_runtime.agent.steering import SteeredSkills
 from skills_runtime.agent.walls import FenceOnDemand, gate_of, secrets_in, skill_directories
 from skills_runtime.agent.window import ContextRules
 from skills_runtime.clock import RandomIds
@@ -123,19 +124,25 @@ def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None)
     from skills_runtime.skills import library_from
     from skills_runtime.skills.catalog import budget_for
     from skills_runtime.skills.configured import Supplied
-    from skills_runtime.skills.discovery import places_of
+    from skills_runtime.skills.discovery import is_trusted, places_of, untrusted_spaces
+    from skills_runtime.skills.prompt.profile import PROFILES
 
     process, settings = resolved.environment.process, resolved.settings
+    places = places_of(resolved.workspace_root, process)
+    skills, notes = settings.skills, ()
+    if {"skills.spaces", "skills.sources"} & resolved.by_project and not is_trusted(places):
+        skills, notes = skills.model_copy(update={"spaces": ()}), (untrusted_spaces(places),)
     library = library_from(
-        settings.skills,
+        skills,
         resolved.workspace_root,
         environment={**process, **(variables or {})},
-        sources_with=Supplied(variable=resolved.environment.get),
-        places=places_of(resolved.workspace_root, process),
+        sources_with=Supplied(variable=resolved.environment.get, notes=notes),
+        places=places,
     )
     catalog, window = settings.skills.catalog, settings.run.context_recovery.window_tokens
     tokens = budget_for(window, share=catalog.share, max_tokens=catalog.max_tokens)
-    library.rules = msgspec.structs.replace(library.rules, catalog_tokens=tokens)
+    render = settings.prompt.skill_injection.render or PROFILES[settings.prompt.profile].render
+    library.rules = msgspec.structs.replace(library.rules, catalog_tokens=tokens, whole_texts=render == "body")
     return library
 
 
@@ -221,7 +228,7 @@ def agent_ports(
     children: Children | None,
 ) -> AgentPorts:
     """What the loop works with."""
-    settings = resolved.settings
+    settings, secrets = resolved.settings, equipment.secrets or secrets_in(resolved)
     mode = _mode(run, settings.sandbox.workspace)
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
     return AgentPorts(
@@ -237,7 +244,7 @@ def agent_ports(
             may_leave=True,
             skills=lambda: skill_directories(run),
         ),
-        secrets=equipment.secrets or secrets_in(resolved),
+        secrets=secrets,
         root=root,
         system_prompt=run.text("effective-system-prompt.md"),
         planner_model=settings.models.planner,
@@ -248,6 +255,7 @@ def agent_ports(
         output_schema=settings.run.output_schema,
         review=settings.run.review == "required",
         inbox=equipment.inbox,
+        skills_of=SteeredSkills(run, resolved, equipment, secrets),
         human=equipment.human,
         human_timeout_ms=settings.run.human_timeout_ms,
         control=control,

@@ -23,7 +23,7 @@ def offered(run: Run, resolved: "Resolved", equipment: "Equipment") -> Registry:
 
     tools, library = equipment.tools, equipment.library
     if library is not None:
-        own = skill_tools(run, resolved, library)
+        own = skill_tools(run, resolved, equipment, library)
         tools = Registry(*tools, *(tool for tool in own if tools.find(tool.spec.name) is None))
     settings, task = with_template(resolved.settings.prompt, equipment.templates), run.text("prompt.md")
     names = exposed(settings, task, [tool.spec.name for tool in tools])
@@ -32,10 +32,10 @@ def offered(run: Run, resolved: "Resolved", equipment: "Equipment") -> Registry:
     return tools
 
 
-def skill_tools(run: Run, resolved: "Resolved", library: "Library") -> list[Tool]:
+def skill_tools(run: Run, resolved: "Resolved", equipment: "Equipment", library: "Library") -> list[Tool]:
     """What a model does with skills; those that find and end them are there only where they are of use."""
-    from skills_runtime.agent.permits import SkillPermits
-    from skills_runtime.skills.activation import named_skills
+    from skills_runtime.agent.skill_room import SkillRoom
+    from skills_runtime.skills.catalog import catalog_of
     from skills_runtime.tools.builtin.activate_skill import ActivateSkill
     from skills_runtime.tools.builtin.read_skill_file import ReadSkillFile
     from skills_runtime.tools.builtin.search_skills import SearchSkills
@@ -43,13 +43,8 @@ def skill_tools(run: Run, resolved: "Resolved", library: "Library") -> list[Tool
     from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
     from skills_runtime.tools.builtin.unload_skill import UnloadSkill
 
-    settings = resolved.settings.skills
-
-    def active() -> dict[str, tuple[str, str]]:
-        skills = run.view.conversation.skills
-        return {mention: (one.digest, one.arguments) for mention, one in skills.items()}
-
-    references = settings.references
+    settings, room = resolved.settings.skills, SkillRoom(run, resolved, equipment, library)
+    references, skills = settings.references, library.list()
     tools: list[Tool] = [
         SkillExec(library, enabled=settings.actions.enabled),
         SkillRefRead(
@@ -59,10 +54,10 @@ def skill_tools(run: Run, resolved: "Resolved", library: "Library") -> list[Tool
             default_max_bytes=references.default_max_bytes,
         ),
     ]
-    named = named_skills(library.list())
-    if named.skills:
-        activate = ActivateSkill(library, active=active, permitting=SkillPermits(resolved))
-        tools += [activate, UnloadSkill(active=active), ReadSkillFile(library)]
-    if len(named.skills) > SEARCHED:
+    if not skills and not library.all():
+        return tools
+    tools += [ActivateSkill(library, room), UnloadSkill(active=room.active), ReadSkillFile(library, active=room.active)]
+    budget = library.rules.catalog_tokens
+    if len(skills) > SEARCHED or catalog_of(skills, budget_tokens=budget).report.level == "search":
         tools.append(SearchSkills(library))
     return tools

@@ -5,15 +5,16 @@ programs give to tools are understood.
 """
 
 import re
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.safety.policy import END, Rule, rule_text
 from skills_runtime.skills.install import consented, project_places, read_lock, user_places
-from skills_runtime.skills.precedence import DISCOVERED
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.tool_lists import allowed_tools
 
@@ -52,7 +53,8 @@ class SkillPermits:
 
     def __init__(self, resolved: "Resolved") -> None:
         self._mode: AllowedTools = resolved.settings.safety.skill_tools
-        self._named_by_project = bool({"skills.sources", "skills.spaces"} & resolved.by_project)
+        by_project = {"skills.sources", "skills.spaces"} & resolved.by_project
+        self._of_project = {space.id for space in resolved.settings.skills.spaces} if by_project else set[str]()
 
     def __call__(self, skill: Skill, event: SkillInjected) -> SkillInjected:
         """The event with the rules of the skill, or as it is where the skill may not permit anything."""
@@ -65,9 +67,12 @@ class SkillPermits:
 
     def _trusted(self, skill: Skill) -> bool:
         """Whether somebody has said that this skill may be believed: it is found in a trusted place, or was named."""
-        if skill.directory is None or (skill.space_id != DISCOVERED and self._named_by_project):
+        if skill.directory is None or skill.space_id in self._of_project:
             return False
-        return not was_installed(skill.directory) or consented(skill.directory)
+        try:
+            return not was_installed(skill.directory) or consented(skill.directory)
+        except SkillsRuntimeError:  # a lock file that cannot be read says nothing in favour of a skill
+            return False
 
 
 def was_installed(directory: Path) -> bool:
@@ -82,7 +87,10 @@ def was_installed(directory: Path) -> bool:
 def rules_of(skill: Skill) -> list[Rule]:
     """The rules that `allowed-tools` amounts to; what cannot be understood permits nothing."""
     declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
-    found = [_rule(skill, entry) for entry in allowed_tools(declared)]
+    entries = allowed_tools(declared)
+    # `Bash (git:*)` is no permission for everything, whatever its author meant.
+    usable = [entry for entry, after in zip_longest(entries, entries[1:], fillvalue="") if not after.startswith("(")]
+    found = [_rule(skill, entry) for entry in usable]
     return [rule for rule in found if rule is not None]
 
 
@@ -98,12 +106,14 @@ def _rule(skill: Skill, entry: str) -> Rule | None:
         tool=tools,
         justification=f"the skill `{skill.mention.text}` is active and lists `{entry[:100]}`",
     )
-    if not pattern or pattern in ("*", ":*"):
+    if match["pattern"] is None or pattern in ("*", ":*"):
         return permitted
+    if not pattern:
+        return None
     if tools == COMMANDS:
         words = _command(pattern)
         return msgspec.structs.replace(permitted, command=(words,)) if words else None
-    return msgspec.structs.replace(permitted, path=(pattern.removeprefix("./"),))
+    return msgspec.structs.replace(permitted, path=(pattern,))
 
 
 def _command(pattern: str) -> tuple[str, ...]:

@@ -74,6 +74,8 @@ def _translated(error: OSError) -> SkillsRuntimeError:
 def _release_output() -> None:
     """Write out what is left; output that nobody takes must not become a complaint of the dying interpreter."""
     for stream in (sys.stdout, sys.stderr):
+        if stream is None or stream.closed:  # pyright: ignore[reportUnnecessaryComparison] - so it is where one is missing
+            continue
         try:
             stream.flush()
         except OSError:

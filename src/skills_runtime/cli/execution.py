@@ -109,7 +109,7 @@ async def _execute(plan: Plan, ledger: Ledger, view: View, people: People) -> En
     agent = Agent.from_resolved(plan.resolved, _equipment(plan, ledger, showing, people))
     with interrupts(view.close) as interruption:
         run = plan.open(agent)
-        showing.begin(run)
+        showing.begin(run, new=plan.resumed is None)
         dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox)
         try:
             result = await _result(run, dispatcher, interruption, view)

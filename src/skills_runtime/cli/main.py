@@ -68,6 +68,7 @@ from skills_runtime.cli.commands import (
 from skills_runtime.cli.commands import list as listing
 from skills_runtime.cli.edge import guarded
 from skills_runtime.cli.program import Command, Group, Program, attach
+from skills_runtime.cli.streams import complete_streams
 from skills_runtime.cli.usage import ExampleGroup
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
@@ -181,6 +182,7 @@ _GROUPS = {
 
 def main() -> NoReturn:
     """Run the program and leave the process."""
+    complete_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show a character gets its number
             stream.reconfigure(errors="backslashreplace")

@@ -5,19 +5,22 @@ The command never gets the streams themselves: what it could do with a terminal 
 
 import asyncio
 import os
+import select
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from skills_runtime.cli.outlet import Outlet
+from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import SandboxPlan
-from skills_runtime.processes import Finished, Limits, Stream, execute_plan
+from skills_runtime.processes import Finished, Limits, execute_plan
+from skills_runtime.processes.execute import Outflow
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import Doorman
 
 PIECE = 1 << 16
 GRACE_SECONDS = 0.3
-_NUMBERS: dict[Stream, int] = {"stdout": 1, "stderr": 2}
 
 
 async def pass_through(
@@ -29,7 +32,8 @@ async def pass_through(
     stop: asyncio.Event | None = None,
 ) -> Finished:
     """Run the planned command until nothing of it is left; the doorman is made where it has a network."""
-    output = _Output(output_bytes)
+    stop = stop or asyncio.Event()
+    outlet = Outlet(output_bytes, broken=stop.set)
     read_end, write_end = os.pipe()
     try:
         # Reading from what this process was given may block for ever, so nobody waits for it.
@@ -37,29 +41,22 @@ async def pass_through(
         limits = Limits(
             wall_seconds=wall_seconds, output_bytes=0, grace_seconds=GRACE_SECONDS, total_bytes=output_bytes
         )
-        return await execute_plan(plan, limits, doorman, on_output=output.write, stop=stop, source=read_end)
+        finished = await execute_plan(
+            plan, limits, doorman, on_output=Outflow(outlet.write, outlet.room), stop=stop, source=read_end
+        )
+    except SkillsRuntimeError:
+        await outlet.finish(stop)
+        raise
     finally:
         os.close(read_end)
-
-
-class _Output:
-    """What may still be written."""
-
-    def __init__(self, allowed: int | None) -> None:
-        self._left = allowed
-
-    def write(self, stream: Stream, data: bytes) -> None:
-        if self._left is not None:
-            data = data[: self._left]
-            self._left -= len(data)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(_NUMBERS[stream], rest) :]
+    await outlet.finish(stop)
+    outlet.check()
+    return finished
 
 
 def _feed(write_end: int) -> None:
     try:
-        while piece := os.read(0, PIECE):
+        while piece := _read():
             rest = memoryview(piece)
             while rest:
                 rest = rest[os.write(write_end, rest) :]
@@ -67,3 +64,14 @@ def _feed(write_end: int) -> None:
         return
     finally:
         os.close(write_end)
+
+
+def _read() -> bytes:
+    """What comes next, also where the descriptor was given to this process as one that never blocks."""
+    while True:
+        try:
+            return os.read(0, PIECE)
+        except BlockingIOError:
+            poll = select.poll()
+            poll.register(0, select.POLLIN)
+            poll.poll()

@@ -8,9 +8,10 @@ import msgspec
 from skills_runtime.cli.machine import this_ledger
 from skills_runtime.cli.render.steps import Steps
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
-from skills_runtime.events import Event, decode_event
+from skills_runtime.events import Event, Payload, decode_event
 from skills_runtime.events.payloads import HumanRequest
 from skills_runtime.projections import Metrics, RunState, RunView
+from skills_runtime.projections.skill_notes import skill_note
 from skills_runtime.runs import KeyRing, RunPaths, read_events, read_record, read_verified
 
 
@@ -26,6 +27,8 @@ class Page(msgspec.Struct):
     steps: Steps = msgspec.field(default_factory=Steps)
     asked: dict[str, HumanRequest] = {}
     """The questions, whole, by the call that asked them."""
+    skills: list[Payload] = []
+    """What became of skills, in the order of the log."""
     messages: int = 0
     """How many messages to the run it has not read yet."""
 
@@ -33,6 +36,8 @@ class Page(msgspec.Struct):
         """Take in the next event."""
         if isinstance(event.payload, HumanRequest):
             self.asked[event.payload.call_id] = event.payload
+        if skill_note(event.payload):
+            self.skills.append(event.payload)
         self.view.apply(event)
         self.metrics.apply(event)
         self.steps.apply(event)

@@ -63,11 +63,10 @@ def budget_of(resolved: "Resolved") -> int:
 
 def explained(task: str, library: Library, *, paths: Sequence[str], limit: int, budget_tokens: int) -> Explained:
     """Route a task as a run would, and tell why; an exact mention that names nothing is an error here too."""
-    notices = mentioned(task, library).notices
+    asked = mentioned(task, library)
     skills = library.list()
-    routing = route(
-        task, skills, paths=paths, limit=limit, index=index_for(library, kept_in=state_home() / "skill-terms")
-    )
+    index = index_for(library, kept_in=state_home() / "skill-terms")
+    routing = route(task, skills, paths=paths, limit=limit, index=index, asked=asked)
     catalog = catalog_of(skills, budget_tokens=budget_tokens)
     lines = _lines(catalog)
     return Explained(
@@ -76,7 +75,7 @@ def explained(task: str, library: Library, *, paths: Sequence[str], limit: int, 
         considered=routing.considered,
         choices=tuple(_explained(choice, lines.get(choice.skill.mention.text, "")) for choice in routing.choices),
         catalog=catalog.report,
-        notices=tuple(_told(notice) for notice in notices),
+        notices=(*map(_told, asked.notices), *(_told(one) for one in library.problems() if _is_too_large(one))),
     )
 
 
@@ -100,5 +99,11 @@ def _lines(catalog: Catalog) -> dict[str, str]:
     return {line[2:].partition(": ")[0]: line for line in lines}
 
 
+def _is_too_large(problem: Problem) -> bool:
+    """Whether a skill is left out for the length of its text."""
+    return problem.code == "SKILL_BODY_TOO_LARGE"
+
+
 def _told(notice: Problem) -> str:
-    return f"{notice.message} ({notice.hint})" if notice.hint else notice.message
+    message = f"`{notice.name}`: {notice.message}" if _is_too_large(notice) else notice.message
+    return f"{message} ({notice.hint})" if notice.hint else message

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState
+from skills_runtime.projections.skill_notes import skill_note
 from skills_runtime.runs import Run
 
 if TYPE_CHECKING:
@@ -59,8 +60,12 @@ class Showing:
         """Take an event from whichever thread it happened in."""
         self._loop.call_soon_threadsafe(self._happened.put_nowait, event)
 
-    def begin(self, run: Run) -> None:
-        """Show the run from here on."""
+    def begin(self, run: Run, *, new: bool = False) -> None:
+        """Show the run from here on; of one that is new, also what came of the skills that its task asks for."""
+        if new or not run.state.started_at:
+            for event in run.events():
+                if skill_note(event.payload):
+                    self._happened.put_nowait(event)
         self._work = asyncio.create_task(self._show(run), name="view")
 
     async def finish(self) -> None:

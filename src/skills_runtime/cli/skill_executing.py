@@ -10,6 +10,7 @@ from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.skills import FilesystemSource, Library, Origin
 from skills_runtime.skills.bundled import NAMESPACE, bundled_skills
 from skills_runtime.skills.mentions import parse_mention
+from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.problems import SkillError
 
 if TYPE_CHECKING:
@@ -92,13 +93,24 @@ def tell(execution: "Execution", *, as_json: bool) -> int:
         _write(_document(execution))
     elif execution.error is None:
         _write(execution.output)
+    if not as_json:
+        for one in execution.record.refused:
+            sys.stderr.write(f"notice: the artifact `{one_line(one.path)}` is not kept: {one_line(one.reason)}\n")
     if execution.error is None:
         return 0
     kind = KINDS.get(execution.error.code, "exit_code")
     if not as_json:
         sys.stderr.write(execution.stderr)
-        say(execution.error.message, kind=kind, hint=f"`{execution.id}` keeps what it wrote")
+        say(execution.error.message, kind=kind, hint=_hint(execution))
     return EXIT_CODES[kind]
+
+
+def _hint(execution: "Execution") -> str:
+    kept = f"`{execution.id}` keeps what it wrote"
+    if execution.error is None or execution.error.code != "timeout":
+        return kept
+    more = f"`--timeout-ms`, or `timeout` in the `skill.yaml` of `{one_line(execution.record.skill)}`, gives it more"
+    return f"{more}; {kept}"
 
 
 def _document(execution: "Execution") -> dict[str, Any]:

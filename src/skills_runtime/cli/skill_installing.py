@@ -1,6 +1,7 @@
 """Installing from the command line: fetch, show, ask, put in place."""
 
 import asyncio
+import shlex
 import sys
 import termios
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,6 +13,8 @@ from skills_runtime.cli.render.text import one_line
 from skills_runtime.cli.skill_options import AgreeOptions, ScopeOptions, SigningOptions
 from skills_runtime.config.environment import process_environ
 from skills_runtime.errors import ToolError, ValidationFailed
+from skills_runtime.skills.discovery import is_trusted
+from skills_runtime.skills.discovery import places_of as discovery_places
 from skills_runtime.skills.install.applying import settle, working
 from skills_runtime.skills.install.memory import consents
 from skills_runtime.skills.install.operations import install
@@ -108,10 +111,25 @@ def ask(question: str, options: AgreeOptions) -> None:
         raise ToolError("cancelled", "nothing was changed", hint="only `y` or `yes` agrees")
 
 
-def tell(prepared: Sequence[Prepared], places: Places) -> None:
-    """Say what was put in place."""
+def tell(prepared: Sequence[Prepared], places: Places, *, otherwise: str = "") -> None:
+    """Say what was put in place, or else that nothing was, and what is missing until it is offered."""
     for each in prepared:
         print(one_line(shown_path(places.skills / each.name)))
+    if not prepared:
+        sys.stderr.write(f"{otherwise}\n")
+    elif not _is_offered(places):
+        sys.stderr.write(
+            "the project is not trusted, so its skills are not offered yet;"
+            f" next: `skills trust {shlex.quote(shown_path(places.root))}`\n"
+        )
+
+
+def _is_offered(places: Places) -> bool:
+    """Whether skills at these places are offered without anything more."""
+    process = process_environ()
+    if places.skills == user_places().skills:
+        return True
+    return is_trusted(discovery_places(places.root, process))
 
 
 async def _awaited(work: Awaitable[Sequence[Prepared]]) -> Sequence[Prepared]:

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from skills_runtime.agent.assemble import library_of
+from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills import Library, Problem, Skill
 from skills_runtime.skills.discovery import Discovery, discover, discovered_sources, places_of
+from skills_runtime.skills.install.changed import changed_skills
+from skills_runtime.skills.install.places import project_places, user_places
+from skills_runtime.skills.mentions import is_name, without_mention
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
-State = Literal["offered", "shadowed", "untrusted", "broken"]
+State = Literal["offered", "changed", "shadowed", "untrusted", "broken"]
+"""A changed skill is offered as well, but it is not what was installed."""
+
+_UNTRUSTED = "the project is not trusted"
 
 
 class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,14 +29,14 @@ class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     state: State
     mention: str = ""
-    """How exactly this one is called, where it can be."""
+    """How exactly this one is called, where it can be; not every legal name fits into an exact mention."""
     description: str = ""
     namespace: str = ""
     source: str = ""
     path: str = ""
     content_hash: str = ""
     reason: str = ""
-    """Why it is not offered."""
+    """Why it is not offered, or what else there is to know before it is used."""
 
 
 class SkillList(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,17 +57,40 @@ def listed_skills(resolved: "Resolved") -> SkillList:
     library = library_of(resolved)
     untrusted = Library(discovered_sources(found.untrusted, settings, places.index))
     problems = library.problems()
+    changed, unknown = _changed(resolved)
     skills = [
-        *_of_library(library, problems),
+        *(_marked(one, changed) for one in _of_library(library, problems)),
         *_broken(problems),
-        *(_listed(skill, "untrusted", "the project is not trusted") for skill in untrusted.all()),
+        *(_marked(_listed(skill, "untrusted", _UNTRUSTED), changed) for skill in untrusted.all()),
         *(_unnamed(one, "untrusted") for one in _about_skills(untrusted.problems())),
     ]
     return SkillList(
         project=str(found.project),
         trusted=_trust(found),
         skills=tuple(sorted(skills, key=lambda one: (one.name, one.state, one.namespace, one.path))),
-        problems=tuple(one for one in problems if not _is_told(one)),
+        problems=(*(one for one in problems if not _is_told(one)), *unknown),
+    )
+
+
+def _changed(resolved: "Resolved") -> tuple[dict[Path, str], tuple[Problem, ...]]:
+    """The directories of installed skills that were changed, here and at home."""
+    process = resolved.environment.process
+    mine, told = changed_skills(user_places(process))
+    try:
+        own = project_places(resolved.workspace_root, process)
+    except ValidationFailed:
+        return mine, told  # its skills are elsewhere, and the search has said so
+    theirs, told_too = changed_skills(own)
+    return mine | theirs, (*told, *told_too)
+
+
+def _marked(listed: ListedSkill, changed: dict[Path, str]) -> ListedSkill:
+    why = changed.get(Path(listed.path).parent) if changed else None
+    if why is None:
+        return listed
+    reason = "; ".join(filter(None, (listed.reason, why)))
+    return msgspec.structs.replace(
+        listed, state="changed" if listed.state == "offered" else listed.state, reason=reason
     )
 
 
@@ -92,28 +122,32 @@ def _about_skills(problems: Iterable[Problem]) -> Iterator[Problem]:
     """What keeps one skill from being used."""
     seen: set[str] = set()
     for one in problems:
-        if one.code == "SKILL_SCAN_METADATA_INVALID" and one.severity == "error" and one.locator not in seen:
+        if _breaks(one) and one.locator not in seen:
             seen.add(one.locator)
             yield one
 
 
+def _breaks(problem: Problem) -> bool:
+    return problem.severity == "error" and problem.code in ("SKILL_SCAN_METADATA_INVALID", "SKILL_BODY_TOO_LARGE")
+
+
 def _is_told(problem: Problem) -> bool:
     """Whether the list of skills says it already."""
-    broken = problem.code == "SKILL_SCAN_METADATA_INVALID" and problem.severity == "error"
-    return broken or problem.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME")
+    return _breaks(problem) or problem.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME")
 
 
 def _listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
+    sayable = is_name(skill.name)
     return ListedSkill(
         name=skill.name,
         state=state,
-        mention=skill.mention.text,
+        mention=skill.mention.text if sayable else "",
         description=skill.description,
         namespace=skill.namespace,
         source=skill.source_id,
         path=skill.locator,
         content_hash=skill.content_hash,
-        reason=reason,
+        reason=reason or ("" if sayable else without_mention(skill.name)),
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from skills_runtime.agent.assemble import library_of
 from skills_runtime.errors import EXIT_CODES, NotFound
-from skills_runtime.skills.mentions import parse_mention
+from skills_runtime.skills.mentions import is_name, parse_mention, without_mention
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.search import skill_directories
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
@@ -105,7 +105,12 @@ def _of_library(skill: Skill) -> FoundSkill:
     directory = skill.directory
     if directory is None:
         raise NotFound(f"`{skill.mention.text}` has no files to show", hint="only skills from files are shown")
-    return FoundSkill(directory, inspect_directory(directory, mode="lenient"), skill.mention.text)
+    inspected = inspect_directory(directory, mode="lenient")
+    if is_name(skill.name):
+        return FoundSkill(directory, inspected, skill.mention.text)
+    note = Diagnostic(code="name_without_mention", severity="info", message=without_mention(skill.name))
+    noted = msgspec.structs.replace(inspected, diagnostics=(*inspected.diagnostics, note))
+    return FoundSkill(directory, noted)
 
 
 def _files(directory: Path) -> list[str]:

@@ -21,6 +21,7 @@ CLEAN, SETTINGS_WRONG, SKILLS_WRONG, WARNED = 0, 10, 11, 12
 _PLACE = re.compile(r"`(?P<key>[^`]+)`")
 _CODES = (
     (re.compile(r"skills\.sources\[\d+\]\.type\Z"), "SKILL_CONFIG_UNKNOWN_SOURCE_TYPE"),
+    (re.compile(r"skills\.sources\[\d+\]\.options\.dsn_env\Z"), "SKILL_CONFIG_INVALID_ENV_VAR_NAME"),
     (re.compile(r"skills\.versioning\."), "SKILL_CONFIG_VERSIONING_UNKNOWN_KEYS"),
     (re.compile(r".*/"), "CLI_OVERLAY_INVALID"),
 )

@@ -16,6 +16,7 @@ _SECRET_NAME = re.compile(
 )
 _CAMEL_STEP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,255}\Z")
 _WHOLE_URL_WITH_PASSWORD = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://[^/\s@:]*:[^/\s@]+@\S*\s*\Z")
 
 # Every alternative begins at a word's edge, so that a long run of characters is looked at once, not once per character.
@@ -71,7 +72,9 @@ def complaint(path: Sequence[str | int], value: object) -> str:
     names = [part for part in path if isinstance(part, str)]
     last = names[-1] if names else ""
     if names_a_variable(last) and isinstance(value, str):
-        if is_variable_name(value):
+        # A single word is no address of a server; whoever judges the settings of skills says what is wrong with it.
+        is_harmless = last == "dsn_env" and _WORD.match(value) is not None and not is_key_shaped(value)
+        if is_variable_name(value) or is_harmless:
             return ""
         return "is not the name of an environment variable; put the key into one and give only its name here"
     if isinstance(value, str) and is_key_shaped(value):

@@ -32,7 +32,7 @@ def collect(
     try:
         with opened(work) as top:
             for path in dict.fromkeys(declared):
-                collection.take(top, path)
+                collection.take(top, path, is_declared=True)
     except OSError as error:
         collection.refuse("", reason(error))
     return tuple(collection.kept), tuple(collection.refused)
@@ -53,8 +53,8 @@ class _Collection:
         if len(self.refused) < self._limits.artifact_files:
             self.refused.append(Refused(path=path, reason=why))
 
-    def take(self, top: int, path: str) -> None:
-        """Keep a file, or the files of a directory; what is not there is no artifact."""
+    def take(self, top: int, path: str, *, is_declared: bool = False) -> None:
+        """Keep a file, or the files of a directory; what is declared and not there is told of."""
         parts = inner_parts(path)
         if parts is None or not _is_text(path) or len(parts) > MAX_DEPTH:
             self.refuse(path.encode(errors="replace").decode(), "it is not a path inside the skill's directory")
@@ -64,7 +64,8 @@ class _Collection:
             try:
                 self._look(top, parts)
             except FileNotFoundError:
-                return
+                if is_declared:
+                    self.refuse(path, "it was not left behind")
             except OSError as error:
                 self.refuse(path, reason(error))
 

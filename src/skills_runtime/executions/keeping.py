@@ -68,6 +68,7 @@ class Begun:
         self.image = image
         self.sinks = sinks
         self.started = time.monotonic()
+        self.settled = False
 
 
 class Keeper:
@@ -161,6 +162,7 @@ class Keeper:
             isolation=ended.isolation,
         )
         write_record(begun.directory, record)
+        begun.settled = True
         self._owner.ended(begun.record.execution_id)
         shutil.rmtree(begun.stage, ignore_errors=True)
         return Execution(

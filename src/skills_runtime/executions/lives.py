@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from skills_runtime.errors import Busy
 from skills_runtime.executions.jobs import Stop
@@ -32,7 +33,7 @@ class Live:
                 raise Busy("executions are being shut down") from None
             if self._waiting == 1:
                 self.end()
-                await _outlast(self.task)
+                await outlast(self.task)
             raise
         finally:
             self._waiting -= 1
@@ -44,8 +45,8 @@ class Live:
             self.task.cancel()
 
 
-async def _outlast(task: "asyncio.Task[Execution]") -> None:
-    """Wait until a task is over, however often the caller is told not to."""
+async def outlast(task: "asyncio.Future[Any]") -> None:
+    """Wait until something is over, however often the caller is told not to."""
     while not task.done():
         try:
             await asyncio.wait([task])

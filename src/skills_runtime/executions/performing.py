@@ -14,7 +14,7 @@ from skills_runtime.errors import NotFound, SkillsRuntimeError
 from skills_runtime.executions.fresh import MakeDoorman, MakeFence, no_network, plan_of, run_fresh
 from skills_runtime.executions.jobs import Ended, Job
 from skills_runtime.executions.keeping import Begun, Keeper, Wanted
-from skills_runtime.executions.lives import Live
+from skills_runtime.executions.lives import Live, outlast
 from skills_runtime.executions.pools import Kind, Pool
 from skills_runtime.executions.programs import (
     SKILL,
@@ -29,6 +29,8 @@ from skills_runtime.executions.programs import (
 from skills_runtime.executions.values import Execution
 from skills_runtime.executions.zygotes import Unusable, Zygote
 from skills_runtime.ports import Sandbox, SandboxPlan
+from skills_runtime.processes import command_of
+from skills_runtime.processes.command import find_program
 from skills_runtime.skills.skill import Skill
 
 PYTHON = "python3"
@@ -87,7 +89,7 @@ class Performer:
         It is forgotten if nothing could be started at all.
         """
         attempt = _Attempt(wanted, program, self._supplies.variables(wanted.skill), live)
-        done = await self._in_thread(self._begin, attempt)
+        done = await self._in_thread(live, self._begin, attempt)
         if done is not None:
             return done
         begun = attempt.begun
@@ -96,12 +98,13 @@ class Performer:
             done = await self._with_new_process(attempt, begun) if attempt.warm else None
             if done is None:
                 ended = await self._unwarmed(attempt, begun)
-                done = await self._in_thread(self._keeper.end, begun, wanted, ended)
+                done = await self._in_thread(live, self._keeper.end, begun, wanted, ended)
         except asyncio.CancelledError:
-            self._keeper.end(begun, wanted, Ended(ended_by="cancelled", exit_code=None))
+            if not begun.settled:
+                self._keeper.end(begun, wanted, Ended(ended_by="cancelled", exit_code=None))
             raise
         except BaseException:
-            await self._in_thread(self._undo, begun, wanted.key)
+            await self._in_thread(live, self._undo, begun, wanted.key)
             raise
         return done
 
@@ -142,7 +145,7 @@ class Performer:
             zygote = await self._pool.acquire(self._kind(attempt, begun))
         except Unusable:
             return None
-        return await self._in_thread(self._through, zygote, attempt, begun)
+        return await self._in_thread(attempt.live, self._through, zygote, attempt, begun)
 
     async def _unwarmed(self, attempt: "_Attempt", begun: Begun) -> Ended:
         if attempt.wanted.run.isolation == "copy":
@@ -154,8 +157,15 @@ class Performer:
         begun.sinks.close()
         self._keeper.undo(begun.record.execution_id, key)
 
-    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+    async def _in_thread(self, live: Live, work: Callable[..., T], *arguments: Any) -> T:
+        """Have a thread do it; when the whole program is being left, the execution is ended and waited for."""
+        working = asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            live.stop.set("cancelled")
+            await outlast(working)
+            raise
 
     def _kind(self, attempt: "_Attempt", begun: Begun) -> Kind:
         program = attempt.program
@@ -170,7 +180,7 @@ class Performer:
     async def _fresh(self, attempt: "_Attempt", begun: Begun) -> Ended:
         job = _job(attempt, begun, begun.stage)
         open_fence = self._supplies.network if attempt.wanted.run.network else None
-        job, plan = await self._in_thread(self._planned, job, attempt.program, open_fence or self._fence)
+        job, plan = await self._in_thread(attempt.live, self._planned, job, attempt.program, open_fence or self._fence)
         try:
             return await run_fresh(job, plan, begun.sinks, attempt.live.stop, self._supplies.doorman)
         except SkillsRuntimeError as error:
@@ -181,9 +191,12 @@ class Performer:
         for argv in alternatives(program):
             candidate = job.with_argv(argv)
             try:
-                return candidate, plan_of(candidate, fence)
+                plan = plan_of(candidate, fence)
+                find_program(command_of(plan))  # where there is no fence, nobody has looked yet
             except NotFound as error:
                 missing = error
+            else:
+                return candidate, plan
         assert missing is not None, "there is always a command to try"
         raise not_found(program, missing) from missing
 

@@ -38,7 +38,7 @@ class Pool:
         self._starting = 0
         self._closing: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._unfit_until = 0.0
+        self._unfit: dict[str, float] = {}
         self._closed = False
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
@@ -65,7 +65,7 @@ class Pool:
         self._dismiss([zygote for zygote, (known, _) in tuple(self._idle.items()) if _is_outdated(known, kind)])
         if (found := self.waiting(kind)) is not None:
             return found
-        if self._closed or now < self._unfit_until:
+        if self._closed or now < self._unfit.get(kind.python, 0.0):
             raise Unusable("no process is kept waiting now")
         if len(self._busy) + self._starting >= self._limits.warm:
             raise Unusable("as many processes are kept as may be")
@@ -95,7 +95,7 @@ class Pool:
             directory = self._stages / f"warm-{secrets.token_hex(8)}"
             zygote = await Zygote.start(directory, self._fence, kind.python, kind.readable)
         except Unusable:
-            self._unfit_until = self._loop.time() + RETRY_SECONDS
+            self._unfit[kind.python] = self._loop.time() + RETRY_SECONDS
             raise
         finally:
             self._starting -= 1

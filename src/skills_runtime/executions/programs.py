@@ -84,6 +84,7 @@ def told(skill: Skill, execution_id: str, stage: Path, declared: Mapping[str, st
     """The environment of an execution besides the little every process needs."""
     work = stage / SKILL
     return {
+        "SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(work),
         **declared,
         "SKILL_NAME": skill.run.name if skill.run is not None else skill.name,
         "SKILL_EXECUTION_ID": execution_id,
@@ -92,7 +93,6 @@ def told(skill: Skill, execution_id: str, stage: Path, declared: Mapping[str, st
         "SKILLS_RUNTIME_SDK_SKILL_MENTION": skill.mention.text,
         "SKILLS_RUNTIME_SDK_SKILL_ACTION_ID": "run",
         "SKILLS_RUNTIME_SDK_SKILL_BUNDLE_ROOT": str(work),
-        "SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(work),
     }
 
 

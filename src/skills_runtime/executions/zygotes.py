@@ -28,9 +28,27 @@ class Unusable(Exception):
     """No process can be kept waiting behind this fence, so each execution gets a fence of its own."""
 
 
+_BOOT = """\
+import sys, types
+sys.path[:1] = []
+package = types.ModuleType("inside")
+package.__path__, package.AT_START = [], frozenset(sys.modules)
+sys.modules["inside"] = package
+for name, text in zip(("scripts", "zygote"), sys.argv[1:]):
+    module = sys.modules["inside." + name] = types.ModuleType("inside." + name)
+    module.__package__ = "inside"
+    setattr(package, name, module)
+    exec(compile(text, name, "exec"), module.__dict__)
+package.zygote.main()
+"""
+"""Nothing may be imported from the directory it starts in, where skills will write."""
+
+
 @cache
-def _text() -> str:
-    return (Path(__file__).parent / "inside" / "zygote.py").read_text(encoding="utf-8")
+def texts() -> tuple[str, ...]:
+    """What the interpreter behind the fence is given to run: it need not be able to read our own files."""
+    inside = Path(__file__).parent / "inside"
+    return (_BOOT, *((inside / name).read_text(encoding="utf-8") for name in ("scripts.py", "zygote.py")))
 
 
 class Zygote:
@@ -53,7 +71,7 @@ class Zygote:
         """A new one, ready; raises `Unusable` where the fence is not fit for it."""
         directory.mkdir(mode=0o700)
         try:
-            request = ProcessRequest(argv=(python, "-c", _text()), cwd=directory, readable=readable)
+            request = ProcessRequest(argv=(python, "-c", *texts()), cwd=directory, readable=readable)
             zygote = cls(directory, _fit(fence(directory).plan(request)))
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)

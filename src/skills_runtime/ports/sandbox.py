@@ -71,6 +71,11 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
     control_groups: tuple[ControlGroup, ...] = ()
     watch: Watch | None = None
     limits: KernelLimits | None = None
+    mounts: tuple[tuple[str, str, str], ...] = ()
+    """What has to be mounted before the command begins: where, what (nothing: an empty directory), and the path outside
+    that it covers, to which no link may lead; a mount without the last is left out where there is nothing to mount."""
+    withheld: int | None = None
+    """The place among the inputs of the one that is given last: a fence begins no command before it has read it."""
     layers: int = 0
     """How many generations of processes belong to the fence: they are never asked to end, only killed at last."""
     takes_terminal: bool = False

@@ -27,6 +27,7 @@ class Reader:
         self._receive = receive
         self._ended = ended
         self._loop = asyncio.get_running_loop()
+        self._stopped = False
         os.set_blocking(descriptor, False)
         self._loop.add_reader(descriptor, self._ready)
 
@@ -57,7 +58,18 @@ class Reader:
 
     def stop(self) -> None:
         """Wait for no more; to be called before the descriptor is closed and its number becomes somebody else's."""
+        self._stopped = True
         self._loop.remove_reader(self._descriptor)
+
+    def pause(self) -> None:
+        """Leave what comes where it is, until `resume`."""
+        if not self._stopped:
+            self._loop.remove_reader(self._descriptor)
+
+    def resume(self) -> None:
+        """Read again, unless there is nothing more to wait for."""
+        if not self._stopped:
+            self._loop.add_reader(self._descriptor, self._ready)
 
 
 def _capacity(descriptor: int) -> int:

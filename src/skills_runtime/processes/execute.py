@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+import msgspec
+
 from skills_runtime.processes.capture import Capture
 from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream
 from skills_runtime.processes.descriptors import Reader, Writer
@@ -15,11 +17,18 @@ from skills_runtime.processes.supervised import Start, Supervised, prepare, supe
 OnOutput = Callable[[Stream, bytes], None]
 
 
+class Outflow(msgspec.Struct, frozen=True):
+    """A receiver who cannot take everything at once: while there is no room, nothing more is read from the command."""
+
+    write: OnOutput
+    room: asyncio.Event
+
+
 async def execute(
     command: Command,
     limits: Limits,
     *,
-    on_output: OnOutput | None = None,
+    on_output: OnOutput | Outflow | None = None,
     stop: asyncio.Event | None = None,
     source: int | None = None,
     on_start: Callable[[], None] | None = None,
@@ -44,9 +53,10 @@ async def execute(
 class _Execution:
     """A command under way."""
 
-    def __init__(self, limits: Limits, on_output: OnOutput | None, resources: ExitStack) -> None:
+    def __init__(self, limits: Limits, on_output: OnOutput | Outflow | None, resources: ExitStack) -> None:
         self._limits = limits
-        self._on_output = on_output
+        self._on_output = on_output.write if isinstance(on_output, Outflow) else on_output
+        self._room = on_output.room if isinstance(on_output, Outflow) else None
         self._resources = resources
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
@@ -59,6 +69,7 @@ class _Execution:
         self._readers: dict[Stream, Reader] = {}
         self._ended_by: EndedBy = "exit"
         self._failing = False
+        self._held_back = False
         self._supervised: Supervised
 
     async def begin(self, start: Start, source: int | None) -> None:
@@ -82,6 +93,7 @@ class _Execution:
                 self._changed.clear()
                 await self._changed.wait()
                 self._pass_on()
+                self._wait_for_room()
             for stream, reader in self._readers.items():
                 for piece in reader.drain():
                     self._take(stream, piece)
@@ -147,6 +159,21 @@ class _Execution:
         allowed = self._limits.total_bytes
         if allowed is not None and sum(capture.total for capture in self._captures.values()) > allowed:
             self._end("output_limit")
+
+    def _wait_for_room(self) -> None:
+        if self._room is None or self._room.is_set() or self._held_back:
+            return
+        self._held_back = True
+        for reader in self._readers.values():
+            reader.pause()
+        waiting = asyncio.ensure_future(self._room.wait())
+        waiting.add_done_callback(lambda done: None if done.cancelled() else self._go_on())
+        self._resources.callback(waiting.cancel)
+
+    def _go_on(self) -> None:
+        self._held_back = False
+        for reader in self._readers.values():
+            reader.resume()
 
     def _take(self, stream: Stream, piece: bytes) -> None:
         self._captures[stream].feed(piece)

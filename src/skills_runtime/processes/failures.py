@@ -32,6 +32,11 @@ def not_started(program: str, directory: Path, *, step: str, number: int) -> Ski
                 f"the protected names of the workspace cannot be kept free: {os.strerror(number)}",
                 hint="see that the workspace is a real directory, with room on its disk and no links of those names",
             )
+        case "mounts", _:
+            return SandboxError(
+                "the workspace changed while the sandbox was put up",
+                hint="try again; a command that runs at the same time may have moved a directory or made a link",
+            )
         case "group" | "limits", _:
             return SandboxError(
                 f"the limits of a command cannot be set: {os.strerror(number)}",

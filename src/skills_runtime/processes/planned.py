@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import SandboxPlan
 from skills_runtime.processes.command import Command, Finished, Limits
-from skills_runtime.processes.execute import OnOutput, execute
+from skills_runtime.processes.execute import OnOutput, Outflow, execute
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import Doorman, Gateway
@@ -22,7 +22,7 @@ async def execute_plan(
     limits: Limits,
     doorman: MakeDoorman,
     *,
-    on_output: OnOutput | None = None,
+    on_output: OnOutput | Outflow | None = None,
     stop: asyncio.Event | None = None,
     source: int | None = None,
 ) -> Finished:

@@ -63,6 +63,8 @@ def _enclosing(enclosure: Enclosure) -> dict[str, Any]:
         "groups": msgspec.to_builtins(enclosure.control_groups),
         "watch": msgspec.to_builtins(enclosure.watch),
         "limits": msgspec.to_builtins(enclosure.limits),
+        "mounts": [[_characters(path) for path in mount] for mount in enclosure.mounts],
+        "withheld": enclosure.withheld,
         "layers": enclosure.layers,
         "takes_terminal": enclosure.takes_terminal,
     }

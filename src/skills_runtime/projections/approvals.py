@@ -101,11 +101,6 @@ class Approvals(msgspec.Struct):
             case _:
                 pass
 
-    @property
-    def added(self) -> list[dict[str, Any]]:
-        """All rules that hold besides those the run began with."""
-        return [*self.rules, *(rule for permitted in self.permits.values() for rule in permitted)]
-
     def of_call(self, call_id: str) -> PendingApproval | None:
         """What a call waits for."""
         return next((one for one in self.open.values() if one.call_id == call_id), None)

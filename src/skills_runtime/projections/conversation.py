@@ -201,14 +201,16 @@ class Conversation(msgspec.Struct, kw_only=True):
                     messages[at] = msgspec.structs.replace(one, pinned=False)
 
     def skills_beyond(self, room: int) -> list[str]:
-        """The active skills that must go for the texts of the others to have room: those taken up first."""
-        texts = [one for one in self.messages if one.skill and one.pinned]
-        left = room
-        for number, one in enumerate(reversed(texts)):
-            left -= one.size
-            if left < 0:
-                return [each.skill for each in texts[: len(texts) - number]]
-        return []
+        """The active skills that must go for the texts of the others to have room: the newest that fit stay."""
+        left, gone = room, list[str]()
+        for one in reversed(self.messages):
+            if not one.skill or not one.pinned:
+                continue
+            if one.size > left:
+                gone.append(one.skill)
+            else:
+                left -= one.size
+        return gone[::-1]
 
     def _unseen(self) -> int:
         """Where the newest answer stands, when the model has not seen yet what came of it."""

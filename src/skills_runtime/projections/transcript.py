@@ -29,16 +29,23 @@ from skills_runtime.events.payloads import (
     RunStarted,
     RunStateChanged,
     RunWaitingHuman,
+    SkillCatalogOffered,
+    SkillInjected,
+    SkillInjectionSkipped,
+    SkillRouted,
+    SkillUnloaded,
     ToolCallFinished,
     ToolCallRequested,
 )
 from skills_runtime.projections.conversation import CLOSING
+from skills_runtime.projections.skill_notes import skill_note
 
 SHOWN = frozenset(
     {
         ApprovalDecided, ApprovalRefused, ApprovalRequested, HumanRequest, HumanResponse, LlmRequestStarted,
         LlmResponseDelta, LlmResponseFinished, LogRepaired, RunAdopted, RunCancelled, RunCompleted, RunCreated,
-        RunFailed, RunStarted, RunStateChanged, RunWaitingHuman, ToolCallFinished, ToolCallRequested, *CLOSING,
+        RunFailed, RunStarted, RunStateChanged, RunWaitingHuman, SkillCatalogOffered, SkillInjected,
+        SkillInjectionSkipped, SkillRouted, SkillUnloaded, ToolCallFinished, ToolCallRequested, *CLOSING,
     }
 )  # fmt: skip
 """The payloads that leave a trace in a transcript."""
@@ -148,8 +155,8 @@ def _system(event: Event) -> str:
             return f"failed ({kind}): {message}"
         case RunCancelled(message=message):
             return f"cancelled: {message}"
-        case _:
-            return ""
+        case payload:
+            return skill_note(payload)
 
 
 def _front_matter(event: Event, born: RunCreated) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from skills_runtime.errors import ApprovalDenied, ToolError
 from skills_runtime.ports import Approver, FileTouch, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections.approvals import Approvals, Settled
-from skills_runtime.safety.approvals.added import confined, with_added
+from skills_runtime.safety.approvals.added import confined, permitted, with_added
 from skills_runtime.safety.approvals.asking import Asking, Room, ask, void
 from skills_runtime.safety.approvals.request import Wanted, request_of
 from skills_runtime.safety.guard import assess
@@ -56,7 +56,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         """What the rules say about a call, with those that were added for this run."""
         if intent is not None or approvals.rules or approvals.permits or approvals.confining:
             facts = assess(spec, with_real_places(intent))
-            return confined(facts, self.rules, approvals) or decide(facts, with_added(self.rules, approvals.added))
+            verdict = confined(facts, self.rules, approvals) or decide(facts, with_added(self.rules, approvals.rules))
+            return permitted(facts, self.rules, approvals, verdict)
         if spec.name not in self.known:
             self.known[spec.name] = decide(assess(spec, None), self.rules)
         return self.known[spec.name]

@@ -18,6 +18,7 @@ from skills_runtime.sandbox.opening import findings_for
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.promises import Gap, refusal, unmet
 from skills_runtime.sandbox.survey import Findings
+from skills_runtime.sandbox.work_trees import repository_elsewhere
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.denials import Aftermath, Denial
@@ -39,6 +40,8 @@ FORBIDDEN_WORKSPACES = (
     "/tmp",
     "/var",
 )
+OF_THE_KERNEL = ("/proc", "/sys", "/dev")
+"""Nothing below them is a workspace either."""
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,8 +168,11 @@ class Fence:
             raise SandboxError(
                 f"the working directory `{request.cwd}` is outside the workspace", hint="start in the workspace"
             )
-        readable = tuple(dict.fromkeys((*policy.readable, *request.readable)))
-        return msgspec.structs.replace(policy, readable=readable, owner=owner_of(policy.workspace))
+        owner = owner_of(policy.workspace)
+        if owner is None and policy.access == "write":
+            _check_rights(policy.workspace)
+        readable = tuple(dict.fromkeys((*policy.readable, *request.readable, *repository_elsewhere(policy.workspace))))
+        return msgspec.structs.replace(policy, readable=readable, owner=owner)
 
     def _choose(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> Chosen:
         troubles: list[str] = []
@@ -222,12 +228,21 @@ def _evidence(request: ProcessRequest, policy: SandboxPolicy, chosen: Chosen) ->
 
 
 def _check_workspace(workspace: Path) -> None:
-    if str(workspace) in FORBIDDEN_WORKSPACES:
+    if str(workspace) in FORBIDDEN_WORKSPACES or any(workspace.is_relative_to(place) for place in OF_THE_KERNEL):
         raise SandboxError(
             f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it"
         )
     if not workspace.is_dir():
         raise NotFound(f"the workspace `{workspace}` does not exist", hint="create it, or name another")
+
+
+def _check_rights(workspace: Path) -> None:
+    """Refuse to start, as an administrator without rights, where only somebody else could write."""
+    if os.geteuid() == 0 and workspace.stat().st_uid != 0:
+        raise SandboxError(
+            f"`{workspace}` belongs to another user, who cannot get there, so that no command could write to it",
+            hint="open the directories above it to that user, change its owner, or use the profile `read-only`",
+        )
 
 
 def _refuse_links(findings: Findings, policy: SandboxPolicy) -> None:

@@ -1,11 +1,26 @@
 """Which limits the kernel keeps on this machine, which are only looked at, and what that leaves open."""
 
+from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ControlGroup, Watch
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.promises import Gap
 
+LARGEST = (1 << 63) - 1
+"""The largest number that the kernel takes for a limit."""
+
 FIX_GROUPS = "run as a user to whom control groups are delegated, for example under `systemd-run --user --scope`"
+
+
+def refuse_limits(limits: ResourceLimits) -> None:
+    """Refuse a limit that no kernel takes: the command would have to begin without it."""
+    for name in ResourceLimits.__struct_fields__:
+        value = getattr(limits, name)
+        if isinstance(value, int) and not 0 <= value <= LARGEST:
+            raise SandboxError(
+                f"the limit `{name}` is {value}, which no kernel takes",
+                hint=f"choose one between 0 and {LARGEST}, or none",
+            )
 
 
 def groups_for(limits: ResourceLimits, machine: Machine) -> tuple[ControlGroup, ...]:

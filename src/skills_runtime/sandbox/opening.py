@@ -3,12 +3,12 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.survey import Findings, survey
+from skills_runtime.sandbox.promises import Gap, Promise
+from skills_runtime.sandbox.survey import MAX_DIRECTORIES, MAX_NESTED, MAX_SECONDS, Findings, survey
 
 
 def findings_for(policy: SandboxPolicy) -> Findings:
@@ -20,7 +20,9 @@ def findings_for(policy: SandboxPolicy) -> Findings:
     if not policy.opened:
         return found
     if policy.access == "read":  # nothing can be written there, so there is nothing to hold on to
-        found = msgspec.structs.replace(found, read_only=(), placeholders=(), pinned=())
+        missing = found.placeholder_directories
+        hidden = tuple(path for path in found.hidden_directories if path not in missing)
+        found = Findings(hidden_files=found.hidden_files, hidden_directories=hidden, **_seen(found))
     return _joined((found, *(_of_opened(path, policy) for path in policy.opened)))
 
 
@@ -48,7 +50,7 @@ def _under_layer(found: Findings, workspace: Path, layer: Path) -> Findings:
         hidden_files=tuple(filter(shows, found.hidden_files)),
         hidden_directories=tuple(path for path in found.hidden_directories if shows(path) and path not in missing),
         links=found.links,
-        complete=found.complete,
+        **_seen(found),
     )
 
 
@@ -68,11 +70,38 @@ def _of_opened(path: Path, policy: SandboxPolicy) -> Findings:
         return found
     missing = found.placeholder_directories
     hidden = tuple(one for one in found.hidden_directories if one not in missing)
-    return Findings(hidden_files=found.hidden_files, hidden_directories=hidden, complete=found.complete)
+    return Findings(hidden_files=found.hidden_files, hidden_directories=hidden, **_seen(found))
+
+
+def _seen(found: Findings) -> dict[str, Any]:
+    """How far the survey got."""
+    return {"unseen": found.unseen, "complete": found.complete}
 
 
 def _joined(parts: Iterable[Findings]) -> Findings:
     every = tuple(parts)
-    names = [name for name in Findings.__struct_fields__ if name != "complete"]
+    names = [name for name in Findings.__struct_fields__ if name not in ("complete", "kept_free")]
     joined = {name: tuple(dict.fromkeys(path for part in every for path in getattr(part, name))) for name in names}
-    return Findings(**joined, complete=all(part.complete for part in every))
+    complete, kept_free = (all(getattr(part, name) for part in every) for name in ("complete", "kept_free"))
+    return Findings(**joined, complete=complete, kept_free=kept_free)
+
+
+def survey_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
+    """What cannot be promised because the survey did not get through, or found too much to hold on to."""
+    gaps: list[Gap] = []
+    if not findings.complete:
+        where = f" from `{findings.unseen[0]}` on" if findings.unseen else ""
+        most = f"{MAX_DIRECTORIES:,} directories or {MAX_SECONDS:.0f} s are the most"
+        text = f"the workspace was not looked through{where}, for {most}"
+        fix = (
+            "name a smaller directory as the workspace, or remove what nobody needs; after a first look that took too "
+            "long, try again, for what was seen is remembered; `--accept-gap` does without the promise"
+        )
+        promises: tuple[Promise, ...] = ("secrets",)
+        if policy.access == "write" or policy.opened:
+            promises = ("protected_paths", "secrets")
+        gaps += [Gap(promise=promise, text=text, fix=fix) for promise in promises]
+    if not findings.kept_free:
+        text = f"configuration of agents and editors can be made in more than {MAX_NESTED} repositories"
+        gaps.append(Gap(promise="protected_paths", text=text, partial=True))
+    return tuple(gaps)

@@ -96,8 +96,13 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def digest(self) -> str:
         """The name of the policy: what is approved under one digest is not approved under another."""
-        values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str, order="sorted")
+        values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_text, order="sorted")
         for name in _ADDED:
             if not values[name]:  # so that a policy without them keeps the name it has always had
                 del values[name]
         return "sha256:" + hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()
+
+
+def _text(path: Path) -> str:
+    """The path as text, also where its name is none."""
+    return str(path).encode(errors="backslashreplace").decode()

@@ -33,5 +33,18 @@ CREDENTIALS = frozenset(
 )
 """What a home directory holds; hidden at the top of a workspace only, where such a name is no coincidence."""
 
+HOME_SECRETS = (
+    ".npmrc", ".yarnrc.yml", ".password-store", ".vault-token", ".terraform.d", ".config/gcloud", ".config/gh",
+    ".config/op", ".config/hub", ".config/skills_runtime", ".local/share/keyrings", ".local/state/skills_runtime",
+    ".mozilla", ".config/google-chrome", ".config/chromium", ".cargo/credentials", ".cargo/credentials.toml",
+    ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".terraformrc", ".boto", ".s3cfg",
+    ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+    ".sqlite_history", ".rediscli_history", ".lesshst", ".viminfo", ".htpasswd", ".my.cnf", "Library/Keychains",
+)  # fmt: skip
+"""What a home directory holds besides, and what would be a mere setting anywhere else."""
+
+GIT_CONTROL = ("HEAD", "config", "config.worktree", "hooks", "commondir")
+"""What git obeys in a repository without a work tree."""
+
 SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".ruff_cache", ".cache"})
-"""Directories that are large and hold nobody's repositories."""
+"""Directories of others' code: in them only repositories and secrets are looked for."""

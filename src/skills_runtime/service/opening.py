@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies, stages_in_memory
+from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies
 from skills_runtime.ports import Sandbox
 from skills_runtime.sandbox import fence_for
 from skills_runtime.sandbox.egress import Doorman, EgressRecord
@@ -92,9 +92,5 @@ def _executor(settings: ServiceSettings, resolved: "Resolved") -> Executor:
         fence,
         limits=ExecutionLimits(timeout_ms=settings.default_timeout_ms, max_timeout_ms=settings.max_timeout_ms),
         pool=PoolLimits(concurrent=settings.limits.concurrent, waiting=settings.limits.waiting),
-        supplies=Supplies(
-            variables=variables,
-            stages=stages_in_memory(settings.artifacts_dir),
-            doorman=lambda: Doorman(record=_visited),
-        ),
+        supplies=Supplies(variables=variables, doorman=lambda: Doorman(record=_visited)),
     )

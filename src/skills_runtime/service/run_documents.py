@@ -30,6 +30,17 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class StudioFailure(BaseModel):
+    """What went wrong, as the web app of old knows it."""
+
+    detail: dict[str, Any]
+
+
+def studio_failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """How the refusals of a path are documented that the web app of old knows."""
+    return {status: {"description": "It was refused.", "model": StudioFailure} for status in statuses}
+
+
 class Body(BaseModel):
     """What is taken in; what nobody knows is refused."""
 

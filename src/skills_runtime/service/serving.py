@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
 BACKLOG = 2048
+HEAD_SECONDS = 30.0
+"""How long a client may take for the head of a request."""
 
 
 async def serve(
     settings: ServiceSettings, resolved: "Resolved", told: Callable[[Announced, Sequence[Listener]], None]
 ) -> None:
     """Serve until a signal; `told` is called when requests are taken, with what a program needs to make one."""
-    sockets = [_bound(listener) for listener in settings.listen]
+    sockets = [bound_socket(listener) for listener in settings.listen]
     actual = [Listener(listener.host, _port(one)) for listener, one in zip(settings.listen, sockets, strict=True)]
     _allow_many_connections()
     async with opened_parts(settings, resolved) as parts:
@@ -56,7 +59,7 @@ async def serve(
 def _config(app: object, settings: ServiceSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # pyright: ignore[reportArgumentType] - an ASGI app
-        http=_Protocol,
+        http=Protocol,
         ws="none",
         lifespan="off",
         loop="asyncio",
@@ -99,10 +102,38 @@ class _Server(uvicorn.Server):
         self._stopping.set()
 
 
-class _Protocol(H11Protocol):
-    """The protocol of the server, which says in JSON too that something was no HTTP at all."""
+class Protocol(H11Protocol):
+    """The protocol of the server, which gives up on whoever never finishes a request, and says in JSON what is none."""
+
+    _unfinished: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._watch_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came."""
+        super().data_received(data)
+        self._watch_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        super().connection_lost(exc)
+        if self._unfinished is not None:
+            self._unfinished.cancel()
+
+    def _watch_head(self) -> None:
+        """Let the time run while the head of a request is on its way."""
+        if self.conn.their_state is not h11.IDLE:
+            if self._unfinished is not None:
+                self._unfinished.cancel()
+                self._unfinished = None
+        elif self._unfinished is None:
+            self._unfinished = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
+        """Say that it was no HTTP."""
         body = dumped({"success": False, "error": msg, "code": "bad_request"})
         head = (
             "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
@@ -112,9 +143,11 @@ class _Protocol(H11Protocol):
         self.transport.close()
 
 
-def _bound(listener: Listener) -> socket.socket:
+def bound_socket(listener: Listener) -> socket.socket:
+    """A socket that has its address, or the reason why it cannot have it."""
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
-    one = socket.socket(family, socket.SOCK_STREAM)
+    # Only of a socket that names its protocol does the event loop turn off the delay of small pieces.
+    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:

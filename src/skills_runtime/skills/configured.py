@@ -12,7 +12,7 @@ import msgspec
 from skills_runtime.skills.discovery.discover import discover, discovered_sources
 from skills_runtime.skills.library import Library, Rules
 from skills_runtime.skills.preflight import preflight
-from skills_runtime.skills.problems import misconfigured
+from skills_runtime.skills.problems import Problem, misconfigured
 from skills_runtime.skills.sources import Origin, Row, ScanOptions
 from skills_runtime.skills.sources.kinds import Supplies, source_for
 from skills_runtime.skills.sources.refresh import Scans
@@ -31,6 +31,8 @@ class Supplied(msgspec.Struct, frozen=True, kw_only=True):
     """Looks up the variable that `dsn_env` names; nothing means in the environment of the library."""
     scans: Scans | None = None
     """Where searches are kept under the refresh policies `ttl` and `manual`; nothing means in this process."""
+    notes: tuple[Problem, ...] = ()
+    """What is to be told with the skills."""
 
 
 def library_from(
@@ -79,7 +81,7 @@ def library_from(
             env_var_missing_policy=settings.env_var_missing_policy, max_body_bytes=settings.injection.max_bytes
         ),
         environment=environment,
-        notes=found.problems if found else (),
+        notes=(*supplied.notes, *(found.problems if found else ())),
     )
 
 

@@ -15,6 +15,7 @@ from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.skills.sources import Report, Source
 from skills_runtime.skills.sources.source import Watched
+from skills_runtime.skills.too_large import fitting
 from skills_runtime.skills.unknown import duplicate, not_configured, unknown
 
 EnvPolicy = Literal["fail_fast", "ask_human", "skip_skill"]
@@ -26,6 +27,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     env_var_missing_policy: EnvPolicy = "ask_human"
     max_body_bytes: int | None = None
     """The longest text of one skill that goes into a prompt."""
+    whole_texts: bool = True
+    """Whether texts go into a prompt whole, so that a skill with a longer one is of no use."""
     catalog_tokens: int | None = None
     """How long the list of skills may be that a model is told of; nothing means the usual share of a window."""
 
@@ -155,7 +158,11 @@ class Library:
 
     @cached_property
     def _reports(self) -> tuple[Report, ...]:
-        return tuple(self._less(source.skills()) for source in self._sources)
+        reports = (self._less(source.skills()) for source in self._sources)
+        limit = self.rules.max_body_bytes
+        if limit is None or not self.rules.whole_texts:
+            return tuple(reports)
+        return tuple(fitting(report, self.body, limit) for report in reports)
 
     def _less(self, report: Report) -> Report:
         if not self._left_out and self._only is None:

@@ -7,17 +7,22 @@ name that is known is its skill, and one that is not becomes a notice whenever i
 - `/name` at the beginning: unless it is a directory of every system, such as `/tmp`;
 - `$name`: when it has a hyphen, which no variable has, when it is one slip away from the name of a skill, or when
   several skills have that name. Any other `$word` is text.
+
+A skill that says `user-invocable: false` is not called in these forms; the exact mention still means it.
 """
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 import msgspec
 
+from skills_runtime.skills.catalog.fields import people_may_call
+from skills_runtime.skills.listed import Listed
 from skills_runtime.skills.mention_forms import Written, written_in
+from skills_runtime.skills.mentions import is_name
 from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Mention, Skill
@@ -59,47 +64,84 @@ class Mentioned(msgspec.Struct, frozen=True, kw_only=True):
     """Each once, in the order of their first mention."""
     arguments: Mapping[Mention, str] = {}
     """What somebody wrote behind a `/name`, for the skill of that name."""
+    written: Mapping[Mention, str] = {}
+    """How each of the skills was mentioned first."""
     notices: tuple[Problem, ...] = ()
     """Mentions that lead nowhere, for the user; the text is as it was."""
 
 
 def mentioned(text: str, library: Names) -> Mentioned:
     """The skills that free text mentions in any form; only an exact mention that names nothing raises."""
-    written = written_in(text)
-    known = _names(library) if any(one.form in ("dollar", "slash") for one in written) else frozenset[str]()
-    skills: dict[Mention, Skill] = {}
     arguments: dict[Mention, str] = {}
+    skills: dict[Mention, Skill] = {}
+    written: dict[Mention, str] = {}
     notices: dict[str, Problem] = {}
-    for one in written:
-        if one.text in notices or not _is_mention(one, known):
-            continue
-        try:
-            skill = _meant(one, library)
-        except SkillError as error:
+    for one, meant in _read(text, library):
+        if isinstance(meant, SkillError):
             if one.form == "exact":
-                raise
-            notices[one.text] = _notice(one, error)
+                raise meant
+            notices.setdefault(one.text, _notice(one, meant))
             continue
-        skills.setdefault(skill.mention, skill)
+        skills.setdefault(meant.mention, meant)
+        written.setdefault(meant.mention, one.text)
         if one.arguments:
-            arguments[skill.mention] = one.arguments
-    return Mentioned(skills=tuple(skills.values()), arguments=arguments, notices=_bounded(list(notices.values())))
+            arguments[meant.mention] = one.arguments
+    return Mentioned(
+        skills=tuple(skills.values()),
+        arguments=arguments,
+        written=written,
+        notices=_bounded(list(notices.values())),
+    )
 
 
-_known: WeakKeyDictionary[Names, tuple[tuple[Skill, ...], frozenset[str]]] = WeakKeyDictionary()
+def mentioned_of(text: str, skills: Sequence[Skill]) -> Mentioned:
+    """The same for whoever has no library but its list: what leads nowhere is passed over."""
+    found: dict[Mention, tuple[Skill, str]] = {}
+    for one, meant in _read(text, Listed(tuple(skills))):
+        if not isinstance(meant, SkillError):
+            found.setdefault(meant.mention, (meant, one.text))
+    return Mentioned(
+        skills=tuple(skill for skill, _ in found.values()),
+        written={mention: text for mention, (_, text) in found.items()},
+    )
+
+
+def _read(text: str, library: Names) -> Iterator[tuple[Written, Skill | SkillError]]:
+    """Each mention with what it means, or why it means nothing."""
+    if "$" not in text and not text.lstrip().startswith("/"):
+        return
+    known = _names(library)
+    for one in written_in(text, known.unsayable):
+        if _is_mention(one, known.all):
+            try:
+                yield one, _meant(one, library)
+            except SkillError as error:
+                yield one, error
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What skills are called somewhere, those too that are broken or share their names."""
+
+    listed: tuple[Skill, ...]
+    all: frozenset[str]
+    unsayable: frozenset[str]
+    """Those that no exact mention can say."""
+
+
+_known: WeakKeyDictionary[Names, _Known] = WeakKeyDictionary()
 """The names of each library, with the list they are from; collecting ten thousand takes longer than all the rest."""
 
 
-def _names(library: Names) -> frozenset[str]:
-    """What skills are called here, those too that are broken or share their names."""
+def _names(library: Names) -> _Known:
     listed = library.list()
     kept = _known.get(library)
-    if kept is not None and kept[0] is listed:
-        return kept[1]
-    broken = (problem.name for problem in library.problems() if problem.severity == "error")
+    if kept is not None and kept.listed is listed:
+        return kept
+    broken = (problem.name for problem in library.problems() if problem.severity == "error" and problem.name)
     names = frozenset((*(skill.name for skill in listed), *broken))
-    _known[library] = (listed, names)
-    return names
+    found = _Known(listed, names, frozenset(name for name in names if not is_name(name)))
+    _known[library] = found
+    return found
 
 
 def _is_mention(one: Written, known: frozenset[str]) -> bool:
@@ -115,7 +157,15 @@ def _is_mention(one: Written, known: frozenset[str]) -> bool:
 def _meant(one: Written, library: Names) -> Skill:
     if one.form == "exact":
         return library.find(Mention(one.namespace, one.name))
-    return _linked(one, library) if one.form == "link" else library.find_by_name(one.name)
+    skill = _linked(one, library) if one.form == "link" else library.find_by_name(one.name)
+    if not people_may_call(skill):
+        raise failure(
+            "SKILL_NOT_FOR_PEOPLE",
+            f"the skill `{skill.name}` says that people do not call it",
+            hint="the model calls it when a task needs it",
+            mention=one.text,
+        )
+    return skill
 
 
 def _linked(one: Written, library: Names) -> Skill:

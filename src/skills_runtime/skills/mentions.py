@@ -27,6 +27,11 @@ def is_name(text: str) -> bool:
     return _WHOLE_NAME.fullmatch(text) is not None
 
 
+def without_mention(name: str) -> str:
+    """What to say of a skill whose name no exact mention can have."""
+    return f"no exact mention can say its name; write `${name}` or `/{name}`"
+
+
 def is_namespace(text: str) -> bool:
     """Whether the text is one to seven segments joined by colons."""
     return _WHOLE_NAMESPACE.fullmatch(text) is not None

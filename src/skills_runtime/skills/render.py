@@ -62,7 +62,8 @@ def _brought(skill: Skill, files: Listing | None) -> str:
         return ""
     names = ", ".join(f"`{inert(one_line(name))}`" for name in files.names)
     more = f" and {files.more} more" if files.more else ""
-    return f"Its files, below `{inert(one_line(str(skill.directory)))}`: {names}{more}.\n"
+    place = inert(one_line(str(skill.directory)))
+    return f"Its files, to be read with `read_skill_file`, below `{place}`: {names}{more}.\n"
 
 
 def method_of(body: str) -> str | None:

@@ -43,9 +43,7 @@ async def main(workspace: Path, port: int) -> None:
     """Serve until killed."""
     home = Home(workspace_root=workspace, state=state_home(), given={"safety": {"mode": "allow"}})
     async with open_work(home, model=_model) as work:
-        config = uvicorn.Config(
-            app_of(work), host="127.0.0.1", port=port, lifespan="off", log_level="error", ws="none"
-        )
+        config = uvicorn.Config(app_of(work), host="127.0.0.1", port=port, lifespan="off", log_level="error", ws="none")
         await uvicorn.Server(config).serve()
 
 

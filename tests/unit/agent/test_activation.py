@@ -213,9 +213,10 @@ def test_a_skill_with_a_context_of_its_own_is_worked_on_by_another_run(place: Pa
 
     result = agent_in(place, Streaming(answer), settings={"skills": SKILLS}).run("Find out.")
     assert "found it" in str(parent.requests[1].messages[-1]["content"])
-    assert "Look around." in str(child.requests[0].messages[-1]["content"])
+    assert "Look around." in str(child.requests[0].messages)
+    (event,) = payloads_of(result.wal_locator, "skill_injected")
+    assert (event.render, event.text_blob) == ("fork", None)
     assert payloads_of(result.wal_locator, "child_run_started")
-    assert not payloads_of(result.wal_locator, "skill_injected")
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,9 @@ async def test_what_an_earlier_execution_left_is_not_this_ones(executor: Executo
     [
         ("os.symlink('/etc/passwd', 'x')", "it is a link, and only files are kept"),
         ("os.mkfifo('x')", "it is a named pipe, and only files are kept"),
-        ("import socket; s = socket.socket(socket.AF_INET); os.mkdir('x'); os.symlink('/', 'x/y')", "it is a link, and only files are kept"),
+        ("os.mkdir('x'); os.symlink('/', 'x/y')", "it is a link, and only files are kept"),
     ],
-)  # fmt: skip
+)
 async def test_a_skill_cannot_pass_off_other_things_as_files(
     executor: Executor, skill: MakeSkill, code: str, reason: str
 ) -> None:
@@ -80,7 +80,7 @@ async def test_a_skill_cannot_pass_off_other_things_as_files(
 
 
 async def test_a_skill_cannot_swap_its_directory(executor: Executor, skill: MakeSkill) -> None:
-    code = "import os\nos.rename('../../work/skill', '../gone') if os.path.exists('../../work') else os.rename('../skill', '../gone')\nos.symlink('/etc', '../skill')\nprint('[1]')\n"
+    code = "import os\nos.rename('../skill', '../gone')\nos.symlink('/etc', '../skill')\nprint('[1]')\n"
     execution = await executor.execute(skill(code, artifacts=["passwd"]), {})
     assert execution.status == "completed", execution.stderr
     assert not execution.artifacts
@@ -135,7 +135,7 @@ def test_whatever_is_declared_nothing_appears_elsewhere(declared: list[str], the
             if path.is_relative_to(work) and path != work and not path.exists() and path.parent.is_dir():
                 path.write_text("mine")
         kept, _ = collect(work, declared, into, ExecutionLimits())
-        assert sorted(os.listdir(top)) == ["a", "b", "secret"]
-        assert sorted(os.listdir(top / "b")) == ["into"]
+        assert sorted(path.name for path in top.iterdir()) == ["a", "b", "secret"]
+        assert sorted(path.name for path in (top / "b").iterdir()) == ["into"]
         assert {(into / one.path).read_text() for one in kept} <= {"mine"}
         assert all(one.path in declared for one in kept)

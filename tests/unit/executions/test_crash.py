@@ -1,7 +1,6 @@
 """Whoever runs executions may be killed: whoever comes next settles them, and nothing runs on or runs twice."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -47,7 +46,7 @@ async def test_an_execution_whose_runner_was_killed_is_settled_and_not_repeated(
         while sleeping(seconds) and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
         assert not sleeping(seconds)
-        assert len(os.listdir(tmp_path / "executions" / ".runtime" / "stages")) == 1
+        assert len(list((tmp_path / "executions" / ".runtime" / "stages").iterdir())) == 1
 
 
 async def test_somebody_who_comes_settles_nothing_of_those_who_are_there(tmp_path: Path) -> None:
@@ -65,7 +64,7 @@ async def test_nothing_is_left_when_all_is_closed(tmp_path: Path) -> None:
     async with an_executor(tmp_path) as executor:
         await executor.execute(make_skill(tmp_path, ECHO), {})
     runtime = tmp_path / "executions" / ".runtime"
-    assert [sorted(os.listdir(runtime / name)) for name in ("owners", "keys")] == [[], []]
+    assert [list((runtime / name).iterdir()) for name in ("owners", "keys")] == [[], []]
     assert not (runtime / "stages").exists()
 
 

@@ -104,7 +104,10 @@ async def test_the_installed_skill_never_changes(executor: Executor, skill: Make
 
 
 async def test_the_input_cannot_be_changed_by_the_skill(executor: Executor, skill: MakeSkill) -> None:
-    code = "import os\nfound = 1\ntry:\n    os.write(os.open('/proc/self/fd/0', os.O_RDWR), b'x')\nexcept OSError as e:\n    found = e.errno"
+    code = (
+        "import os\nfound = 0\ntry:\n    os.write(os.open('/proc/self/fd/0', os.O_RDWR), b'x')\n"
+        "except OSError as error:\n    found = error.errno"
+    )
     made = skill(looking(code))
     execution = await executor.execute(made, {"a": 1})
     assert execution.output == 1  # EPERM
@@ -126,7 +129,8 @@ async def test_what_an_execution_does_to_the_process_it_came_from_reaches_nobody
 ) -> None:
     code = (
         "import os, resource\nfound = resource.getrlimit(resource.RLIMIT_NOFILE)[0]\nparent = os.getppid()\n"
-        "for change in (lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE, (9, 9)), lambda: os.setpriority(0, parent, 5)):\n"
+        "limit = lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE, (9, 9))\n"
+        "for change in (limit, lambda: os.setpriority(0, parent, 5)):\n"
         "    try:\n        change()\n    except OSError:\n        pass"
     )
     first, second = await found(executor, skill, code, 1, 2)
@@ -143,10 +147,13 @@ async def test_the_process_it_came_from_cannot_be_looked_into(executor: Executor
         assert await found(executor, skill, code) == [[]]
 
 
-async def test_modules_of_the_skill_come_before_those_of_python(executor: Executor, skill: MakeSkill) -> None:
-    made = skill("import json, platform, sys\nprint(json.dumps([platform.MINE, sys.argv, __name__]))\n")
-    ((made.directory or Path()) / "platform.py").write_text("MINE = 1\n")
-    assert (await executor.execute(made, {})).output == [1, ["run.py"], "__main__"]
+@pytest.mark.parametrize("name", ["platform", "json", "socket", "inside"])
+async def test_modules_of_the_skill_come_before_those_of_python(
+    executor: Executor, skill: MakeSkill, name: str
+) -> None:
+    made = skill(f"import {name}, sys\nprint([{name}.MINE, len(sys.argv)] if __name__ == '__main__' else 0)\n")
+    ((made.directory or Path()) / f"{name}.py").write_text("MINE = 1\n")
+    assert (await executor.execute(made, {})).output == [1, 1]
 
 
 async def test_leftover_threads_and_handlers_run_as_in_any_python(executor: Executor, skill: MakeSkill) -> None:
@@ -160,7 +167,7 @@ async def test_leftover_threads_and_handlers_run_as_in_any_python(executor: Exec
 def test_an_ordinary_user_has_the_same_isolation(unprivileged: Unprivileged) -> None:
     from skills_runtime.executions import zygotes
 
-    zygotes._text()  # pyright: ignore[reportPrivateUsage]
+    zygotes.texts()  # which the child of a closed checkout could not read
 
     async def both() -> list[Execution]:
         place = unprivileged.path

@@ -1,12 +1,12 @@
 """What is found in a workspace that has to be protected, without following a link."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from skills_runtime.processes.supervision import placeholders
+from skills_runtime.sandbox import directories
 from skills_runtime.sandbox import survey as module
 from skills_runtime.sandbox.protected import CONFIGURATION, KEPT_FREE, KEPT_FREE_AT_HOME
 from skills_runtime.sandbox.survey import Findings, survey
@@ -34,13 +34,17 @@ def test_what_exists_is_made_read_only(tmp_path: Path) -> None:
 def test_what_does_not_exist_is_kept_free(tmp_path: Path) -> None:
     make(tmp_path, ".git/")
     findings = survey(tmp_path)
-    assert found(tmp_path, findings.placeholders) == set(KEPT_FREE) - {".git"}
+    assert found(tmp_path, findings.placeholders) == {*KEPT_FREE, "HEAD"} - {".git"}
     assert found(tmp_path, findings.placeholder_directories) == {".skills_runtime_sdk"}
+
+
+def test_a_repository_that_does_not_exist_is_kept_free_by_a_directory_which_git_ignores(tmp_path: Path) -> None:
+    assert found(tmp_path, survey(tmp_path).placeholder_directories) == {".skills_runtime_sdk", ".git"}
 
 
 def test_start_up_files_are_kept_free_in_a_home(tmp_path: Path) -> None:
     make(tmp_path, ".bash_logout")
-    assert found(tmp_path, survey(tmp_path).placeholders) == set(KEPT_FREE_AT_HOME) - {".bash_logout"}
+    assert found(tmp_path, survey(tmp_path).placeholders) == {*KEPT_FREE_AT_HOME, "HEAD"} - {".bash_logout", ".git"}
 
 
 def test_the_home_of_a_user_is_one_whatever_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,9 +93,11 @@ def test_the_repository_of_a_worktree_is_a_file(tmp_path: Path) -> None:
     assert found(tmp_path, survey(tmp_path).read_only) == {".git", "tree/.git"}
 
 
-def test_large_directories_of_others_are_not_searched(tmp_path: Path) -> None:
-    make(tmp_path, "node_modules/x/.vscode/", ".venv/x/.claude/")
-    assert survey(tmp_path).read_only == ()
+def test_in_others_code_only_repositories_and_secrets_are_looked_for(tmp_path: Path) -> None:
+    make(tmp_path, "node_modules/x/.vscode/", ".venv/x/.claude/", "node_modules/x/.git/", ".venv/x/.env")
+    findings = survey(tmp_path)
+    assert found(tmp_path, findings.read_only) == {"node_modules/x/.git"}
+    assert found(tmp_path, findings.hidden_files) == {".venv/x/.env"}
 
 
 @pytest.mark.parametrize("name", [".git", ".vscode", ".mcp.json", ".bashrc"])
@@ -117,12 +123,13 @@ def test_a_linked_secret_is_hidden_where_it_really_is(tmp_path: Path) -> None:
 
 
 def test_what_another_command_keeps_free_is_shared(tmp_path: Path) -> None:
-    make(tmp_path, ".claude", ".skills_runtime_sdk/", ".vscode")
+    make(tmp_path, ".claude", ".skills_runtime_sdk/", ".vscode", ".git/")
+    (tmp_path / ".git").chmod(placeholders.DIRECTORY_MODE)
     (tmp_path / ".claude").chmod(placeholders.MODE)
     (tmp_path / ".skills_runtime_sdk").chmod(placeholders.DIRECTORY_MODE)
     findings = survey(tmp_path)
     assert ".claude" in found(tmp_path, findings.placeholders)
-    assert found(tmp_path, findings.placeholder_directories) == {".skills_runtime_sdk"}
+    assert found(tmp_path, findings.placeholder_directories) == {".skills_runtime_sdk", ".git"}
     assert found(tmp_path, findings.read_only) == {".vscode"}
 
 
@@ -138,15 +145,13 @@ def test_a_change_is_seen_at_once(tmp_path: Path) -> None:
 
 def test_what_has_not_changed_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, *(f"d{number}/x" for number in range(20)))
-    old = time.time() - 60
-    for path in (tmp_path, *tmp_path.iterdir()):
-        os.utime(path, (old, old))
+    monkeypatch.setattr(directories, "UNSETTLED_NS", -1_000_000_000)  # as if it had been so for long
     first = survey(tmp_path)
 
     def forbidden(path: str) -> None:
         raise AssertionError(path)
 
-    monkeypatch.setattr(module.os, "scandir", forbidden)
+    monkeypatch.setattr(directories.os, "scandir", forbidden)
     assert survey(tmp_path) == first
 
 
@@ -156,11 +161,13 @@ def test_a_tree_too_large_is_said_to_be(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "MAX_DIRECTORIES", 3)
     make(tmp_path, "d1/e/")
     assert not survey(tmp_path).complete
+    assert survey(tmp_path).unseen == (tmp_path / "d2",)
 
 
-def test_a_tree_too_deep_is_said_to_be(tmp_path: Path) -> None:
-    make(tmp_path, "/".join("abcdefghijkl") + "/")
-    assert not survey(tmp_path).complete
+def test_a_tree_too_deep_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "a/b/c/")
+    monkeypatch.setattr(directories, "MAX_LENGTH", len(str(tmp_path / "a/b")))
+    assert survey(tmp_path).unseen == (tmp_path / "a/b/c",)
 
 
 def test_a_directory_that_is_gone_holds_nothing(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def kind(found: Caller | Problem) -> str:
         ("/api/v1/sessions/s1/runs", "run"),
         ("/api/v1/runs/r1/approvals/key", "approve"),
         ("/api/v1/approvals/a1", "approve"),
+        ("/api/v1/runs/r1/review", "approve"),
         ("/api/skills/execute", "execute"),
         ("/api/v1/executions/e1/cancel", "execute"),
         ("/api/v1/skills", "admin"),

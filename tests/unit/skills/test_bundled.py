@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from skills_runtime.agent.skill_runs import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.engine.skill_evals import suite_at
 from skills_runtime.sandbox import fence_for
@@ -29,7 +30,7 @@ def library() -> Library:
 async def output_of(name: str, tmp_path: Path, **value: Any) -> Any:
     workshop = Workshop(tmp_path)
     workshop.sandbox = fence_for(SandboxSettings(), workspace=workshop.root, variables={})
-    tool = SkillExec(library(), enabled=True)
+    tool = SkillExec(library(), enabled=True, runner=RunExecutions(tmp_path / "executions", library()))
     mention = f"$[{NAMESPACE}].{name}"
     result = await workshop.answer(tool, skill_mention=mention, action_id="run", input=value)
     assert result.ok, result.stderr

@@ -142,9 +142,11 @@ def test_directories_of_every_level_count(tmp_path: Path) -> None:
 
 def test_a_huge_file_is_not_read_to_know_the_skill(tmp_path: Path) -> None:
     directory = make_skill(tmp_path, "huge")
-    os.truncate(directory / "SKILL.md", 1 << 40)
     source = source_at(tmp_path)
     (skill,) = source.skills().skills
+    os.truncate(directory / "SKILL.md", 1 << 40)
+    report = source.skills()
+    assert (report.skills, [one.code for one in report.problems]) == ((), ["SKILL_BODY_TOO_LARGE"])
     with pytest.raises(SkillError) as caught:
         source.body(skill)
     assert caught.value.code == "SKILL_BODY_TOO_LARGE"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from skills_runtime.agent.skill_runs import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import ToolError
 from skills_runtime.sandbox import fence_for
@@ -215,7 +216,9 @@ async def test_a_script_runs_behind_the_fence_with_its_packages(
     definition = {"name": "greet", "runtime": {"type": "python"}}
     files = {"skill.yaml": json.dumps(definition), "run.py": SCRIPT, "actions/a.py": SCRIPT}
     skill = make_skill(tmp_path.resolve() / "skills", "greet", text=skill_text("greet", extra=actions), files=files)
-    tool = SkillExec(library_at(skill.parent), enabled=True, environments=environments)
+    library = library_at(skill.parent)
+    runner = RunExecutions(tmp_path / "executions", library, environments)
+    tool = SkillExec(library, enabled=True, environments=environments, runner=runner)
 
     result = await run_fenced(tmp_path, tool, action)
 

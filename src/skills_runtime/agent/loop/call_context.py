@@ -116,7 +116,7 @@ class CallContext(msgspec.Struct, frozen=True):
 
     async def look(self) -> None:
         """Take in the messages that wait."""
-        await take_in(self.run, self.ports.inbox)
+        await take_in(self.run, self.ports)
 
     def emit(self, payload: Payload) -> None:
         """Record an event on behalf of the call."""

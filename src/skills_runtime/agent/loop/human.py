@@ -55,7 +55,7 @@ async def _heard(
     try:
         while not said.done():
             await asyncio.wait([said], timeout=LOOK_SECONDS)
-            await take_in(run, ports.inbox)
+            await take_in(run, ports)
             if call.id in run.view.pending.answers:
                 return run.view.pending.answers[call.id]
             if run.view.pending.cancelled:

@@ -2,27 +2,28 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
-import msgspec
-
+from skills_runtime.agent.receiving import record
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.events.payloads import InboxReceived
 from skills_runtime.ports import Inbox, InboxMessage
 from skills_runtime.runs import Run
 from skills_runtime.safety.approvals import stray_decisions
 
+if TYPE_CHECKING:
+    from skills_runtime.agent.loop.ports import AgentPorts
 
-async def take_in(run: Run, inbox: Inbox | None) -> None:
+
+async def take_in(run: Run, ports: "AgentPorts") -> None:
     """Record every message that waits; what they mean is read off the log."""
-    if inbox is not None:
-        await _record_waiting(run, inbox)
+    if ports.inbox is not None:
+        await _record_waiting(run, ports.inbox, ports)
     await _refuse_strays(run)
 
 
-async def _record_waiting(run: Run, inbox: Inbox) -> None:
+async def _record_waiting(run: Run, inbox: Inbox, ports: "AgentPorts") -> None:
     for message in _waiting(run, inbox):
-        seq = _record(run, message)
+        seq = record(run, message, ports.skills_of)
         await run.commit_async()
         try:
             inbox.acknowledge(message.id, event_seq=seq)
@@ -44,7 +45,7 @@ def record_all(run: Run, inbox: Inbox | None) -> Callable[[], None]:
     """Record every message that waits, and return what acknowledges them once that is durable."""
     if inbox is None:
         return lambda: None
-    recorded = [(message.id, _record(run, message)) for message in _waiting(run, inbox)]
+    recorded = [(message.id, record(run, message)) for message in _waiting(run, inbox)]
 
     def acknowledge() -> None:
         with suppress(SkillsRuntimeError):
@@ -59,26 +60,3 @@ def _waiting(run: Run, inbox: Inbox) -> Sequence[InboxMessage]:
         return inbox.pending(run.state.run_id)
     except SkillsRuntimeError:
         return ()  # busy or out of reach just now: the messages stay where they are
-
-
-def _record(run: Run, message: InboxMessage) -> int:
-    """The event that holds a message; one that is there already was the last before its process died."""
-    if message.position > run.state.inbox_position:
-        run.append(
-            InboxReceived(
-                message_id=message.id,
-                position=message.position,
-                kind=message.kind,
-                body=_body(run, message),
-                sent_at=message.created_at,
-            )
-        )
-    return run.state.inbox_seq
-
-
-def _body(run: Run, message: InboxMessage) -> dict[str, Any]:
-    """The message as the log may hold it: arguments that an approver changed are a blob, as all arguments are."""
-    body = dict(message.body)
-    if message.kind == "approve" and isinstance(body.get("arguments"), dict):
-        body["arguments_blob"] = run.keep(msgspec.json.encode(body.pop("arguments")))
-    return body

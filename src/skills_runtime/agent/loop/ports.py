@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
+from skills_runtime.agent.receiving import SkillsOf
 from skills_runtime.agent.window import ContextRules
 from skills_runtime.llm import Price
 from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox, Secrets
@@ -98,6 +99,8 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     output_schema: Mapping[str, Any] | None = None
     review: bool = False
     inbox: Inbox | None = None
+    skills_of: SkillsOf | None = None
+    """What becomes of the skills that a message mentions."""
     human: HumanIO | None = None
     human_timeout_ms: int | None = None
     children: Children | None = None

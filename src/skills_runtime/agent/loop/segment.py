@@ -65,7 +65,7 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     prompt = Prompt(ports.system_prompt, run.blobs.get)
     talk = run.view.conversation
     while not ports.control.yielding:
-        await take_in(run, ports.inbox)
+        await take_in(run, ports)
         if run.view.pending.cancelled:
             return RunCancelled(message=run.view.pending.cancelled, wal_locator=locator)
         if talk.open_calls:

@@ -26,12 +26,13 @@ def sandbox_diff(options: SandboxDiffOptions, program: Program) -> int:
     from skills_runtime.cli.layering import counted, layer_from, line_of
     from skills_runtime.cli.render.text import neutral
     from skills_runtime.sandbox.overlay import difference_of, text_of
+    from skills_runtime.sandbox.overlay.manifests import printable
 
     del program
     layer = layer_from(options)
     found = difference_of(layer)
     if options.json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(printable(found))).decode() + "\n")
         return 0
     for change in found.changes:
         sys.stdout.write(f"{line_of(change)}\n")

@@ -1,7 +1,6 @@
 """sandbox exec: one command behind the fence."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -51,6 +50,7 @@ def sandbox_exec(options: SandboxExecOptions, program: Program) -> int:
 def _executed(options: SandboxExecOptions, fence: "Fence", policy: "SandboxPolicy") -> int:
     import asyncio
 
+    from skills_runtime.cli.evidence import evidence_file
     from skills_runtime.cli.fencing import variables_of
     from skills_runtime.cli.visits import Visits
     from skills_runtime.ports import ProcessRequest
@@ -61,9 +61,10 @@ def _executed(options: SandboxExecOptions, fence: "Fence", policy: "SandboxPolic
     plan = fence.plan(request)
     limits = policy.limits
     visits = Visits()
-    finished = asyncio.run(_run(plan, visits, limits))
-    if options.evidence is not None:
-        _write_evidence(options.evidence, visits.added_to(plan.evidence), finished)
+    with evidence_file(options.evidence) as file:
+        finished = asyncio.run(_run(plan, visits, limits))
+        if file is not None:
+            file.write(_evidence(visits.added_to(plan.evidence), finished))
     return _told(finished, limits.wall_seconds)
 
 
@@ -110,7 +111,7 @@ def _more(limit: str) -> str:
     return f"`--{limit}` gives it more" if limit in ("memory", "disk") else "write to a file instead"
 
 
-def _write_evidence(path: str, promised: "Mapping[str, Any]", finished: "Finished") -> None:
+def _evidence(promised: "Mapping[str, Any]", finished: "Finished") -> bytes:
     import msgspec
 
     evidence = {
@@ -120,7 +121,7 @@ def _write_evidence(path: str, promised: "Mapping[str, Any]", finished: "Finishe
         "duration_ms": finished.duration_ms,
         "counted": dict(finished.counted),
     }
-    Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(evidence)) + b"\n")
+    return msgspec.json.format(msgspec.json.encode(evidence)) + b"\n"
 
 
 COMMAND = Command(

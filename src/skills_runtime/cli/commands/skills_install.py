@@ -8,6 +8,8 @@ import typer
 from skills_runtime.cli.program import Command, Misuse, Program
 from skills_runtime.cli.skill_options import AgreeOptions, SigningOptions
 
+_NOTHING = "nothing was changed: everything is installed as it is there"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SkillsInstallOptions(AgreeOptions, SigningOptions):
@@ -50,19 +52,18 @@ def skills_install(options: SkillsInstallOptions, program: Program) -> int:
         raise Misuse("`--skill` and `--all` exclude each other")
     places, trust = places_of(options), trust_of(options)
     if options.source is None:
-        tell(bring(places, options, trust, lambda work: locked_skills(places, work), "Install what is locked?"), places)
+        brought = bring(places, options, trust, lambda work: locked_skills(places, work), "Install what is locked?")
+        tell(brought, places, otherwise=_NOTHING)
         return 0
     source = parse_source(checked_text(options.source, "SOURCE"), here=Path.cwd(), ref=options.ref)
-    tell(
-        bring(
-            places,
-            options,
-            trust,
-            lambda work: work.install(source, options.skill, everything=options.all),
-            "Install this?",
-        ),
+    brought = bring(
         places,
+        options,
+        trust,
+        lambda work: work.install(source, options.skill, everything=options.all),
+        "Install this?",
     )
+    tell(brought, places, otherwise=_NOTHING)
     return 0
 
 

@@ -1,7 +1,7 @@
 """skills preflight: can the settings of skills work?"""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
@@ -25,11 +25,14 @@ class SkillsPreflightOptions(SkillSettingsOptions):
 
 def skills_preflight(options: SkillsPreflightOptions, program: Program) -> int:
     """Judge the settings of skills alone; nothing is searched."""
+    from pathlib import Path
+
     from skills_runtime.cli.render.skill_scans import preflight_answer, write_json
     from skills_runtime.cli.skill_settings import CLEAN, SETTINGS_WRONG, WARNED, looked_at
 
     found = looked_at(options, program=program.name)
-    write_json(preflight_answer(found, options), sys.stdout, pretty=options.pretty)
+    whole = str(Path(options.workspace_root or ".").expanduser().absolute())
+    write_json(preflight_answer(found, replace(options, workspace_root=whole)), sys.stdout, pretty=options.pretty)
     if any(one.severity == "error" for one in found.issues):
         return SETTINGS_WRONG
     return WARNED if found.issues else CLEAN

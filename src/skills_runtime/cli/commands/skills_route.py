@@ -8,6 +8,7 @@ import typer
 
 from skills_runtime.cli.options import ConfigOptions, Json
 from skills_runtime.cli.program import Command, Program
+from skills_runtime.errors import ValidationFailed
 
 MAX_LIMIT = 100
 
@@ -39,6 +40,8 @@ def skills_route(options: SkillsRouteOptions, program: Program) -> int:
     from skills_runtime.cli.settings import resolve_settings
 
     task = checked_text(options.task, "TASK")
+    if not task.strip():
+        raise ValidationFailed("there is no task to choose skills for", hint="say what somebody wants to have done")
     resolved = resolve_settings(options, program=program.name)
     library = library_at(options.source) if options.source else library_of(resolved)
     paths = [checked_text(path, "--path") for path in options.path]

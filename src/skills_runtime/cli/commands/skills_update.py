@@ -27,7 +27,7 @@ def skills_update(options: SkillsUpdateOptions, program: Program) -> int:
     changed = bring(
         places, options, trust_of(options), lambda work: work.update(options.names or []), "Take these changes?"
     )
-    tell(changed, places)
+    tell(changed, places, otherwise="nothing was changed: there is nothing newer than what is installed")
     return 0
 
 

@@ -33,6 +33,7 @@ from skills_runtime.events.payloads import (
 from skills_runtime.ledger import title_of
 from skills_runtime.ports import Clock
 from skills_runtime.projections import RunState
+from skills_runtime.projections.skill_notes import is_skill_notice, skill_note
 
 TITLE_CELLS = 60
 _REFRESH_PER_SECOND = 8
@@ -128,6 +129,8 @@ class HumanView:
                 self._hint = one_line(str(details.get("hint") or ""))
             case HumanRequest() if self._asked_here:
                 self._now("waits for you")
+            case payload if is_skill_notice(payload):
+                self._write(Text(f"notice: {one_line(skill_note(payload))}", style="yellow"))
             case _:
                 note = note_of(event)
                 if note is not None:

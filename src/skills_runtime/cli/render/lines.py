@@ -10,6 +10,7 @@ from skills_runtime.cli.render.console import answers
 from skills_runtime.cli.render.text import local_time, one_line
 from skills_runtime.cli.render.told import told
 from skills_runtime.events import Event, data_of
+from skills_runtime.projections.skill_notes import is_skill_notice
 
 
 def line_writer(*, no_color: bool) -> WriteLine:
@@ -28,7 +29,7 @@ def line_writer(*, no_color: bool) -> WriteLine:
 
 def event_line(event: Event) -> Text:
     """One event on one line."""
-    style = "red" if _went_wrong(event) else ""
+    style = "red" if _went_wrong(event) else "yellow" if is_skill_notice(event.payload) else ""
     return Text.assemble(
         (f"{event.seq:>5}  ", "dim"),
         (f"{local_time(event.timestamp, form='%H:%M:%S')}  ", "dim"),

@@ -19,6 +19,7 @@ from skills_runtime.cli.waits import CommandFor, command_for, waits_of
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import title_of
 from skills_runtime.projections import RunState
+from skills_runtime.projections.skill_notes import is_skill_notice, skill_note
 from skills_runtime.runs.record import record_of
 
 SHOWN_STEPS = 40
@@ -26,7 +27,7 @@ _LABEL = 10
 
 
 def write_page(page: Page, output: TextIO) -> None:
-    """The run as one JSON object: run.json, where it is, what it waits for, and its metrics."""
+    """The run as one JSON object: run.json, where it is, what it waits for, its metrics, and what to know besides."""
     state, pending = page.view.state, page.view.pending
     data = msgspec.to_builtins(record_of(state))
     waiting = {
@@ -37,6 +38,7 @@ def write_page(page: Page, output: TextIO) -> None:
         "unread_messages": page.messages,
     }
     data |= {"path": str(page.root), "waiting": waiting if state.open else None, "metrics": page.metrics.summary()}
+    data["notices"] = [skill_note(one) for one in page.skills if is_skill_notice(one)]
     output.write(msgspec.json.format(msgspec.json.encode(data)).decode() + "\n")
 
 
@@ -55,6 +57,7 @@ def _page(page: Page, console: Console, command: CommandFor) -> Iterator[Rendera
     sign = signed(state.status, state.waiting_kind)
     yield Text.assemble(("run ", "bold"), (state.run_id, "bold cyan"), "  ").append_text(sign)
     yield labelled(_facts(page), indent=2, width=_LABEL)
+    yield from _section("skills", _skills(page))
     yield from _section("steps", _steps(page, console))
     yield from _section("files", _files(page, console))
     yield from _section("waiting for", _waiting(page, command))
@@ -92,6 +95,12 @@ def _used(state: RunState) -> str:
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
     return [Text(title, style="bold"), *lines] if lines else []
+
+
+def _skills(page: Page) -> list[RenderableType]:
+    """The notices, all of them, and what else became of skills, each once."""
+    lines = {one_line(skill_note(one)): "yellow" if is_skill_notice(one) else "" for one in page.skills}
+    return [Padding(Text(line, style=style), (0, 0, 0, 2), expand=False) for line, style in lines.items()]
 
 
 def _steps(page: Page, console: Console) -> list[Text]:

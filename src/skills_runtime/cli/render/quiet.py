@@ -1,17 +1,20 @@
 """A run for those who only want the answer: nothing is shown unless something went wrong."""
 
+import sys
 from pathlib import Path
 
 from skills_runtime.cli.edge import say
 from skills_runtime.cli.execution import Ending
 from skills_runtime.cli.locate import short_id
+from skills_runtime.cli.render.text import one_line
 from skills_runtime.cli.waits import command_for, waits_of
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState
+from skills_runtime.projections.skill_notes import is_skill_notice, skill_note
 
 
 class QuietView:
-    """Says nothing while a run works."""
+    """Says next to nothing while a run works."""
 
     def __init__(self, program: str = "skills-runtime") -> None:
         self._program = program
@@ -20,7 +23,9 @@ class QuietView:
         """Nothing yet."""
 
     def take(self, event: Event) -> None:
-        """Nothing yet."""
+        """Say what was asked for and is not there."""
+        if is_skill_notice(event.payload):
+            sys.stderr.write(f"notice: {one_line(skill_note(event.payload))}\n")
 
     def stopping(self) -> None:
         """Nothing yet."""

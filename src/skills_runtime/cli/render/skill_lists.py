@@ -7,6 +7,7 @@ import msgspec
 
 from skills_runtime.cli.render.text import one_line, plural
 from skills_runtime.cli.skill_listing import SkillList
+from skills_runtime.cli.skill_watching import SkillChange
 
 _DESCRIPTION_CHARS = 100
 
@@ -22,10 +23,7 @@ def show_list(found: SkillList, out: TextIO) -> None:
         out.write("no skills found; `skills new NAME` begins one\n")
     for skill in found.skills:
         out.write(f"{skill.state:9} {one_line(skill.mention or skill.name)}\n")
-        said = one_line(skill.reason or skill.description)
-        if said:
-            out.write(f"          {said[:_DESCRIPTION_CHARS] + ('…' if len(said) > _DESCRIPTION_CHARS else '')}\n")
-        out.write(f"          {one_line(skill.path)}\n")
+        _about(skill.reason or skill.description, skill.path, out)
     for problem in found.problems:
         out.write(f"{problem.severity}: {one_line(problem.message)}\n")
         if problem.locator and problem.locator not in problem.message:
@@ -36,3 +34,24 @@ def show_list(found: SkillList, out: TextIO) -> None:
         numbers = Counter(skill.state for skill in found.skills)
         states = ", ".join(f"{number} {state}" for state, number in sorted(numbers.items()))
         out.write(f"{plural(len(found.skills), 'skill')}: {states}\n")
+
+
+def write_change(change: SkillChange, out: TextIO) -> None:
+    """Write one change for programs: one line, at once."""
+    out.write(msgspec.json.encode(change).decode() + "\n")
+    out.flush()
+
+
+def show_change(change: SkillChange, out: TextIO) -> None:
+    """Write one change for a person, at once."""
+    out.write(f"{change.change:9} {one_line(change.mention or change.name or change.path)}\n")
+    _about(change.reason or change.description, change.path, out)
+    out.flush()
+
+
+def _about(text: str, path: str, out: TextIO) -> None:
+    """What a skill does or what is wrong with it, as far as there is room, and where it is."""
+    said = one_line(text)
+    if said:
+        out.write(f"          {said[:_DESCRIPTION_CHARS] + ('…' if len(said) > _DESCRIPTION_CHARS else '')}\n")
+    out.write(f"          {one_line(path)}\n")

@@ -10,6 +10,7 @@ from typing import Any, cast
 from skills_runtime.cli.render.console import cut
 from skills_runtime.cli.render.text import count, duration, money, one_line, plural
 from skills_runtime.events import Event, Unknown, data_of
+from skills_runtime.projections.skill_notes import skill_note
 
 Data = Mapping[str, Any]
 
@@ -18,6 +19,7 @@ _TELLING = (
     "model", "finish_reason", "name", "tool", "path", "to", "workspace_mode", "profile_id", "skill_name", "reason",
 )  # fmt: skip
 """Fields of payloads in the order of how much they tell."""
+_SKILL = "skill"
 _BY_SOMEBODY = ("provider", "inbox")
 _TEXT_CHARS = 2000
 _CELLS = 200
@@ -26,13 +28,14 @@ _CELLS = 200
 def told(event: Event) -> str:
     """The one thing worth knowing about an event, on one line."""
     known = not isinstance(event.payload, Unknown)  # a type of ours in a shape of another version is not interpreted
-    words = (_WORDS.get(event.type, _most_telling) if known else _most_telling)(data_of(event.payload))
+    said = _WORDS.get(event.type, _most_telling) if known else _most_telling
+    words = skill_note(event.payload) or said(data_of(event.payload))
     return cut(one_line(words[:_TEXT_CHARS]), _CELLS)
 
 
 def note_of(event: Event) -> str | None:
     """The line an event is worth while a run works, if any; steps and ends have lines of their own."""
-    label = _NOTED.get(event.type)
+    label = _SKILL if skill_note(event.payload) else _NOTED.get(event.type)
     if label is None or _is_told_elsewhere(event):
         return None
     return f"{label}  {told(event)}"
@@ -176,6 +179,15 @@ def _images(data: Data) -> str:
     return ", ".join(str(one.get("name", "")) for one in images)
 
 
+def _offered(data: Data) -> str:
+    return f"{plural(int(data.get('offered') or 0), 'skill')} offered"
+
+
+def _routed(data: Data) -> str:
+    choices: Sequence[Data] = data.get("choices") or ()
+    return f"{data.get('decided_by')}  {', '.join(str(one.get('mention', '')) for one in choices)}"
+
+
 def _retry(data: Data) -> str:
     tries = f"{data.get('attempt')} of {data.get('max_retries')}"
     return f"{data.get('error_kind')}: again in {duration(data.get('delay_ms') or 0)} ({tries})"
@@ -204,6 +216,8 @@ _WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         "child_run_finished": _child_ended,
         "history_loaded": _history,
         "images_attached": _images,
+        "skill_catalog_offered": _offered,
+        "skill_routed": _routed,
     }
 )
 

@@ -65,6 +65,18 @@ class Web:
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await self._followed(url, limit)
+        except (httpx2.ConnectError, ConnectionError) as error:
+            raise NotFound(
+                f"`{one_line(url)[:200]}` cannot be downloaded: nothing answers there"
+                f" ({one_line(str(error) or type(error).__name__)[:200]})",
+                hint="check the address, and whether the site is up; proxies of the environment are not used",
+            ) from error
+        except (httpx2.TimeoutException, TimeoutError) as error:
+            raise ToolError(
+                "timeout",
+                f"`{one_line(url)[:200]}` did not answer within {TIMEOUT_SECONDS} seconds",
+                hint="try again later",
+            ) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError, OSError) as error:
             why = str(error) or type(error).__name__
             raise ToolError(

@@ -1,17 +1,10 @@
 """Waits behind a fence and forks one child for each execution; none of them ever shares memory with another.
 
-Its text is handed to the interpreter that is there, so it imports nothing of this package. One execution is under way
-at a time. When it ends, everything else behind the fence is killed and what it left is removed; where that cannot be
+Its text is handed to the interpreter that is there, so it imports nothing from outside this directory. One execution is
+under way at a time. When it ends, everything else behind the fence is killed and what it left is removed; where that cannot be
 done without doubt, this process ends, and the fence with it.
 """
 
-import sys
-
-if __name__ == "__main__":
-    sys.path[:1] = []  # the directory it was started in, where skills will write
-
-import ast
-import atexit
 import ctypes
 import gc
 import json
@@ -22,31 +15,27 @@ import shutil
 import signal
 import socket
 import stat
-import types
-from collections.abc import Iterator
+import sys
 from contextlib import suppress
 from typing import Any, NoReturn
+
+from . import scripts
 
 ROOM = 1 << 17
 MOST_LEFT = 2000
 """Names in temporary directories beyond which it is quicker to begin anew."""
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
 FIRST_BEHIND_A_FENCE = 2
-NOT_TO_BE_IMPORTED = frozenset(
-    ("antigravity", "curses", "idlelib", "lib2to3", "pip", "readline", "site", "test", "this", "tkinter", "turtle")
-)
 TEMPORARY, SHARED, HOME = "/tmp", "/dev/shm", "/tmp/home"
 LEFT_OVER_OBJECTS = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
-AT_START = frozenset(sys.modules)
 SCRIPT_COMES_FIRST = 32
-OUTSIDE, BROKEN_STREAM, NOT_EXECUTED = 3, 120, 127
+OUTSIDE, NOT_EXECUTED = 3, 127
 
 _kept: "set[str]" = set()
 """Where something is mounted: the skill's own directory may lie in a temporary one."""
 _above: "set[str]" = {TEMPORARY, SHARED, HOME}
 """Directories on the way there."""
 _LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
-_code: "dict[str, types.CodeType]" = {}
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
@@ -71,7 +60,8 @@ def main() -> NoReturn:
         if not size:
             os._exit(0)
         if not streams:
-            _prepare(bytes(buffer[:size]))
+            if size > 1:  # else it is the wish to end an execution that has ended already
+                scripts.prepare(**json.loads(buffer[:size]))
             continue
         child = _started(buffer[:size], streams)
         for stream in streams:
@@ -169,40 +159,6 @@ def _fingerprint() -> object:
     return places, limits, priority, os.sched_getaffinity(0), os.sched_getscheduler(0)
 
 
-def _prepare(message: bytes) -> None:
-    """Compile the script and import what of Python's own it names: behind one fence it is always the same skill."""
-    if len(message) == 1:
-        return  # the wish to end an execution that has ended already
-    wanted: dict[str, str] = json.loads(message)
-    path = os.path.join(wanted["cwd"], wanted["script"])
-    with open(path, "rb") as file:
-        source = file.read()
-    try:
-        tree = ast.parse(source, path)
-        _code[path] = compile(source, path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # the child tells it as Python would
-    own = _own_modules(wanted["cwd"]) | NOT_TO_BE_IMPORTED
-    for name in sorted(set(_imported(tree))):
-        root = name.partition(".")[0]
-        if root in sys.stdlib_module_names and root not in own:
-            with suppress(Exception):  # the child meets it again, where it belongs
-                __import__(name)
-    gc.freeze()
-
-
-def _imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            yield node.module
-
-
-def _own_modules(directory: str) -> "set[str]":
-    return {name.partition(".")[0] for name in os.listdir(directory)}  # noqa: PTH208
-
-
 def _started(message: bytearray, streams: "list[int]") -> int:
     """The number of the process that is the execution."""
     if b'"script": null' in message[:SCRIPT_COMES_FIRST]:
@@ -244,57 +200,6 @@ def _become(message: bytearray, streams: "list[int]") -> NoReturn:
         os.environ.update(wanted["environment"])  # noqa: TID251 - its own
         os.chdir(wanted["cwd"])
         _prctl(SET_DUMPABLE, 1, 0, 0, 0)
-        code = _run(wanted["cwd"], wanted["script"])
+        code = scripts.run(wanted["cwd"], wanted["script"])
     finally:
         os._exit(code)
-
-
-def _run(directory: str, script: str) -> int:
-    """Run a script as the interpreter itself would do it; returns the exit code."""
-    path = os.path.join(directory, script)
-    for name in _own_modules(directory) & (sys.modules.keys() - AT_START):
-        del sys.modules[name]  # the skill's own module of that name comes first
-    module = types.ModuleType("__main__")
-    module.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None, __annotations__={})
-    sys.modules["__main__"] = module
-    sys.argv = [script]
-    sys.path.insert(0, directory)
-    code = _status(path, module.__dict__)
-    threading: Any = sys.modules.get("threading")
-    if threading is not None:
-        threading._shutdown()
-    leaving: Any = atexit
-    leaving._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            code = code or BROKEN_STREAM
-    return code
-
-
-def _status(path: str, names: "dict[str, Any]") -> int:
-    try:
-        code = _code.get(path)
-        if code is None:
-            with open(path, "rb") as file:
-                code = compile(file.read(), path, "exec", dont_inherit=True)
-        exec(code, names)
-    except SystemExit as error:
-        return _exit_code(error.code)
-    except BaseException as error:  # noqa: BLE001 - told as the interpreter tells it
-        trace = error.__traceback__ and error.__traceback__.tb_next
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-        return 1
-    return 0
-
-
-def _exit_code(code: object) -> int:
-    if code is None or isinstance(code, int):
-        return (code or 0) & 0xFF
-    sys.stderr.write(f"{code}\n")
-    return 1
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,8 @@
 """Limits of the kernel on a command that is being fenced in: set from outside, before it begins.
 
-The fence tells the number of its first process on one descriptor, and lets the command begin when it is told so on
-another. A program that sets limits and becomes the command would cost an extra start for every command.
+The fence tells the number of its first process on one descriptor, and waits for a word on another when everything is
+mounted. Then it reads its filter of system calls, which it is given when its mounts are as planned: a fence whose
+supervisor has died begins nothing. A program that sets limits and becomes the command would cost an extra start.
 """
 
 import errno
@@ -11,45 +12,90 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
+
+from .mounts import Mount, check_mounts
 
 PATIENCE = 20.0
 """Seconds that a fence has to get as far as telling."""
 
+LARGEST = (1 << 63) - 1
+_GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL, errno.EPIPE)
+"""How the system says that a process is no more."""
+
 
 class Limiting:
-    """The limits of one command, and the two channels to its fence."""
+    """The limits of one command, and the channels to its fence."""
 
-    def __init__(self, asked: "Mapping[str, Any] | None") -> None:
+    def __init__(
+        self, asked: "Mapping[str, Any] | None", mounts: "Sequence[Mount]" = (), withheld: "bytes | None" = None
+    ) -> None:
         self._asked = asked
+        self._mounts = mounts
+        self._withheld = withheld
+        self._first: int | None = None
         self._ours: list[int] = []
         self._theirs: list[int] = []
+        self.input = -1
+        """Where the fence reads what it is given last."""
         if asked is None:
             return
         self._told, tells = os.pipe2(os.O_CLOEXEC)
-        waits, self._go = os.pipe2(os.O_CLOEXEC)
+        waits, self._go = _endless_pipe()
         self._ours, self._theirs = [self._told, self._go], [tells, waits]
+        if withheld is not None:
+            self.input, self._last = os.pipe2(os.O_CLOEXEC)
+            self._ours.append(self._last)
+            self._theirs.append(self.input)
 
     def handed_over(self) -> "list[tuple[Any, ...]]":
         """What the fence is given, under the numbers it was told."""
         if self._asked is None:
             return []
         numbers = (self._asked["tells"], self._asked["waits"])
-        return [(os.POSIX_SPAWN_DUP2, *pair) for pair in zip(self._theirs, numbers, strict=True)]
+        return [(os.POSIX_SPAWN_DUP2, *pair) for pair in zip(self._theirs, numbers, strict=False)]
 
     def set(self, fence: int) -> None:
-        """Set the limits and let the command begin; a fence that cannot be limited is killed before it does."""
+        """Set the limits and let the command begin; a fence that is not as it has to be is killed before it does."""
         self._close(self._theirs)
         if self._asked is None:
             return
         try:
-            first = self._first_process()
-            _limit(first, self._asked["values"])
+            self._first = self._first_process()
+            _limit(self._first, self._asked["values"])
             os.write(self._go, b"x")
-        except BaseException:
-            os.kill(fence, signal.SIGKILL)
+            if self._withheld is not None:
+                self._give(self._first, self._withheld)
+        except Fallen:
             raise
+        except BaseException:
+            self._kill(fence)
+            raise
+
+    def _give(self, first: int, data: bytes) -> None:
+        """Hand over what was withheld, when everything is mounted and nothing elsewhere than planned."""
+        poll = select.poll()
+        poll.register(self._go, 0)  # the fence hangs up as soon as it has heard the word
+        if not poll.poll(PATIENCE * 1000):
+            raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        try:
+            check_mounts(first, self._mounts)
+            while data:
+                data = data[os.write(self._last, data) :]
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
+            raise Fallen from error
+        self._ours.remove(self._last)
+        os.close(self._last)
+
+    def _kill(self, fence: int) -> None:
+        for process in (self._first, fence):
+            if process is not None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, signal.SIGKILL)
 
     def close(self) -> None:
         """Let go of the channels."""
@@ -72,8 +118,21 @@ class Limiting:
             os.close(descriptors.pop())
 
 
+def _endless_pipe() -> "tuple[int, int]":
+    """A pipe that never ends for its reader, who holds a writing end as well: a dead writer is no word to begin."""
+    reads, writes = os.pipe2(os.O_CLOEXEC)
+    try:
+        return os.open(f"/proc/self/fd/{reads}", os.O_RDWR | os.O_CLOEXEC), writes
+    finally:
+        os.close(reads)
+
+
 class EndedEarly(Exception):
     """The fence ended before it had a process; it has said itself why."""
+
+
+class Fallen(EndedEarly):
+    """The fence ended while it was put up, and is left to say so: without what was withheld it begins nothing."""
 
 
 def _limit(process: int, values: "list[tuple[str, int]]") -> None:
@@ -90,6 +149,8 @@ def _set(process: int, values: "list[tuple[str, int]]") -> None:
         kind = getattr(resource, f"RLIMIT_{name.upper()}")
         most = resource.prlimit(process, kind)[1]
         value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)  # only an administrator could raise it
+        if not 0 <= value <= LARGEST:
+            raise OSError(errno.ERANGE, os.strerror(errno.ERANGE))
         resource.prlimit(process, kind, (value, value))
 
 

@@ -1,5 +1,6 @@
 """Turns a request into a running program: own session, own terminal if asked for, nothing inherited but its streams."""
 
+import errno
 import fcntl
 import os
 import signal
@@ -7,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .limits import EndedEarly, Limiting
+from .mounts import ChangedMeanwhile, Mount, check_places
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 STREAMS = FIRST_INPUT = 3
@@ -27,10 +29,14 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
     """Start the program and return its number once it really runs."""
     _enter(raw(request["cwd"]))
     standard, others = streams[:STREAMS], streams[STREAMS:]
+    mounts = _planned(request)
+    withheld = request["withheld"] if request["limits"] else None
+    given = [raw(data) for data in request["inputs"]]
     inputs: list[int] = []
-    limiting = Limiting(request["limits"])
+    limiting = Limiting(request["limits"], mounts, None if withheld is None else given[withheld])
     try:
-        inputs += [_input(raw(data)) for data in request["inputs"]]
+        for place, data in enumerate(given):
+            inputs.append(_input(data) if place != withheld else _moved(limiting.input))
         inputs += [_moved(descriptor) for descriptor in others]
         started = os.posix_spawn(
             raw(request["program"]),
@@ -40,6 +46,8 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
             setsid=True,
             setsigdef=IGNORED_BY_PYTHON,
         )
+        while inputs:  # a copy kept here would be in the way of whoever waits for the end of one
+            os.close(inputs.pop())
         _limit(limiting, started)
     except OSError as error:
         raise SpawnFailed("exec", error) from error
@@ -52,11 +60,28 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
         os.chdir("/")
 
 
+def _planned(request: Mapping[str, Any]) -> "list[Mount]":
+    """The mounts of the fence, once it is clear that no link leads to what they cover."""
+    mounts = [(raw(point), raw(source), raw(place)) for point, source, place in request["mounts"]]
+    try:
+        check_places(mounts)
+    except ChangedMeanwhile as error:
+        raise _changed() from error
+    return mounts
+
+
+def _changed() -> SpawnFailed:
+    return SpawnFailed("mounts", OSError(errno.ESTALE, os.strerror(errno.ESTALE)))
+
+
 def _limit(limiting: Limiting, fence: int) -> None:
     try:
         limiting.set(fence)
     except EndedEarly:
         return  # killed or dead by itself: its end is told like any other
+    except ChangedMeanwhile as error:
+        os.waitpid(fence, 0)
+        raise _changed() from error
     except OSError as error:
         os.waitpid(fence, 0)
         raise SpawnFailed("limits", error) from error

@@ -9,8 +9,8 @@ import msgspec
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.safety.guard.facts import Facts
-from skills_runtime.safety.policy import Deny, Rule, Rules, load_rules
-from skills_runtime.safety.policy.decide import is_listed
+from skills_runtime.safety.policy import Allow, Ask, Deny, Rule, Rules, Verdict, decide, load_rules
+from skills_runtime.safety.policy.decide import BY_MODE, is_listed
 
 ORIGIN = "added for this run"
 NEVER_CONFINED = frozenset(
@@ -28,6 +28,15 @@ def with_added(rules: Rules, added: Sequence[Mapping[str, Any]]) -> Rules:
         return rules
     more = tuple(rule for one in added for rule in _read(str(one.get("text", ""))))
     return msgspec.structs.replace(rules, rules=(*rules.rules, *more))
+
+
+def permitted(facts: Facts, rules: Rules, approvals: Approvals, verdict: Verdict) -> Verdict:
+    """The verdict, unless nobody but the mode wants to be asked and an active skill lists the call."""
+    if not approvals.permits or not isinstance(verdict, Ask) or verdict.rule != BY_MODE:
+        return verdict
+    listed = [rule for permits in approvals.permits.values() for rule in permits]
+    said = decide(facts, with_added(Rules(root=rules.root, home=rules.home), listed))
+    return said if isinstance(said, Allow) else verdict
 
 
 def confined(facts: Facts, rules: Rules, approvals: Approvals) -> Deny | None:

@@ -30,6 +30,7 @@ PartKind = Literal["command", "write", "file", "host", "call"]
 NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
 """Redirections there change nothing."""
 BUILT_IN = "built in"
+BY_MODE = "safety.mode: ask"
 MAX_SHOWN = 200
 
 
@@ -147,7 +148,7 @@ def _asked(facts: Facts, rules: Rules) -> Ask | None:
 def _by_mode(facts: Facts, rules: Rules) -> Allow | Ask:
     if rules.mode == "allow":
         return Allow("safety.mode: allow")
-    return Allow("safety.mode: ask lets tools read") if facts.effect == "read" else Ask("safety.mode: ask")
+    return Allow("safety.mode: ask lets tools read") if facts.effect == "read" else Ask(BY_MODE)
 
 
 def _first_that_stops(effect: Literal["deny", "ask"], facts: Facts, rules: Rules) -> Rule | None:

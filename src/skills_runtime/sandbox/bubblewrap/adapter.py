@@ -7,23 +7,32 @@ from pathlib import Path
 
 from skills_runtime.ports import Enclosure, KernelLimits
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
+from skills_runtime.sandbox.bubblewrap.mounting import expected_mounts
 from skills_runtime.sandbox.bubblewrap.probe import probe_program
 from skills_runtime.sandbox.bubblewrap.wrapping import FIRST_INPUT, LAYERS, kernel_limits, takes_terminal, wrap
 from skills_runtime.sandbox.limiting import (
     groups_for,
     limit_gaps,
+    refuse_limits,
     scope_for,
     scope_variables,
     watch_for,
 )
 from skills_runtime.sandbox.machine import Machine
+from skills_runtime.sandbox.opening import survey_gaps
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.promises import Gap
 from skills_runtime.sandbox.seccomp import Permitted, seccomp_program
-from skills_runtime.sandbox.survey import MAX_DIRECTORIES, Findings
+from skills_runtime.sandbox.survey import Findings
 
 DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 """Where the program is looked for; never on `PATH`, where a workspace could put one of the same name."""
+
+NO_FILTER = b"\x06\0\0\0\0\0\xff\x7f"
+"""A filter that permits every call: the fence waits for one even where there is none for its kind of processor."""
+
+FILTER = 1
+"""The place of the filter among the inputs; it is the last thing that the fence reads."""
 
 INSTALL = "install it: `apt install bubblewrap`, `dnf install bubblewrap` or `apk add bubblewrap`"
 
@@ -49,15 +58,13 @@ class Bubblewrap:
             gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
         if policy.unix_sockets:
             gaps.append(Gap(promise="ipc", text="a process may use sockets in the workspace", partial=True))
-        if not findings.complete:
-            text = f"repositories below more than {MAX_DIRECTORIES} directories or very deep are not looked for"
-            gaps.append(Gap(promise="protected_paths", text=text, partial=True))
-        return tuple(gaps)
+        return (*gaps, *survey_gaps(policy, findings))
 
     def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
         """The command as bubblewrap starts it."""
+        refuse_limits(policy.limits)
         permitted = Permitted(unix_sockets=policy.unix_sockets)
-        filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else b""
+        filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else NO_FILTER
         wrapped = wrap(policy, findings, machine, inner, filter_program)
         before = (*scope_for(policy.limits, machine), *_as_owner(policy, machine))
         program = find_program(self._program) or self._program
@@ -70,10 +77,14 @@ class Bubblewrap:
             enclosure=Enclosure(
                 inputs=wrapped.inputs,
                 placeholders=_kept_free(policy, findings.placeholders, always=bool(policy.opened)),
-                placeholder_directories=_kept_free(policy, findings.placeholder_directories),
+                placeholder_directories=_kept_free(
+                    policy, findings.placeholder_directories, always=bool(policy.opened)
+                ),
                 control_groups=groups_for(policy.limits, machine),
                 watch=watch_for(policy, machine),
                 limits=limits,
+                mounts=tuple(expected_mounts(wrapped.workspace, policy)),
+                withheld=FILTER,
                 layers=LAYERS,
                 takes_terminal=takes_terminal(machine, inner),
             ),

@@ -1,10 +1,12 @@
 """The arguments of bubblewrap for a policy: pure, so that a plan can be printed, compared and tested."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
+from skills_runtime.errors import SandboxError
 from skills_runtime.ports import KernelLimits
 from skills_runtime.sandbox.adapter import Inner
 from skills_runtime.sandbox.environment import HOME, USER
@@ -12,11 +14,16 @@ from skills_runtime.sandbox.limiting import limits_memory
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.opening import shown_at
 from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
-from skills_runtime.sandbox.protected import REPOSITORY
 from skills_runtime.sandbox.survey import Findings
 
 FIRST_INPUT = 3
 """The number of the first descriptor besides the streams."""
+
+MAX_WORDS = 8900
+"""Of all options; bubblewrap takes no more than 9000 words."""
+
+MAX_EMPTY = 32
+"""Files that are covered by an empty one, which programs copy like any other; each takes a descriptor and time."""
 
 IDENTITY = 1000
 """User and group of the command as it sees itself."""
@@ -46,6 +53,8 @@ class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[str, ...]
     command: tuple[str, ...]
     inputs: tuple[bytes, ...]
+    workspace: tuple[str, ...] = ()
+    """Those of the options that are about the workspace and other places of the user."""
 
 
 NUMBERS = tuple(range(FIRST_INPUT, FIRST_INPUT + 2 + len(FILES)))
@@ -61,20 +70,32 @@ def wrap(
     numbers: Sequence[int] = NUMBERS,
 ) -> Wrapped:
     """Everything bubblewrap is told."""
-    files = {**FILES, "/etc/gitexcludes": "".join(f"{path.name}\n" for path in findings.placeholders)}
-    data = [filter_program, *(text.encode() for text in files.values())]
+    excluded = (path.name for path in findings.placeholders if path.name.startswith("."))
+    files = {**FILES, "/etc/gitexcludes": "".join(f"{name}\n" for name in excluded)}
+    empty = dict(
+        zip(findings.hidden_files[:MAX_EMPTY], range(numbers[-1] + 1, numbers[-1] + 1 + MAX_EMPTY), strict=False)
+    )
+    data = [filter_program, *(text.encode() for text in files.values()), *(b"" for _ in empty)]
     written = dict(zip(FILES, numbers[2:], strict=True))
+    workspace = tuple(_workspace(policy, findings, empty))
     options = (
         *_isolation(policy, session=not takes_terminal(machine, inner)),
         *_variables(inner.environment),
         *_system(policy, machine, written),
-        *_workspace(policy, findings),
+        *workspace,
         "--remount-ro", "/",
         "--chdir", str(inner.cwd),
         *(("--seccomp", str(numbers[1])) if filter_program else ()),
     )  # fmt: skip
+    if len(options) > MAX_WORDS:
+        raise SandboxError(
+            f"`{policy.workspace}` holds {_count(findings)} files and directories to protect, more than a fence takes",
+            hint="name a smaller directory as the workspace, or put secrets and repositories elsewhere",
+            details={"missing": ["protected_paths", "secrets"]},
+        )
     arguments = "".join(f"{option}\0" for option in options).encode(errors="surrogateescape")
-    return Wrapped(options=options, command=_command(machine, inner), inputs=(arguments, *data))
+    command = _command(machine, inner)
+    return Wrapped(options=options, command=command, inputs=(arguments, *data), workspace=workspace)
 
 
 def takes_terminal(machine: Machine, inner: Inner) -> bool:
@@ -110,7 +131,7 @@ def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int])
     yield from _kernel(machine)
     yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
     yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME)
-    yield from ("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run")
+    yield from ("--dir", "/var", *_other_temporary(policy), "--dir", "/run")
     if machine.interpreter is not None:
         yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))
 
@@ -130,14 +151,18 @@ def _bounded(path: str, size: int) -> tuple[str, ...]:
     return ("--size", str(size), "--perms", "1777", "--tmpfs", path)
 
 
-def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
-    workspace, source = str(policy.workspace), str(policy.layer or policy.workspace)
+def _other_temporary(policy: SandboxPolicy) -> tuple[str, ...]:
+    """The same as `/tmp`, unless something of the user lies there: nothing can be mounted through a link."""
+    places = (policy.workspace, *policy.readable, *policy.writable)
+    if any(path.is_relative_to("/var/tmp") for path in places):
+        return _bounded("/var/tmp", policy.limits.temporary_bytes)
+    return ("--symlink", "/tmp", "/var/tmp")
+
+
+def _workspace(policy: SandboxPolicy, findings: Findings, empty: Mapping[Path, int]) -> Iterator[str]:
     for path in policy.readable:
         yield from ("--ro-bind", str(path), str(path))
-    if policy.layer_work is not None:
-        yield from ("--overlay-src", workspace, "--overlay", source, str(policy.layer_work), workspace)
-    else:
-        yield from ("--ro-bind" if policy.access == "read" else "--bind", source, workspace)
+    yield from _ground(policy)
     yield from _writable(path for path in policy.writable if path in policy.opened)  # before what is protected in it
     if policy.access == "write" or policy.opened:
         yield from _protection(policy, findings)
@@ -152,11 +177,29 @@ def _workspace(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     yield from _writable(path for path in policy.writable if path not in policy.opened)
     for path in policy.aliases:
-        yield from ("--symlink", workspace, str(path))
+        if not path.is_relative_to(policy.workspace):  # such a link is there already
+            yield from ("--symlink", str(policy.workspace), str(path))
     for path in findings.hidden_files:
-        yield from ("--ro-bind", "/dev/null", str(shown_at(path, policy)))
+        yield from _covered(str(shown_at(path, policy)), empty.get(path))
     for path in hidden:
         yield from ("--remount-ro", str(path))
+
+
+def _ground(policy: SandboxPolicy) -> tuple[str, ...]:
+    """The workspace itself, or the layer in its place or over it."""
+    workspace, source = str(policy.workspace), str(policy.layer or policy.workspace)
+    if policy.layer_work is not None:
+        return ("--overlay-src", workspace, "--overlay", source, str(policy.layer_work), workspace)
+    return ("--ro-bind" if policy.access == "read" else "--bind", source, workspace)
+
+
+def _covered(place: str, number: int | None) -> tuple[str, ...]:
+    """An empty file where there is a descriptor for one, else a device, which programs do not copy."""
+    return (
+        ("--ro-bind", "/dev/null", place)
+        if number is None
+        else ("--perms", "0444", "--ro-bind-data", str(number), place)
+    )
 
 
 def _writable(paths: Iterable[Path]) -> Iterator[str]:
@@ -170,10 +213,13 @@ def _protection(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
         yield from ("--bind", str(path), str(shown_at(path, policy)))
     for path in findings.read_only:
         yield from ("--ro-bind", str(path), str(shown_at(path, policy)))
-    for path in findings.placeholders:
-        # Git goes on looking above what is no file at all, but stops at a file that says nothing.
-        source = "/dev/null" if path.name == REPOSITORY else str(path)
-        yield from ("--ro-bind-try", source, str(shown_at(path, policy)))
+    empty = (path for path in findings.placeholder_directories if path not in findings.hidden_directories)
+    for path in chain(findings.placeholders, empty):
+        yield from ("--ro-bind-try", str(path), str(shown_at(path, policy)))
+
+
+def _count(findings: Findings) -> int:
+    return sum(map(len, (findings.pinned, findings.read_only, findings.placeholders, findings.hidden_files)))
 
 
 def _command(machine: Machine, inner: Inner) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def is_shown(path: Path) -> bool:
 def zone_of(path: Path, policy: SandboxPolicy, findings: Findings) -> Zone:
     """Where the path lies; what is written down for a place counts before what its surroundings are."""
     place = _as_the_workspace(path, policy)
-    for hidden in (*policy.hidden, *findings.hidden_directories, *findings.placeholder_directories):
+    for hidden in (*policy.hidden, *findings.hidden_directories):
         if place.is_relative_to(hidden) and not _opened(place, policy.writable):
             return "own" if RUNTIME_DIRECTORY in place.parts or hidden in policy.hidden else "secret"
     if place in findings.hidden_files:

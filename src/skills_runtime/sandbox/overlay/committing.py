@@ -65,12 +65,15 @@ class _Commit:
         self._workspace, self._tree, self._staging = workspace, tree, staging
         self._force = force
         self._opened: dict[str, int] = {}
+        self._ready: set[str] = set()
+        """Directories that need no look any more, until something is taken away."""
 
     def apply(self, changes: tuple[Change, ...]) -> None:
         try:
             for change in sorted(changes, key=lambda change: change.path.count("/"), reverse=True):
                 if change.after is None or _swaps(change):
                     self._remove(change)
+            self._ready.clear()
             for change in changes:
                 if change.after is not None:
                     self._put(change.path, change.after)
@@ -144,9 +147,14 @@ class _Commit:
     @contextmanager
     def _parent(self, path: str, *, make: bool = False) -> Generator[tuple[int, str]]:
         """The directory of a path in the workspace, opened to its owner for as long as the commit takes."""
-        above = path.split("/")[:-1]
-        for depth in range(len(above)):
-            self._open("/".join(above[: depth + 1]), make=make)
+        missing: list[str] = []
+        place = path.rpartition("/")[0]
+        while place and place not in self._ready:
+            missing.append(place)
+            place = place.rpartition("/")[0]
+        for one in reversed(missing):
+            self._open(one, make=make)
+            self._ready.add(one)
         with parent_of(self._workspace, path) as found:
             yield found
 

@@ -5,21 +5,25 @@
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.sandbox.overlay.trees import entry_of, stamp_of, walk
+from skills_runtime.sandbox.overlay.manifests import decoded
+from skills_runtime.sandbox.overlay.trees import entry_of, only_keeps_a_name, stamp_of, walk
 from skills_runtime.sandbox.overlay.values import Change, Difference, Entry, Layer, Manifest, Mode
 from skills_runtime.sandbox.protected import CREDENTIALS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
-from skills_runtime.sandbox.survey import PLACEHOLDER_MODES
+
+_BARE = ("HEAD", "objects", "refs")
+_OBEYED = ("config", "config.worktree", "hooks", "commondir")
 
 
 def manifest_of(layer: Layer) -> Manifest:
     """What the workspace was; raises when the layer is gone or is none."""
     try:
-        manifest = msgspec.json.decode(layer.manifest.read_bytes(), type=Manifest)
+        manifest = decoded(layer.manifest.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFound(
             f"there is no layer `{layer.name}` over `{layer.workspace}`", hint="`sandbox exec --overlay` makes one"
@@ -45,9 +49,9 @@ def read_layer(layer: Layer, manifest: Manifest) -> dict[str, Entry]:
     left_out = frozenset(manifest.left_out)
 
     def visit(directory: int, name: str, path: str, seen: os.stat_result) -> bool:
-        if path in left_out or seen.st_mode in PLACEHOLDER_MODES:
-            return False
         known = manifest.base.get(path)
+        if path in left_out or (known is None and only_keeps_a_name(directory, name, seen)):
+            return False
         same = stat.S_ISREG(seen.st_mode) and manifest.stamps.get(path) == stamp_of(seen)
         if same and known is not None:
             found[path] = known
@@ -59,17 +63,19 @@ def read_layer(layer: Layer, manifest: Manifest) -> dict[str, Entry]:
     return found
 
 
-def difference(base: dict[str, Entry], now: dict[str, Entry]) -> Difference:
-    """What a commit would do, in the order of paths."""
+def difference(base: dict[str, Entry], now: dict[str, Entry], unchanged: Iterable[str] = ()) -> Difference:
+    """What a commit would do, in the order of paths; `unchanged` are paths of which neither side says anything."""
     changes: list[Change] = []
     withheld: list[Change] = []
+    repositories = _repositories({*unchanged, *base, *now} - (base.keys() - now.keys()))
     for path in sorted({*base, *now}):
         before, after = base.get(path), now.get(path)
         if before == after:
             continue
         kind = "added" if before is None else "removed" if after is None else "changed"
         change = Change(path=path, kind=kind, before=before, after=after)
-        (withheld if is_withheld(change) else changes).append(change)
+        kept_back = is_withheld(change) or any(path == part or path.startswith(f"{part}/") for part in repositories)
+        (withheld if kept_back else changes).append(change)
     return Difference(changes=tuple(changes), withheld=tuple(withheld))
 
 
@@ -81,6 +87,13 @@ def is_withheld(change: Change) -> bool:
     if parts[-1].startswith(SECRETS) and not all(one.is_directory for one in (change.before, change.after) if one):
         return True
     return any(one is not None and one.kind == "other" for one in (change.before, change.after))
+
+
+def _repositories(paths: set[str]) -> tuple[str, ...]:
+    """What git obeys in directories that are repositories without a work tree, even if no name in them says so."""
+    above = [path.removesuffix(_BARE[0]) for path in paths if path == _BARE[0] or path.endswith(f"/{_BARE[0]}")]
+    found = [prefix for prefix in above if all(f"{prefix}{name}" in paths for name in _BARE)]
+    return tuple(f"{prefix}{name}" for prefix in sorted(found) for name in (*_BARE, *_OBEYED))
 
 
 def _is_plain(path: str) -> bool:

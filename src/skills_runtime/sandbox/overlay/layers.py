@@ -71,7 +71,7 @@ def difference_of(layer: Layer) -> Difference:
     """What changed in the layer since it was laid."""
     manifest = manifest_of(layer)
     if manifest.mode == "mount":
-        return difference(*read_mounted(layer, manifest))
+        return difference(*read_mounted(layer, manifest), unchanged=manifest.stamps)
     return difference(manifest.base, read_layer(layer, manifest))
 
 

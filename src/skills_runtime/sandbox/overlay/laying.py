@@ -11,12 +11,14 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import AccessRefused, SandboxError
+from skills_runtime.sandbox.overlay.manifests import encoded
 from skills_runtime.sandbox.overlay.mounting import can_mount, remembered
 from skills_runtime.sandbox.overlay.trees import (
     DIRECTORY,
     FILE,
     digest_of,
     entry_of,
+    only_keeps_a_name,
     opened,
     remove_tree,
     stamp_of,
@@ -51,7 +53,7 @@ def lay(workspace: Path, *, hidden: Iterable[Path] = (), bubblewrap: str | None 
             layer.tree.chmod(stat.S_IMODE(workspace.stat().st_mode))
         else:
             manifest = _Copying(layer, hidden).copy()
-        layer.manifest.write_bytes(msgspec.json.encode(manifest))
+        layer.manifest.write_bytes(encoded(manifest))
         _hand_over(layer)
     except BaseException:
         drop(layer)
@@ -140,6 +142,8 @@ class _Copying:
     def _visit(self, directory: int, name: str, path: str, found: os.stat_result) -> bool:
         if path in self._hidden or path == RUNTIME_DIRECTORY:
             self._stub(path, found)
+            return False
+        if only_keeps_a_name(directory, name, found):  # of another command, which takes it away again
             return False
         try:
             self._copy(directory, name, path, found)

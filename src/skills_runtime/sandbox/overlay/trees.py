@@ -7,12 +7,14 @@ import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
+from skills_runtime.sandbox.overlay.descent import DIRECTORY, STEP, Descent
 from skills_runtime.sandbox.overlay.values import KINDS, Entry, Stamp
+from skills_runtime.sandbox.protected import READ_ONLY, RUNTIME_DIRECTORY
+from skills_runtime.sandbox.survey import PLACEHOLDER_MODES
 
 PIECE = 1 << 20
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_KEPT_FREE = READ_ONLY | {RUNTIME_DIRECTORY}
 
 Visit = Callable[[int, str, str, os.stat_result], bool]
 """The directory, the name in it, the path within the tree, what it is; says whether to go into a directory."""
@@ -20,26 +22,41 @@ Visit = Callable[[int, str, str, os.stat_result], bool]
 
 def walk(root: str, visit: Visit, *, ours: bool) -> None:
     """Visit everything in a tree, parents first, in the order of names; `ours` means that modes are not in the way."""
-    with opened(root, DIRECTORY) as descriptor:
-        _walk(descriptor, "", visit, ours=ours)
-
-
-def _walk(directory: int, prefix: str, visit: Visit, *, ours: bool) -> None:
-    for name in names_in(directory):
-        path = f"{prefix}{name}"
-        try:
-            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        except FileNotFoundError:
-            continue
-        if visit(directory, name, path, found) and stat.S_ISDIR(found.st_mode):
-            with accessible(directory, name, found, ours=ours), opened(name, DIRECTORY, directory) as inner:
-                _walk(inner, f"{path}/", visit, ours=ours)
+    with Descent(root) as descent:
+        pending = [iter(names_in(descent.directory))]
+        while pending:
+            name = next(pending[-1], None)
+            if name is None:
+                pending.pop()
+                descent.leave()
+                continue
+            path = f"{descent.prefix}{name}"
+            try:
+                found = os.stat(name, dir_fd=descent.directory, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if visit(descent.directory, name, path, found) and stat.S_ISDIR(found.st_mode):
+                descent.enter(name, found, ours=ours)
+                pending.append(iter(names_in(descent.directory)))
 
 
 def names_in(directory: int) -> list[str]:
     """The names in an open directory, in their order."""
     with os.scandir(directory) as entries:
         return sorted(entry.name for entry in entries)
+
+
+def only_keeps_a_name(directory: int, name: str, found: os.stat_result) -> bool:
+    """Whether it is there only so that a command cannot make it: by its mode, by its name, and by being empty."""
+    if found.st_mode not in PLACEHOLDER_MODES or name not in _KEPT_FREE:
+        return False
+    if stat.S_ISREG(found.st_mode):
+        return found.st_size == 0
+    try:
+        with opened(name, DIRECTORY, directory) as inner:
+            return not names_in(inner)
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -131,9 +148,33 @@ def remove_tree(directory: int, name: str) -> None:
         if not stat.S_ISDIR(found.st_mode):
             os.unlink(name, dir_fd=directory)
             return
-        if os.geteuid() != 0 and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-            os.chmod(name, stat.S_IRWXU, dir_fd=directory)
-        with opened(name, DIRECTORY, directory) as inner:
-            for one in names_in(inner):
-                remove_tree(inner, one)
+        _open_to_owner(directory, name, found)
+        with Descent(name, directory) as descent:
+            _empty(descent)
         os.rmdir(name, dir_fd=directory)
+
+
+def _empty(descent: Descent) -> None:
+    """Remove what is in a directory, however deep it goes."""
+    pending = [names_in(descent.directory)]
+    while pending:
+        if not pending[-1]:
+            pending.pop()
+            emptied = descent.leave()
+            if emptied is not None:
+                os.rmdir(emptied, dir_fd=descent.directory)
+            continue
+        name = pending[-1].pop()
+        with suppress(FileNotFoundError):
+            found = os.stat(name, dir_fd=descent.directory, follow_symlinks=False)
+            if not stat.S_ISDIR(found.st_mode):
+                os.unlink(name, dir_fd=descent.directory)
+                continue
+            _open_to_owner(descent.directory, name, found)
+            descent.enter(name, found, ours=False)
+            pending.append(names_in(descent.directory))
+
+
+def _open_to_owner(directory: int, name: str, found: os.stat_result) -> None:
+    if os.geteuid() != 0 and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(name, stat.S_IRWXU, dir_fd=directory)

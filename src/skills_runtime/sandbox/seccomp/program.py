@@ -48,7 +48,7 @@ CREATES = 0o100 | 0o20000000
 """`O_CREAT` and the own bit of `O_TMPFILE`: without them a call that opens has no mode, whatever stands there."""
 
 UNIX, INET, NETLINK, INET6 = 1, 2, 16, 10
-STREAM, DATAGRAM, TYPE_BITS = 1, 2, 0xF
+STREAM, DATAGRAM, SEQUENCED, TYPE_BITS = 1, 2, 5, 0xF
 ROUTE = 0
 TERMINAL_REQUESTS = (0x5412, 0x541C, 0x541D, 0x5423)
 """`TIOCSTI` types into a terminal, `TIOCLINUX` pastes, `TIOCCONS` and `TIOCSETD` change what it is."""
@@ -187,7 +187,7 @@ def _sockets(program: Assembler, numbers: Mapping[str, int], permitted: Permitte
 
 
 def _pairs(program: Assembler, number: int, permitted: Permitted) -> None:
-    """Two sockets that know only each other; a datagram socket could still send to any name in the file system."""
+    """Two sockets that know only each other, as only connected ones do: others could send to names in a file system."""
     program.jump(JUMP_EQUAL, number, otherwise="over pair")
     program.load_argument(0)
     program.jump(JUMP_EQUAL, UNIX, then="unix pair")
@@ -196,7 +196,8 @@ def _pairs(program: Assembler, number: int, permitted: Permitted) -> None:
     if not permitted.unix_sockets:
         program.load_argument(1)
         program.keep_bits(TYPE_BITS)
-        program.jump(JUMP_EQUAL, DATAGRAM, otherwise="fine pair")
+        program.jump(JUMP_EQUAL, STREAM, then="fine pair")
+        program.jump(JUMP_EQUAL, SEQUENCED, then="fine pair")
         program.answer(FAIL | errno.EPERM)
         program.place("fine pair")
     program.answer(ALLOW)

@@ -14,6 +14,7 @@ _CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (
     (re.compile(r"/api/skills/execute"), "execute"),
     (re.compile(r"(/studio)?/api/v1/executions(/.*)?"), "execute"),
     (re.compile(r"(/studio)?/api/v1/(runs/[^/]+/)?approvals(/.*)?"), "approve"),
+    (re.compile(r"(/studio)?/api/v1/runs/[^/]+/review"), "approve"),
     (re.compile(r"(/studio)?/api/v1/(skills/(validate|route)|policy/check)"), "read"),
     (re.compile(r"(/studio)?/api/v1/((sessions/[^/]+/)?skills|config|keys|sandbox)(/.*)?"), "admin"),
     (re.compile(r"(/studio)?/api/v1/.*"), "run"),

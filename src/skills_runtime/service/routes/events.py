@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from skills_runtime.service.answers import work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
-from skills_runtime.service.run_documents import EventPage, RunId
+from skills_runtime.service.run_documents import EventPage, RunId, studio_failures
 from skills_runtime.service.sse import EventStream, from_seq
 from skills_runtime.service.streams import LogTail
 
@@ -46,7 +46,7 @@ async def list_events(
     responses={
         200: {"description": "The events, one message each: `id` is the number.", "content": {_STREAM: {}}},
         204: {"description": "The run has ended, and everything was seen before."},
-        **failures(*EVERYWHERE, 404, 409),
+        **studio_failures(*EVERYWHERE, 404, 409),
     },
     response_class=EventStream,
 )

@@ -91,7 +91,9 @@ async def get_execution(request: Request, execution_id: ExecutionId) -> Response
     return _json(_whole(await _execution(request, execution_id)))
 
 
-@router.post("/{execution_id}/cancel", response_model=ExecutionDocument, responses=failures(*EVERYWHERE, 404, 409, 415))
+@router.post(
+    "/{execution_id}/cancel", response_model=ExecutionDocument, responses=failures(*EVERYWHERE, 404, 409, 413, 415)
+)
 async def cancel_execution(request: Request, execution_id: ExecutionId) -> Response:
     """End an execution and everything it started; one that has ended stays as it is."""
     return _json(_whole(await parts_of(request).executor.cancel(execution_id)))

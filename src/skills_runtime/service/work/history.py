@@ -19,12 +19,13 @@ from skills_runtime.skills.prompt.profile import choices_of
 
 def with_session(request: RunRequest, index: RunIndex, prompt: PromptSettings, ports: LogPorts) -> RunRequest:
     """The request with what its session knows; a fork goes on from what its parent was told."""
-    if request.session_id is None:
+    session_id = request.session_id
+    if session_id is None:
         return request
-    request = msgspec.structs.replace(request, earlier_tasks=_earlier_tasks(index, request.session_id))
+    request = msgspec.structs.replace(request, earlier_tasks=_earlier_tasks(index, session_id))
     if request.fork is not None or choices_of(prompt).history == "none":
         return request
-    told = _told(index, request.session_id, prompt, ports)[::-1]
+    told = _told(index, session_id, prompt, ports)[::-1]
     messages = tuple(message for state in told for message in _said(state))
     return msgspec.structs.replace(request, history=messages, history_runs=tuple(state.run_id for state in told))
 

@@ -21,7 +21,7 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     state: Path
     config_paths: tuple[Path, ...] = ()
     given: Mapping[str, Any] = {}
-    """Settings the operator gave when the service was started; nothing counts more."""
+    """Settings the operator gave when the service was started; a client can only ask for less."""
 
     @property
     def notes(self) -> Path:
@@ -31,7 +31,7 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     def settings(self, wishes: Mapping[str, Any] | None = None) -> Resolved:
         """What holds for a new run."""
         return resolve(
-            self.workspace_root, config_paths=self.config_paths, session_settings=deep_merge(wishes or {}, self.given)
+            self.workspace_root, config_paths=self.config_paths, session_settings=deep_merge(self.given, wishes or {})
         )
 
     def settings_of(self, paths: RunPaths, state: RunState, changes: Mapping[str, Any] | None = None) -> Resolved:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.skills.bundled import NAMESPACE
 
-NAMESPACE = "web:mvp"
-"""Under which skills of a session are mentioned: `$[web:mvp].name`."""
 SPACE = "session"
 
 

@@ -1,7 +1,8 @@
 """The arguments of a skill: what somebody wrote behind its name goes where its text asks for it.
 
 Pure. `$ARGUMENTS` is all of it, `$1` to `$9` are its words, and a name that the front matter lists under `arguments`
-is the word in that place. Values are put in once, so one that looks like a placeholder stays what it is. A text that
+is the word in that place. A number with no word for it, such as a
+price, stays. Values are put in once, so one that looks like a placeholder stays what it is. A text that
 asks for nothing gets what was written at its end, so that it is never lost.
 """
 
@@ -28,13 +29,13 @@ def filled(body: str, arguments: str, names: Sequence[str] = ()) -> str:
                 return found[0]
             asked = True
             return known.get(found["name"], "")
-        asked = True
+        asked = asked or not found["number"] or int(found["number"]) <= len(words)
         if found["all"]:
             return arguments
         place = int(found["number"]) - 1 if found["number"] else int(found["place"])
-        return words[place] if place < len(words) else ""
+        return words[place] if place < len(words) else found[0] if found["number"] else ""
 
-    text = _PLACEHOLDER.sub(value, body) if "$" in body and (arguments or names) else body
+    text = _PLACEHOLDER.sub(value, body) if "$" in body else body
     return text if asked or not arguments else f"{text.rstrip()}\n\nArguments: {arguments}\n"
 
 

@@ -37,7 +37,11 @@ def _below(top: int) -> Iterator[str]:
     seen = 0
     while waiting:
         parts = waiting.pop(0)
-        for name, is_directory in _entries(top, parts):
+        try:
+            entries = _entries(top, parts)
+        except OSError:  # one that is closed hides only what is in it
+            continue
+        for name, is_directory in entries:
             seen += 1
             if seen > MAX_SEEN:
                 return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skills_runtime.skills.discovery.places import Places, repository_of
-from skills_runtime.skills.discovery.plugins import plugin_at, plugins_in
+from skills_runtime.skills.discovery.plugins import named_twice, plugin_at, plugins_in
 from skills_runtime.skills.discovery.roots import Root, Scope, project_roots, system_roots, user_roots
 from skills_runtime.skills.discovery.trust import TrustStore
 from skills_runtime.skills.neutral import one_line
@@ -55,10 +55,12 @@ def discover(places: Places, settings: "SkillsSettings") -> Discovery:
     is_trusted = bool(own) and _is_trusted(project, places, problems)
     if own and not is_trusted:
         problems.append(_untrusted(project, own))
+    counting = tuple(root for root in ordered if is_trusted or root.scope != "project")
+    problems += named_twice(counting)
     return Discovery(
         project=project,
         is_trusted=is_trusted,
-        roots=tuple(root for root in ordered if is_trusted or root.scope != "project"),
+        roots=counting,
         untrusted=() if is_trusted else tuple(own),
         problems=tuple(problems),
     )
@@ -159,6 +161,16 @@ def _link(root: Root, why: str) -> Problem:
         locator=one_line(root.path),
         namespace=root.namespace,
     )
+
+
+def is_trusted(places: Places) -> bool:
+    """Whether the user has said that the project is trusted."""
+    return _is_trusted(repository_of(str(places.workspace)), places, [])
+
+
+def untrusted_spaces(places: Places) -> Problem:
+    """The problem with spaces that a project names for itself."""
+    return _untrusted(repository_of(str(places.workspace)), ())
 
 
 def _is_trusted(project: Path, places: Places, problems: list[Problem]) -> bool:

@@ -1,7 +1,7 @@
 """Plugins: directories with a manifest that gives them a name, whose skills are called by that name as well."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -53,6 +53,26 @@ def plugin_at(directory: str, scope: Scope) -> Iterator[Root | Problem]:
     entries = _offered(data) if manifest == MARKETPLACE else [data]
     for entry in entries:
         yield from _plugin(place, entry, scope)
+
+
+def named_twice(roots: Iterable[Root]) -> Iterator[Problem]:
+    """What to say of plugins of the project and of the user that have one name, and so share a namespace."""
+    places: dict[str, dict[Scope, str]] = {}
+    for root in roots:
+        if root.level == PLUGIN_LEVEL:
+            places.setdefault(root.namespace, {}).setdefault(root.scope, root.path)
+    for namespace, found in sorted(places.items()):
+        if len(found) > 1:
+            name = namespace.removeprefix("plugin:")
+            where = ", ".join(f"`{one_line(path)}`" for path in found.values())
+            yield Problem(
+                code="SKILL_NAME_AMBIGUOUS",
+                message=f"`{name}` is the name of {len(found)} plugins, whose skills share one namespace: {where}",
+                hint="rename one of them in its manifest, or remove it",
+                severity="warning",
+                namespace=namespace,
+                details={"locators": list(found.values())},
+            )
 
 
 def _offered(data: Any) -> list[Any]:

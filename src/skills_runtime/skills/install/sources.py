@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from skills_runtime.errors import ValidationFailed
+from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.neutral import one_line
 
 ARCHIVES = (".zip", ".skill", ".tar", ".tar.gz", ".tgz")
@@ -104,7 +104,7 @@ def _near(text: str, here: Path, ref: str | None) -> Source:
             return LocalSource(path.parent)
         return ArchiveSource(str(path))
     if text.startswith((".", "/", "~")) or text.lower().endswith(ARCHIVES):
-        raise ValidationFailed(f"there is nothing at `{one_line(text)}`", hint="check the path")
+        raise NotFound(f"there is nothing at `{one_line(text)}`", hint="check the path")
     bare, _, fragment = text.partition("#")
     short = _SHORT.fullmatch(bare)
     if short is None or ".." in bare:

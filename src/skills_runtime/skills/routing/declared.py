@@ -39,7 +39,6 @@ class FileMatch(msgspec.Struct, frozen=True):
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
     """What skills say of when they apply; a skill is known by its place among them."""
 
-    by_name: dict[str, list[int]]
     hidden: frozenset[int]
     """Those that the model may not call."""
     triggers: dict[int, tuple[str, ...]]
@@ -48,14 +47,10 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
 
 def declared_by(skills: Sequence[Skill]) -> Declared:
     """What these skills declare."""
-    by_name: dict[str, list[int]] = {}
-    for place, skill in enumerate(skills):
-        by_name.setdefault(skill.name, []).append(place)
     saying = [(place, skill) for place, skill in enumerate(skills) if skill.metadata]
     triggers = ((place, _declared(skill, "triggers", "trigger")) for place, skill in saying)
     globs = ((place, _declared(skill, "paths", "globs")) for place, skill in saying)
     return Declared(
-        by_name=by_name,
         hidden=frozenset(place for place, skill in saying if not model_may_call(skill)),
         triggers={place: found for place, found in triggers if found},
         globs={place: found for place, found in globs if found},

@@ -9,8 +9,7 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.events.payloads import RoutedSkill, SkillRouted
-from skills_runtime.skills.catalog.fields import people_may_call
-from skills_runtime.skills.mention_forms import Written, written_in
+from skills_runtime.skills.mentioned import Mentioned, mentioned_of
 from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.routing.declared import Declared, declared_by, file_match, paths_in, trigger_in
 from skills_runtime.skills.routing.index import SkillIndex, index_of
@@ -66,27 +65,32 @@ def route(
     paths: Sequence[str] = (),
     limit: int = 5,
     index: SkillIndex | None = None,
+    asked: Mentioned | None = None,
 ) -> Routing:
     """The skills that a task calls for, of these; `paths` are the files it is about.
 
+    What is certain is always told of; `limit` is how many there are at most with what the words suggest. Whoever has
+    a library hands over what it made of the task's mentions, which may also be of skills that are not on the list.
     Whoever routes more than once hands over an index of the same skills; it may know their bodies as well. An index of
     fewer skills, or of none, ranks only those; what the others declare still counts.
     """
+    asked = mentioned_of(task, skills) if asked is None else asked
     task = task[:MAX_TASK_CHARS]
     index = index or index_of(skills)
     declared = index.declared if len(index.skills) == len(skills) else declared_by(skills)
     certain = (
-        *_mentioned(task, skills, declared),
+        *_mentioned(asked),
         *_triggered(task, skills, declared),
         *_for_files(task, paths, skills, declared),
     )
     found: dict[Mention, Choice] = {}
     for choice in certain:
         found.setdefault(choice.skill.mention, choice)
+    shown = max(limit, len(found))
     if len(found) < limit:
         for choice in _by_words(task, index, paths, limit + len(found)):
             found.setdefault(choice.skill.mention, choice)
-    return Routing(task=task, choices=tuple(found.values())[: max(limit, 0)], considered=len(skills))
+    return Routing(task=task, choices=tuple(found.values())[:shown], considered=len(skills))
 
 
 def search(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[Choice, ...]:
@@ -107,22 +111,16 @@ def routed(routing: Routing) -> SkillRouted:
     )
 
 
-def _mentioned(task: str, skills: Sequence[Skill], declared: Declared) -> list[Choice]:
-    choices: list[Choice] = []
-    for one in written_in(task):
-        named = declared.by_name.get(one.name.rpartition(":")[2], ())
-        meant = [skills[place] for place in named if _is_meant(one, skills[place])]
-        if len(meant) == 1:
-            reason = f"the task mentions it as `{one_line(one.text)}`"
-            choices.append(Choice(skill=meant[0], score=1.0, rule="mention", reason=reason))
-    return choices
-
-
-def _is_meant(one: Written, skill: Skill) -> bool:
-    if one.form == "exact":
-        return skill.namespace == one.namespace
-    qualifier = one.name.rpartition(":")[0]
-    return people_may_call(skill) and (not qualifier or skill.namespace.endswith(qualifier))
+def _mentioned(asked: Mentioned) -> list[Choice]:
+    return [
+        Choice(
+            skill=skill,
+            score=1.0,
+            rule="mention",
+            reason=f"the task mentions it as `{one_line(asked.written.get(skill.mention, skill.mention.text))}`",
+        )
+        for skill in asked.skills
+    ]
 
 
 def _triggered(task: str, skills: Sequence[Skill], declared: Declared) -> list[Choice]:

@@ -85,9 +85,8 @@ def _hash(directory: int, file: str, data: bytes, limit: int) -> str:
 def _too_large(file: str) -> Problem:
     return Problem(
         code="SKILL_BODY_TOO_LARGE",
-        message=f"the text of the skill cannot be used: `{file}` is larger than {MAX_FILE_BYTES} bytes",
+        message=f"the skill cannot be used: it is too large, `{file}` has more than {MAX_FILE_BYTES} bytes",
         hint="move parts of it into files below `references/`",
-        severity="warning",
     )
 
 

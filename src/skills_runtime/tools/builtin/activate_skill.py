@@ -1,19 +1,18 @@
 """activate_skill: the text of a skill, when the model finds that it needs it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.events.payloads import SkillInjected
+from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation.arguments import argument_names, filled
-from skills_runtime.skills.activation.identity import identity_of
 from skills_runtime.skills.activation.names import Named, named_skills
+from skills_runtime.skills.catalog import people_may_call
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.prompt.injection import Injected, injection
@@ -25,10 +24,25 @@ from skills_runtime.tools.family import children_of
 FORK = "fork"
 """What `context` says in the front matter of a skill that is worked on by a run of its own."""
 
-Identities = Callable[[], Mapping[str, tuple[str, str]]]
-"""The skills the model has, by mention: the digest of what each says, and its arguments."""
-Permitting = Callable[[Skill, SkillInjected], SkillInjected]
-"""Adds to an event what the skill permits."""
+
+class Room(Protocol):
+    """What a run knows of its skills."""
+
+    def active(self) -> Mapping[str, tuple[str, str]]:
+        """The skills the model has, by mention: the digest of what each says, and its arguments."""
+        ...
+
+    def permitting(self, skill: Skill, event: SkillInjected) -> SkillInjected:
+        """The event with what the skill permits."""
+        ...
+
+    def confined(self) -> bool:
+        """Whether an active skill confines the run to what it lists."""
+        ...
+
+    async def obtain(self, skill: Skill, variable: str) -> bool:
+        """Whether somebody who was asked has told a variable."""
+        ...
 
 
 class ActivateSkillArguments(Arguments, frozen=True):
@@ -43,11 +57,10 @@ class ActivateSkillArguments(Arguments, frozen=True):
 class ActivateSkill:
     """Gives the model a skill."""
 
-    def __init__(self, library: Library, *, active: Identities, permitting: Permitting) -> None:
+    def __init__(self, library: Library, room: Room) -> None:
         self._library = library
         self._named = named_skills(library.list())
-        self._active = active
-        self._permitting = permitting
+        self._room = room
         self.spec = ToolSpec(
             name="activate_skill",
             description="Get the instructions of an available skill before you do what it is for.",
@@ -64,28 +77,52 @@ class ActivateSkill:
         """Make its text the next message, or have a run of its own work on it."""
         wanted = parse(arguments, ActivateSkillArguments)
         skill = self._skill(wanted.name)
+        await self._have_variables(skill, context)
         try:
-            body = await asyncio.to_thread(self._library.body, skill)
             outcome = await asyncio.to_thread(injection, skill, self._library, "body", wanted.arguments, source="tool")
         except SkillError as error:
             raise told(error) from error
         if not isinstance(outcome, Injected):
-            raise ToolError(
-                "validation",
-                f"`{skill.mention.text}` needs environment variables: {', '.join(self._library.missing(skill))}",
-                hint="ask the user to set them",
-            )
-        if skill.metadata.get("context") == FORK and context.children is not None:
-            task = filled(body, wanted.arguments, argument_names(skill.metadata))
-            return await _forked(task, context)
-        if self._active().get(skill.mention.text) == (identity_of(skill, body), wanted.arguments):
+            raise _missing(skill, self._library.missing(skill))
+        # What confines this run would not confine another one.
+        if skill.metadata.get("context") == FORK and context.children is not None and not self._room.confined():
+            context.emit(msgspec.structs.replace(outcome.event, render=FORK))
+            return await _forked(self._task(skill, wanted.arguments), context)
+        if self._room.active().get(skill.mention.text) == (outcome.event.digest, wanted.arguments):
             return ToolResult(ok=True, stdout="this skill is active already; its text stands above")
         return self._activated(skill, outcome, context)
+
+    async def _have_variables(self, skill: Skill, context: ToolContext) -> None:
+        """Ask for what is missing, or leave the skill out, as the settings say."""
+        missing, policy, path = self._library.missing(skill), self._library.rules.env_var_missing_policy, skill.file
+        for name in missing if policy == "ask_human" else ():
+            context.emit(EnvVarRequired(env_var=name, skill_name=skill.name, skill_path=path, policy=policy))
+            if await self._room.obtain(skill, name):
+                context.emit(EnvVarSet(env_var=name, skill_name=skill.name, skill_path=path))
+        left = self._library.missing(skill)
+        if left:
+            skipped = SkillInjectionSkipped(
+                skill_name=skill.name,
+                skill_path=path,
+                reason="missing_env_var",
+                missing_env_vars=list(left),
+                policy=policy,
+            )
+            context.emit(skipped)
+            raise _missing(skill, left)
+
+    def _task(self, skill: Skill, arguments: str) -> str:
+        """What another run is told: it takes up the skill by itself, with all that comes with it."""
+        try:
+            named = self._library.find_by_name(skill.name) == skill and people_may_call(skill)
+        except SkillError:
+            named = False
+        return f"/{skill.name} {arguments}".strip() if named else f"{skill.mention.text} {arguments}".strip()
 
     def _activated(self, skill: Skill, outcome: Injected, context: ToolContext) -> ToolResult:
         text = context.secrets.text(outcome.text)
         event = msgspec.structs.replace(outcome.event, text_blob=context.keep(text.encode()), size=len(text))
-        context.emit(self._permitting(skill, event))
+        context.emit(self._room.permitting(skill, event))
         data = {"skill": skill.mention.text, "digest": event.digest}
         return ToolResult(ok=True, stdout=f"the text of `{skill.mention.text}` follows", data=data)
 
@@ -96,6 +133,15 @@ class ActivateSkill:
         near = get_close_matches(name, list(self._named.skills), n=3)
         hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else "use a name from the list"
         raise ToolError("not_found", f"there is no skill `{name[:100]}` that you may activate", hint=hint)
+
+
+def _missing(skill: Skill, names: Sequence[str]) -> ToolError:
+    wanted = ", ".join(f"`{name}`" for name in names)
+    return ToolError(
+        "human_required",
+        f"`{skill.mention.text}` needs environment variables that are not set: {wanted}",
+        hint="go on without the skill, or ask the user to set them",
+    )
 
 
 async def _forked(task: str, context: ToolContext) -> ToolResult:

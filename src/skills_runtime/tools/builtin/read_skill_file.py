@@ -3,7 +3,7 @@
 import asyncio
 import codecs
 import errno
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -40,8 +40,10 @@ class ReadSkillFile:
         hidden_results=("stdout",),
     )
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, *, active: Callable[[], Collection[str]]) -> None:
+        self._library = library
         self._named = named_skills(library.list())
+        self._active = active
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The skill it is about."""
@@ -60,7 +62,11 @@ class ReadSkillFile:
         return ToolResult(ok=True, stdout=text, truncated=cut, data=facts)
 
     def _skill(self, name: str) -> Skill:
-        found = self._named.find(name)
+        active = self._active()  # also those that only people may call, and that others hide
+        own = (
+            one for one in self._library.all() if one.mention.text in active and name in (one.name, one.mention.text)
+        )
+        found = next(own, None) or self._named.find(name)
         if found is None:
             raise ToolError("not_found", f"there is no skill `{name[:100]}`", hint="use a name from the list")
         return found

@@ -18,10 +18,11 @@ from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.prompt.injection import missing_variables
 from skills_runtime.skills.skill import Skill
-from skills_runtime.tools import processes, skill_runs
+from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.skill_environments import Environments, Need
 from skills_runtime.tools.skill_packages import needed_by, with_packages
+from skills_runtime.tools.skill_runs import RunsNone, RunsSkills, shown_variables
 
 
 class SkillExecArguments(Arguments, frozen=True):
@@ -42,7 +43,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     shown: processes.Work
     """The command as people and rules see it."""
     work: processes.Work
-    """The command as it is executed."""
+    """The command as the fence plans it, and as it is executed unless the skill runs by itself."""
     need: Need | None
     """The packages it needs, to be provided before it starts."""
 
@@ -62,10 +63,18 @@ class SkillExec:
         effect="effectful",
     )
 
-    def __init__(self, library: Library, *, enabled: bool, environments: Environments | None = None) -> None:
+    def __init__(
+        self,
+        library: Library,
+        *,
+        enabled: bool,
+        environments: Environments | None = None,
+        runner: RunsSkills | None = None,
+    ) -> None:
         self._library = library
         self._enabled = enabled
         self._environments = environments or Environments()
+        self._runner = runner or RunsNone()
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The command of the action."""
@@ -92,9 +101,10 @@ class SkillExec:
         wanted, planned = await self._planned(arguments, context)
         if planned.need is not None:
             await self._environments.provide(planned.need)
-        result = await processes.run_to_end(planned.work, context, timeout_ms=planned.timeout_ms)
-        if planned.action.entry is not None and planned.skill.run is not None:
-            result = await asyncio.to_thread(skill_runs.run_result, result, planned.skill.run, context)
+        if planned.action.entry is not None:
+            result = await self._runner.run(planned.skill, wanted.input, context)
+        else:
+            result = await processes.run_to_end(planned.work, context, timeout_ms=planned.timeout_ms)
         about = {"skill": wanted.skill_mention, "action_id": wanted.action_id}
         if planned.need is not None:
             about["environment"] = planned.need.key
@@ -130,16 +140,14 @@ class SkillExec:
             argv = with_packages(argv, self._environments.python(need))
             readable = (*readable, _outside(self._environments.directory(need), context))
         variables = self._environment(skill, action, context)
+        if action.entry is not None:
+            variables = {**variables, **shown_variables(skill, wanted.input)}
         # The fence looks whether its program is there, and the environment is made only when the gate has let it pass.
-        executed, shown = (argv if need is None else ("/usr/bin/env", *argv)), variables
-        if action.entry is not None and skill.run is not None:
-            executed = skill_runs.staged_command(skill, skill.run, action.entry, argv[0])
-            variables = {**variables, **skill_runs.run_variables(skill, wanted.input, context)}
-            shown = skill_runs.approved_variables(variables)
+        executed = argv if need is None else ("/usr/bin/env", *argv)
         return Planned(
             skill=skill,
             action=action,
-            shown=processes.Work(argv=argv, environment=shown, readable=readable),
+            shown=processes.Work(argv=argv, environment=variables, readable=readable),
             work=processes.Work(argv=executed, environment=variables, readable=readable),
             need=need,
         )

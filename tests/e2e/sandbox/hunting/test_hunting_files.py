@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
@@ -67,7 +68,6 @@ def test_a_directory_whose_time_was_set_back_is_looked_at_again(arena: Arena) ->
     assert SECRET not in outcome.stdout
 
 
-@known_gap("what was surveyed may be a link by the time the fence mounts it")
 def test_a_directory_that_became_a_link_before_the_start_opens_nothing(arena: Arena) -> None:
     swapped = arena.workspace / "swapped"
     (swapped / ".vscode").mkdir(parents=True)
@@ -76,7 +76,8 @@ def test_a_directory_that_became_a_link_before_the_start_opens_nothing(arena: Ar
     # A command that runs in the same workspace at the same time can do this at any moment.
     swapped.rename(arena.workspace / "aside")
     swapped.symlink_to("../outside")
-    _done(plan)
+    with pytest.raises(SandboxError):
+        _done(plan)
     assert (arena.outside / "file.txt").read_text() == ORIGINAL
 
 
@@ -139,7 +140,6 @@ def test_what_no_grant_opens_is_hidden_in_a_home_directory_too(name: str, arena:
     assert SECRET not in arena.run(f"print(read({name!r}))").stdout
 
 
-@known_gap("the evidence is written through a link that the command has put there")
 def test_evidence_is_not_written_through_a_planted_link(arena: Arena) -> None:
     words = [PROGRAM, "sandbox", "exec", "--evidence", "evidence.json", "--", "ln", "-s", "../outside/file.txt"]
     subprocess.run([*words, "evidence.json"], cwd=arena.workspace, capture_output=True, check=False, timeout=60)

@@ -131,7 +131,6 @@ def test_a_limit_beyond_all_numbers_is_refused_and_leaves_nothing(arena: Arena) 
     assert sorted(path.name for path in arena.workspace.iterdir()) == before
 
 
-@known_gap("while nobody reads the output, nobody looks at the clock")
 @pytest.mark.slow
 def test_the_clock_holds_while_nobody_reads_the_output(tmp_path: Path) -> None:
     beat = tmp_path / "beat"

@@ -57,14 +57,12 @@ def _with_socket(arena: Arena) -> None:
     arena.listen("unix", socket.AF_UNIX, socket.SOCK_DGRAM, str(arena.workspace / "d"))
 
 
-@known_gap("a pair of raw sockets is one of datagrams to the kernel, and the filter knows only those by name")
 def test_a_pair_of_raw_sockets_sends_to_nobody(arena: Arena) -> None:
     _with_socket(arena)
     outcome = arena.run(RAW_PAIR)
     assert not outcome.reached
 
 
-@known_gap("a pair of raw sockets is one of datagrams to the kernel, and the filter knows only those by name")
 def test_a_pair_of_raw_sockets_sends_to_nobody_for_an_ordinary_user(unprivileged: Unprivileged) -> None:
     def run() -> bool:
         arena = new_arena(unprivileged.path)

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.e2e.sandbox.hunting.known import known_gap
-
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 DEEP = "import os\nfor _ in range(1500): os.mkdir('d'); os.chdir('d')"
 
@@ -25,7 +23,6 @@ def _layers(workspace: Path) -> list[str]:
     return [path.name for path in layers.iterdir()] if layers.exists() else []
 
 
-@known_gap("a directory with the mode of a placeholder is taken for one, so that a commit removes it")
 def test_a_directory_that_became_sticky_is_not_removed_by_a_commit(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source/file").write_text("kept")
@@ -35,20 +32,17 @@ def test_a_directory_that_became_sticky_is_not_removed_by_a_commit(tmp_path: Pat
     assert (tmp_path / "source/file").exists()
 
 
-@known_gap("a directory with the mode of a placeholder is taken for one, so that nobody hears of it")
 def test_a_sticky_directory_that_was_made_is_told(tmp_path: Path) -> None:
     _, said = _over(tmp_path, "sh", "-c", "mkdir made; echo x > made/file; chmod 1755 made")
     assert "made/file" in said
 
 
-@known_gap("a layer over names that are no text cannot be remembered")
 def test_a_layer_lies_over_names_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff")).touch()
     code, said = _over(tmp_path, "true")
     assert code == 0, said
 
 
-@known_gap("a layer as deep as a command can make it can neither be compared nor removed")
 def test_a_layer_of_any_depth_can_be_discarded(tmp_path: Path) -> None:
     _over(tmp_path, "python3", "-c", DEEP)
     for name in _layers(tmp_path):
@@ -58,7 +52,6 @@ def test_a_layer_of_any_depth_can_be_discarded(tmp_path: Path) -> None:
     assert left == []
 
 
-@known_gap("a layer can make its workspace a repository without ever writing `.git`")
 def test_a_commit_does_not_make_the_workspace_a_repository(tmp_path: Path) -> None:
     _over(tmp_path, "sh", "-c", "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; touch config")
     for name in _layers(tmp_path):

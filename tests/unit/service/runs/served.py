@@ -21,7 +21,7 @@ from skills_runtime.service.access.caller import SCOPES, Caller
 from skills_runtime.service.problems import install_problems
 from skills_runtime.service.work import Home, Work, open_work
 
-ROUTES = ("runs", "events", "steering", "files", "approvals")
+ROUTES = ("runs", "events", "steering", "files", "approvals", "sessions", "studio_v1", "skills", "configuration")
 OWNER = Caller(kind="token", name="owner", scopes=frozenset(SCOPES))
 
 
@@ -79,7 +79,8 @@ def messages_in(text: str) -> list[Message]:
     """The messages of a stream; comments and empty ones are no messages."""
     found: list[Message] = []
     for block in text.split("\n\n"):
-        fields = dict(line.partition(": ")[::2] for line in block.splitlines() if not line.startswith(":"))
+        parts = [line.partition(": ") for line in block.splitlines() if not line.startswith(":")]
+        fields = {name: value for name, _, value in parts}
         if "data" in fields:
             found.append(Message(int(fields["id"]), fields["event"], fields["data"]))
     return found

@@ -109,7 +109,9 @@ async def test_a_list_is_filtered_by_state_session_and_words(service: Served) ->
     assert await found(status="failed") == []
 
 
-async def test_runs_of_another_workspace_are_not_shown(service: Served, tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_runs_of_another_workspace_are_not_shown(
+    service: Served, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     async with serving(tmp_path_factory.mktemp("other"), [says("done")]) as other:
         run_id = await other.begin("private")
         await other.until(run_id, "completed")

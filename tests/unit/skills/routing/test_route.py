@@ -19,7 +19,7 @@ def declaring(name: str, description: str = "Does something.", **metadata: Any) 
 
 
 SLIDES = a_skill("slides", description="Makes presentations. Not for spreadsheets.")
-SHEETS = a_skill("sheets", description="Edits spreadsheets and csv files.")
+SHEETS = a_skill("sheets", description="Edits spreadsheets and csv files.", locator="memory://rows/sheets")
 DEPLOY = declaring("deploy-prod", "Ships the service.", triggers=["ship it", "ship it to production"])
 STYLES = declaring("styles", "Writes stylesheets.", paths="src/**/*.css, *.{scss,less}")
 HIDDEN = declaring("hidden", "Makes presentations and decks.", **{"disable-model-invocation": "true"})
@@ -30,7 +30,7 @@ def chosen(task: str, **options: Any) -> list[tuple[str, str]]:
     return [(choice.skill.name, choice.rule) for choice in route(task, SKILLS, **options).choices]
 
 
-@pytest.mark.parametrize("task", ["$sheets please", "/sheets now", "use $[web:mvp].sheets", "[$sheets](sheets) it"])
+@pytest.mark.parametrize("task", ["$sheets please", "/sheets now", "use $[web:mvp].sheets", "[$sheets](memory://rows/sheets) it"])
 def test_a_mention_comes_first_in_every_form(task: str) -> None:
     routing = route(f"{task}", SKILLS)
     assert (routing.choices[0].skill, routing.choices[0].rule) == (SHEETS, "mention")

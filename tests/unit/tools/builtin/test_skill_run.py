@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from skills_runtime.agent.skill_runs import RunExecutions
 from skills_runtime.errors import ToolError
 from skills_runtime.sandbox import Unfenced
 from skills_runtime.tools.builtin.skill_exec import SkillExec
@@ -27,7 +28,8 @@ def counter(place: Path, script: str = ECHO, *, file: str = "run.py", extra: str
 
 
 def tool_for(skill: Path, **environment: str) -> SkillExec:
-    return SkillExec(library_at(skill.parent, **environment), enabled=True)
+    library = library_at(skill.parent, **environment)
+    return SkillExec(library, enabled=True, runner=RunExecutions(skill.parent.parent / "executions", library))
 
 
 async def run(skill: Path, running: Workshop, **arguments: Any) -> Any:

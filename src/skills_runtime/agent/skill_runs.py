@@ -1,0 +1,131 @@
+"""The action `run` of a skill within a run: the executor does it, behind the fence of the run and in its directory."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from skills_runtime.agent.executing import ScriptPackages, variables_of
+from skills_runtime.errors import TOOL_KINDS, SkillsRuntimeError, ToolError, UsageError
+from skills_runtime.executions import Execution, ExecutionLimits, Executor, PoolLimits, Supplies, Within
+from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan, ToolContext, ToolResult
+from skills_runtime.skills.skill import Skill
+from skills_runtime.tools.networks import Network
+from skills_runtime.tools.processes import DEFAULT_TIMEOUT_MS, DIED_OF_SIGNAL, MAX_TIMEOUT_MS, facts_of
+
+if TYPE_CHECKING:
+    from skills_runtime.skills import Library
+    from skills_runtime.tools.skill_environments import Environments
+
+ARTIFACTS = "artifacts"
+MAX_SHOWN_BYTES = 16_384
+"""The longest output that is part of `data` as well."""
+MAX_COPIED_BYTES = 64 << 20
+"""The largest artifact that is put into the working directory; larger ones stay with the execution."""
+LIMITS = ExecutionLimits(timeout_ms=DEFAULT_TIMEOUT_MS, max_timeout_ms=MAX_TIMEOUT_MS)
+KINDS = {"timeout": "timeout", "cancelled": "cancelled", "exit_code": "exit_code", "resource_limit": "sandbox_denied"}
+_OF_THE_OUTPUT = ("invalid_output", "empty_output", "stdout_limit")
+
+
+class RunExecutions:
+    """Executions that are part of a run."""
+
+    def __init__(self, place: Path, library: "Library", environments: "Environments | None" = None) -> None:
+        self._place = place
+        self._library = library
+        self._packages = ScriptPackages(environments)
+
+    async def run(self, skill: Skill, value: Any, context: ToolContext) -> ToolResult:
+        """Execute the skill; a call that is made again gets the result it had."""
+        network = Network(context)
+        with tempfile.TemporaryDirectory(prefix="skills-runtime-", ignore_cleanup_errors=True) as stages:
+            supplies = Supplies(
+                variables=lambda one: {**variables_of(self._library, one), **_of_the_run(context)},
+                packages=self._packages,
+                doorman=network.doorman,
+                stages=Path(os.path.realpath(stages)),
+            )
+            executor = Executor(
+                self._place,
+                lambda workspace: _OfTheRun(context.sandbox, workspace),
+                limits=LIMITS,
+                pool=PoolLimits(warm=0),
+                supplies=supplies,
+            )
+            async with executor:
+                key = context.idempotency_key
+                within = Within(execution_id=_name(key), run_id=context.run_id, call_id=context.call_id)
+                try:
+                    execution = await executor.execute(skill, value, key=key, within=within)
+                except UsageError as error:  # it did not begin
+                    kind = error.kind if error.kind in TOOL_KINDS else "validation"
+                    raise ToolError(kind, error.message, hint=error.hint) from error
+                kept = _kept(execution, executor.directory(execution.id), context)
+        return _result(execution, kept, network.evidence(execution.record.isolation))
+
+
+class _OfTheRun:
+    """The fence of a run, with the directory that an execution works in."""
+
+    def __init__(self, sandbox: Sandbox, stage: Path) -> None:
+        self._sandbox = sandbox
+        self._stage = stage
+
+    def plan(self, request: ProcessRequest) -> SandboxPlan:
+        """The command behind the fence of the run."""
+        wider = msgspec.structs.replace(request, grant=Grant(writable=(str(self._stage),)))
+        plan = self._sandbox.plan(wider)
+        # Nobody was asked for it: it is as private to the execution as the temporary directory of any command.
+        evidence = {name: value for name, value in plan.evidence.items() if name != "granted"}
+        return msgspec.structs.replace(plan, evidence=evidence)
+
+
+def _name(key: str) -> str:
+    """The name of the execution: the same each time the same call is made."""
+    return f"exec-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
+
+def _of_the_run(context: ToolContext) -> dict[str, str]:
+    return {"SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(context.root)}
+
+
+def _kept(execution: Execution, directory: Path, context: ToolContext) -> list[str]:
+    """Put the artifacts where the model can read them; returns their paths from the working directory."""
+    found: list[str] = []
+    for artifact in execution.artifacts:
+        path = f"{ARTIFACTS}/{execution.id}/{artifact.path}"
+        if artifact.size > MAX_COPIED_BYTES:
+            continue
+        try:
+            context.files.write(str(context.root / path), (directory / artifact.path).read_bytes(), create_dirs=True)
+        except SkillsRuntimeError:  # recorded as refused; the execution has it
+            continue
+        found.append(path)
+    return found
+
+
+def _result(execution: Execution, artifacts: list[str], evidence: Mapping[str, Any]) -> ToolResult:
+    error, code = execution.error, execution.exit_code
+    data = {**facts_of(evidence), "execution_id": execution.id, "artifacts": artifacts}
+    stderr, kind = execution.stderr, None
+    if error is not None:
+        kind = "validation" if error.code in _OF_THE_OUTPUT else KINDS.get(error.code, "unknown")
+        if error.code != "exit_code":
+            stderr = f"{stderr.rstrip()}\n[{error.message}]".lstrip()
+        if error.code in _OF_THE_OUTPUT:
+            data["error"] = {"code": "SKILL_RUN_OUTPUT_INVALID", "message": error.message, "details": {}}
+    elif len(execution.stdout) <= MAX_SHOWN_BYTES:
+        data["output"] = execution.output
+    return ToolResult(
+        ok=error is None,
+        stdout=execution.stdout,
+        stderr=stderr,
+        exit_code=DIED_OF_SIGNAL - code if code is not None and code < 0 else code,
+        truncated=execution.record.stderr.total > execution.record.stderr.kept,
+        error_kind=kind,
+        data=data,
+    )

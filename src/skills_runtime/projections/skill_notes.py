@@ -1,0 +1,54 @@
+"""What became of the skills of a run, in words: one line for each event that a reader should not miss.
+
+Pure. The terminal, the page of a run and the transcript say the same.
+"""
+
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import (
+    SkillCatalogOffered,
+    SkillInjected,
+    SkillInjectionSkipped,
+    SkillRouted,
+    SkillUnloaded,
+)
+
+DECLARED = ("trigger", "path")
+"""The rules by which a skill itself says when it is to be used."""
+
+
+def skill_note(payload: Payload) -> str:
+    """What a reader is told of an event about skills; nothing of one that says no more than others do."""
+    match payload:
+        case SkillInjectionSkipped() as skipped:
+            return _left_out(skipped)
+        case SkillInjected(mention_text=mention, skill_name=name):
+            return f"`{mention or name}` is active"
+        case SkillUnloaded(mention_text=mention, reason=reason):
+            return _because(f"`{mention}` is no longer active", reason)
+        case SkillCatalogOffered(level=level, reason=reason) if level != "full":
+            return _because("the model is told less than everything of its skills", reason)
+        case SkillRouted(choices=choices):
+            declared = (one for one in choices if one.rule in DECLARED)
+            return "; ".join(_because(f"`{one.mention}` is called for by a {one.rule}", one.reason) for one in declared)
+        case _:
+            return ""
+
+
+def is_skill_notice(payload: Payload) -> bool:
+    """Whether somebody asked for a skill and does not get it."""
+    return isinstance(payload, SkillInjectionSkipped)
+
+
+def _left_out(skipped: SkillInjectionSkipped) -> str:
+    """Why a skill that was asked for is not there; a reason that is a word for programs is put into a sentence."""
+    what = f"the skill `{skipped.skill_name}` was left out"
+    if skipped.reason == "missing_env_var":
+        names = ", ".join(f"`{name}`" for name in skipped.missing_env_vars)
+        return _because(what, f"nobody has set {names or 'a variable that it needs'}")
+    if skipped.reason == "render_none":
+        return _because(what, "`prompt.skill_injection.render` is `none`")
+    return skipped.reason if " " in skipped.reason else _because(what, skipped.reason)
+
+
+def _because(what: str, reason: str) -> str:
+    return f"{what}: {reason}" if reason else what

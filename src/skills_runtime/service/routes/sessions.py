@@ -1,0 +1,181 @@
+"""Sessions over HTTP: open one, list them, run something in one, and the tasks and runs of one."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.run_documents import (
+    Answer,
+    IdempotencyKey,
+    RunPage,
+    SessionId,
+    row_document,
+    studio_failures,
+)
+from skills_runtime.service.work import Order
+from skills_runtime.service.work.sessions import Session, Sessions
+
+paths = APIRouter(tags=["sessions"])
+"""The paths without what stands before them, which the web app of old has twice."""
+
+REFUSALS = studio_failures(400, 401, 403, 404, 413, 415, 429, 500, 503)
+Title = Annotated[str, Field(max_length=500)]
+Source = Annotated[str, Field(max_length=4096)]
+
+
+class NewSession(BaseModel):
+    """A session to open."""
+
+    title: Title | None = None
+    filesystem_sources: Annotated[list[Source], Field(max_length=32)] | None = None
+
+
+class Sources(BaseModel):
+    """The directories of skills that a session uses."""
+
+    filesystem_sources: Annotated[list[Source], Field(max_length=32)] = []
+
+
+class NewMessage(BaseModel):
+    """What is to be done."""
+
+    message: Annotated[str, Field(min_length=1, max_length=1_000_000)]
+
+
+class SessionDocument(Answer):
+    """One session."""
+
+    session_id: str
+    title: str
+
+
+class SessionList(Answer):
+    """The sessions, the one that changed last first."""
+
+    sessions: list[SessionDocument]
+
+
+class OpenedSession(Answer):
+    """A session that was opened."""
+
+    session_id: str
+    created_at: str
+
+
+class BegunRun(Answer):
+    """A run that was begun."""
+
+    run_id: str
+
+
+class SourcesDocument(Answer):
+    """The directories a session uses now."""
+
+    ok: bool
+    filesystem_sources: list[str]
+
+
+class TaskList(Answer):
+    """The tasks of a session, the one that changed last first."""
+
+    tasks: list[dict[str, Any]]
+
+
+def sessions_of(request: Request) -> Sessions:
+    """The sessions of the workspace."""
+    work = work_of(request)
+    return Sessions(work.home, work.ledger.index)
+
+
+@paths.get("/sessions", response_model=SessionList, responses=REFUSALS)
+def list_sessions(request: Request) -> Response:
+    """List the sessions of this workspace."""
+    told = [
+        {
+            "session_id": session.session_id,
+            "title": session.title,
+            "updated_at": row.updated_at if row else session.created_at,
+            "runs_count": row.runs if row else 0,
+            "tasks_count": row.tasks if row else 0,
+            "status": row.status.value if row else None,
+        }
+        for session, row in sessions_of(request).all()
+    ]
+    return as_json({"sessions": told})
+
+
+@paths.post("/sessions", status_code=201, response_model=OpenedSession, responses=REFUSALS)
+def create_session(request: Request, body: NewSession | None = None) -> Response:
+    """Open a session."""
+    wanted = body or NewSession()
+    session = sessions_of(request).create(wanted.title or "", wanted.filesystem_sources)
+    return as_json({"session_id": session.session_id, "created_at": session.created_at}, 201)
+
+
+@paths.get("/sessions/{session_id}", response_model=SessionDocument, responses=REFUSALS)
+def get_session(request: Request, session_id: SessionId) -> Response:
+    """One session."""
+    return as_json(_document(sessions_of(request).get(session_id)))
+
+
+@paths.delete("/sessions/{session_id}", status_code=204, responses=REFUSALS)
+def delete_session(request: Request, session_id: SessionId) -> Response:
+    """Do not show a session any more; its runs are kept."""
+    sessions_of(request).delete(session_id)
+    return Response(status_code=204)
+
+
+@paths.put("/sessions/{session_id}/skills/sources", response_model=SourcesDocument, responses=REFUSALS)
+def set_sources(request: Request, session_id: SessionId, body: Sources) -> Response:
+    """Choose the directories of skills that a session uses."""
+    session = sessions_of(request).use(session_id, body.filesystem_sources)
+    return as_json({"ok": True, "filesystem_sources": session.filesystem_sources})
+
+
+@paths.post(
+    "/sessions/{session_id}/runs",
+    status_code=201,
+    response_model=BegunRun,
+    responses={**REFUSALS, **studio_failures(409)},
+)
+async def create_session_run(
+    request: Request, session_id: SessionId, body: NewMessage, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Begin a run in a session; it knows what was said there before."""
+    session = sessions_of(request).get(session_id)
+    order = Order(prompt=body.message, session_id=session_id, skill_sources=session.filesystem_sources)
+    made = await work_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
+    return as_json({"run_id": made.run_id}, 201)
+
+
+@paths.get("/sessions/{session_id}/runs", response_model=RunPage, responses=REFUSALS)
+def list_session_runs(request: Request, session_id: SessionId) -> Response:
+    """The runs of a session, the newest first."""
+    work = work_of(request)
+    sessions_of(request).get(session_id)
+    rows = [row for row in work.ledger.index.list(session_id=session_id, limit=500) if work.home.has(row)]
+    return as_json({"runs": [row_document(row) for row in rows], "next_cursor": None})
+
+
+@paths.get("/sessions/{session_id}/tasks", response_model=TaskList, responses=failures(*EVERYWHERE, 404))
+def list_tasks(request: Request, session_id: SessionId) -> Response:
+    """The tasks of a session, each with how many runs tried it."""
+    sessions_of(request).get(session_id)
+    return as_json({"tasks": work_of(request).ledger.index.tasks(session_id)})
+
+
+def _document(session: Session) -> dict[str, Any]:
+    return {
+        "session_id": session.session_id,
+        "title": session.title,
+        "created_at": session.created_at,
+        "filesystem_sources": session.filesystem_sources,
+    }
+
+
+router = APIRouter()
+router.include_router(paths, prefix="/api/v1")

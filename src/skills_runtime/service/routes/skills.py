@@ -1,0 +1,166 @@
+"""Skills over HTTP: which there are, whether one is valid, new ones, and which a task calls for."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Request
+from pydantic import Field
+from starlette.responses import Response
+
+from skills_runtime.agent.assemble import library_of
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.run_documents import Answer, Body
+from skills_runtime.service.work.installing import Wanted, install_skills
+from skills_runtime.service.work.writing import SkillDraft, write_skill
+from skills_runtime.skills.install.places import project_places
+from skills_runtime.skills.mentioned import mentioned
+from skills_runtime.skills.routing import route
+from skills_runtime.skills.standard.parsing import parse_skill
+
+router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
+
+REFUSALS = failures(*EVERYWHERE, 404, 409, 413, 415, 503)
+Name = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Catalog(Answer):
+    """The skills of the workspace, and what is wrong with others."""
+
+    skills: list[dict[str, Any]]
+    problems: list[dict[str, Any]]
+
+
+class SkillFile(Body):
+    """The text of a `SKILL.md`."""
+
+    text: Annotated[str, Field(max_length=1_000_000)]
+    name: Name | None = None
+    mode: Literal["strict", "lenient"] = "strict"
+
+
+class Validated(Answer):
+    """Whether a skill is what the specification asks for."""
+
+    valid: bool
+    diagnostics: list[dict[str, Any]]
+
+
+class NewSkill(Body):
+    """A skill to write."""
+
+    name: Name
+    description: Annotated[str, Field(min_length=1, max_length=1024)]
+    body: Annotated[str, Field(max_length=500_000)] = ""
+
+
+class Written(Answer):
+    """Where a skill was written."""
+
+    name: str
+    path: str
+
+
+class Install(Body):
+    """Skills from elsewhere; `agreed` has the digests of those that were looked at, by name."""
+
+    source: Annotated[str, Field(min_length=1, max_length=2000)]
+    skills: Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(max_length=100)] = []
+    everything: bool = False
+    ref: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+    agreed: dict[str, str] = {}
+
+
+class Installation(Answer):
+    """What was installed, or what would be."""
+
+    installed: bool
+    skills: list[dict[str, Any]]
+
+
+class Task(Body):
+    """What somebody wants to have done."""
+
+    task: Annotated[str, Field(min_length=1, max_length=100_000)]
+    limit: Annotated[int, Field(ge=1, le=100)] = 5
+
+
+class Routing(Answer):
+    """The skills a task calls for, the best first, and by which rule."""
+
+    decided_by: str
+    considered: int
+    choices: list[dict[str, Any]]
+
+
+@router.get("", response_model=Catalog, responses=failures(*EVERYWHERE))
+def list_skills(request: Request) -> Response:
+    """Every skill of the workspace: offered to runs, or shadowed by a nearer one."""
+    library = library_of(work_of(request).home.settings())
+    offered = {skill.mention for skill in library.list()}
+    skills = [
+        {
+            "name": skill.name,
+            "mention": skill.mention.text,
+            "description": skill.description,
+            "namespace": skill.namespace,
+            "source": skill.source_id,
+            "path": skill.locator,
+            "state": "offered" if skill.mention in offered else "shadowed",
+        }
+        for skill in library.all()
+    ]
+    return as_json({"skills": skills, "problems": msgspec.to_builtins(library.problems())})
+
+
+@router.post("/validate", response_model=Validated, responses=failures(*EVERYWHERE, 413, 415))
+def validate_skill(body: SkillFile) -> Response:
+    """Say what is wrong with the text of a skill, line by line."""
+    parsed = parse_skill(_encoded(body.text), mode=body.mode, directory_name=body.name)
+    valid = all(one.severity != "error" for one in parsed.diagnostics)
+    return as_json({"valid": valid, "diagnostics": parsed.diagnostics})
+
+
+@router.post("", status_code=201, response_model=Written, responses=REFUSALS)
+def create_skill(request: Request, body: NewSkill) -> Response:
+    """Write a new skill into the directory of the project's skills."""
+    places = project_places(work_of(request).home.workspace_root)
+    file = write_skill(places.skills, SkillDraft(body.name, body.description, body.body))
+    return as_json({"name": body.name, "path": str(file)}, 201)
+
+
+@router.post("/install", response_model=Installation, responses=REFUSALS)
+def install(request: Request, body: Install) -> Response:
+    """Show what would be installed; with the digests that were shown, install exactly that."""
+    wanted = Wanted(
+        source=body.source, skills=tuple(body.skills), everything=body.everything, ref=body.ref, agreed=body.agreed
+    )
+    return as_json(install_skills(work_of(request).home, wanted))
+
+
+@router.post("/route", response_model=Routing, responses=REFUSALS)
+def route_task(request: Request, body: Task) -> Response:
+    """Which skills a task calls for, as a run would choose them, and why."""
+    _encoded(body.task)
+    library = library_of(work_of(request).home.settings())
+    mentioned(body.task, library)  # an exact mention that names nothing is an error here too
+    found = route(body.task, library.list(), limit=body.limit)
+    choices = [
+        {
+            "name": choice.skill.name,
+            "mention": choice.skill.mention.text,
+            "rule": choice.rule,
+            "score": choice.score,
+            "reason": choice.reason,
+        }
+        for choice in found.choices
+    ]
+    return as_json({"decided_by": found.decided_by, "considered": found.considered, "choices": choices})
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ValidationFailed("what was sent is not valid text", hint="correct its encoding") from None

@@ -1,0 +1,157 @@
+"""What the web app of old expects besides sessions: skills of a session, approvals by key, and its second prefix."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from skills_runtime.agent.assemble import library_of
+from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
+from skills_runtime.ports import InboxMessage
+from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.service.routes import events, sessions
+from skills_runtime.service.routes.approvals import NewDecision, decided
+from skills_runtime.service.routes.sessions import sessions_of
+from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
+from skills_runtime.service.settings import is_loopback
+from skills_runtime.service.work.requests import requests_of
+from skills_runtime.service.work.sources import source_settings
+from skills_runtime.service.work.writing import SkillDraft, write_skill
+
+paths = APIRouter(tags=["studio"])
+
+REFUSALS = studio_failures(400, 401, 403, 404, 409, 413, 415, 429, 500, 503)
+ApprovalKey = Annotated[str, Path(min_length=1, max_length=200)]
+
+
+class SessionSkills(Answer):
+    """The skills of a session."""
+
+    filesystem_sources: list[str]
+    disabled_paths: list[str]
+    skills: list[dict[str, Any]]
+
+
+class NewSkill(BaseModel):
+    """A skill to write."""
+
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    description: Annotated[str, Field(min_length=1, max_length=1024)]
+    body_markdown: Annotated[str, Field(max_length=500_000)] = ""
+    title: Annotated[str, Field(max_length=200)] | None = None
+    target_source: Annotated[str, Field(max_length=4096)] | None = None
+
+
+class WrittenSkill(Answer):
+    """Where a skill was written."""
+
+    ok: bool
+    filesystem_source: str
+    skill_dir: str
+    skill_md: str
+
+
+class PendingList(Answer):
+    """What a run waits for."""
+
+    run_id: str
+    approvals: list[dict[str, Any]]
+
+
+class Decide(BaseModel):
+    """What somebody decided."""
+
+    decision: Annotated[str, Field(pattern="^(approved|approved_for_session|denied|abort)$")]
+
+
+class Done(Answer):
+    """It is done."""
+
+    ok: bool
+
+
+class HealthDocument(Answer):
+    """The service is there."""
+
+    ok: bool
+    workspace_root: str | None
+    env_file: str | None
+
+
+@paths.get("/health", response_model=HealthDocument, responses=studio_failures(400, 403, 500))
+async def health(request: Request) -> Response:
+    """Say that the service is there; where it works is told to this machine and to who may read."""
+    is_known = caller_of(request).may("read") or (request.client is not None and is_loopback(request.client.host))
+    root = str(work_of(request).home.workspace_root) if is_known else None
+    return as_json({"ok": True, "workspace_root": root, "env_file": None})
+
+
+@paths.get("/sessions/{session_id}/skills", response_model=SessionSkills, responses=REFUSALS)
+def list_session_skills(request: Request, session_id: SessionId) -> Response:
+    """The skills in the directories that a session uses."""
+    sources = sessions_of(request).get(session_id).filesystem_sources
+    home = work_of(request).home
+    resolved = home.settings(source_settings(sources, home.settings().settings.skills))
+    skills = [
+        {
+            "name": skill.name,
+            "description": skill.description,
+            "path": skill.locator,
+            "enabled": True,
+            "dependencies": {"env_vars": skill.required_env_vars},
+            "mention": skill.mention.text,
+        }
+        for skill in library_of(resolved).all()
+    ]
+    return as_json({"filesystem_sources": sources, "disabled_paths": [], "skills": skills})
+
+
+@paths.post("/sessions/{session_id}/skills", status_code=201, response_model=WrittenSkill, responses=REFUSALS)
+def create_session_skill(request: Request, session_id: SessionId, body: NewSkill) -> Response:
+    """Write a skill into one of the directories that a session uses."""
+    sources = sessions_of(request).get(session_id).filesystem_sources
+    if not sources:
+        raise ValidationFailed("filesystem sources not configured for session", details={"session_id": session_id})
+    target = (body.target_source or "").strip() or sources[0]
+    if target not in sources:
+        raise ValidationFailed("target_source must be one of session filesystem_sources")
+    draft = SkillDraft(body.name, body.description, body.body_markdown, body.title or "")
+    file = write_skill(target, draft)
+    return as_json({"ok": True, "filesystem_source": target, "skill_dir": str(file.parent), "skill_md": str(file)}, 201)
+
+
+@paths.get("/runs/{run_id}/approvals/pending", response_model=PendingList, responses=REFUSALS)
+def list_pending(request: Request, run_id: RunId) -> Response:
+    """The requests of a run that wait for a decision."""
+    work = work_of(request)
+    waiting = [asked for asked in requests_of(work, work.find(run_id)) if asked.decided is None]
+    return as_json({"run_id": run_id, "approvals": [asked.document() for asked in waiting]})
+
+
+@paths.post("/runs/{run_id}/approvals/{approval_key}", response_model=Done, responses=REFUSALS)
+async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalKey, body: Decide) -> Response:
+    """Decide on the request with this key; the key says what exactly was seen."""
+    work, who = work_of(request), caller_of(request).name
+
+    def kept() -> InboxMessage:
+        found = [one for one in requests_of(work, work.find(run_id)) if one.pending.approval_key == approval_key]
+        waiting = [one for one in found if one.decided is None]
+        if found and not waiting:
+            raise RequestConflict("the request was decided already")
+        if not waiting:
+            raise NotFound("approval not found", details={"run_id": run_id, "approval_key": approval_key})
+        decision = NewDecision.model_validate({"decision": body.decision, "approval_key": approval_key})
+        return decided(work, waiting[0], decision, who)
+
+    message = await asyncio.to_thread(kept)
+    await work.go_on(message.run_id)
+    return as_json({"ok": True})
+
+
+router = APIRouter()
+router.include_router(paths, prefix="/api/v1")
+for again in (paths, sessions.paths):
+    router.include_router(again, prefix="/studio/api/v1", include_in_schema=False)
+router.include_router(events.router, prefix="/studio", include_in_schema=False)

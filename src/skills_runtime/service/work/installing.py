@@ -1,0 +1,87 @@
+"""Installing skills for a client in two steps: first what they are, then exactly those that somebody agreed to."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.config.environment import process_environ
+from skills_runtime.engine.skill_fetch import SkillFetcher
+from skills_runtime.errors import AccessRefused, RequestConflict
+from skills_runtime.service.work.home import Home
+from skills_runtime.skills.install.applying import settle, working
+from skills_runtime.skills.install.operations import install
+from skills_runtime.skills.install.places import project_places
+from skills_runtime.skills.install.preparing import Preparation, Prepared
+from skills_runtime.skills.install.screening import refuse_malicious
+from skills_runtime.skills.install.sources import ArchiveSource, LocalSource, Source, parse_source
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Skills somebody wants, and the digests of those they have looked at."""
+
+    source: str
+    skills: tuple[str, ...] = ()
+    everything: bool = False
+    ref: str | None = None
+    agreed: Mapping[str, str] = {}
+
+
+def install_skills(home: Home, wanted: Wanted) -> dict[str, Any]:
+    """What would be installed, or what was: only skills whose digests somebody agreed to, all or none."""
+    places = project_places(home.workspace_root)
+    source = parse_source(wanted.source, here=home.workspace_root, ref=wanted.ref)
+    _refuse_elsewhere(source, home)
+    settle(places)
+    with working(places) as work:
+        preparation = Preparation(places, SkillFetcher(process_environ()), work)
+        prepared = asyncio.run(_prepared(preparation, source, wanted))
+        shown = [_shown(one) for one in prepared]
+        if not wanted.agreed:
+            return {"installed": False, "skills": shown}
+        if {one.name: one.hashed.digest for one in prepared} != dict(wanted.agreed):
+            raise RequestConflict(
+                "these are not the skills that were agreed to", hint="look at them again", details={"skills": shown}
+            )
+        _check(prepared)
+        install(places, work, prepared)
+    return {"installed": True, "skills": shown}
+
+
+async def _prepared(preparation: Preparation, source: Source, wanted: Wanted) -> list[Prepared]:
+    return await preparation.install(source, wanted.skills, everything=wanted.everything)
+
+
+def _check(prepared: Sequence[Prepared]) -> None:
+    for one in prepared:
+        refuse_malicious(one.name, one.screened)
+        if one.becomes == "changed" and (one.locked is None or one.edited):
+            raise RequestConflict(
+                f"the installed skill `{one.name}` was written or changed here, and would be replaced",
+                hint="remove it first, or install from the command line",
+            )
+
+
+def _refuse_elsewhere(source: Source, home: Home) -> None:
+    """A client names nothing on this machine but what is in the workspace."""
+    match source:
+        case LocalSource(path=place):
+            path = Path(place)
+        case ArchiveSource(location=location) if "://" not in location:
+            path = home.workspace_root / location
+        case _:
+            return
+    if not path.resolve().is_relative_to(home.workspace_root.resolve()):
+        raise AccessRefused("what is outside the workspace is not a source here", hint="copy it into the workspace")
+
+
+def _shown(one: Prepared) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "digest": one.hashed.digest,
+        "size": one.hashed.size,
+        "becomes": one.becomes,
+        **msgspec.to_builtins(one.screened),
+    }

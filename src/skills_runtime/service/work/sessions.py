@@ -1,0 +1,140 @@
+"""Sessions that somebody opened before there is any run in them: a title, and which directories of skills they use."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.clock import RandomIds, SystemClock
+from skills_runtime.errors import NotFound, StorageFailed, ValidationFailed
+from skills_runtime.ledger import RunIndex, SessionRow
+from skills_runtime.ledger.index import PAGE_LIMIT
+from skills_runtime.runs import check_id
+from skills_runtime.runs.atomic import replace
+from skills_runtime.runs.layout import DIRECTORY_MODE, STATE_DIRECTORY
+from skills_runtime.runs.log.disk import make_directories, sync_path
+from skills_runtime.service.work.home import Home
+
+FILE = "session.json"
+MAX_SOURCES = 32
+MAX_NAME_BYTES = 255
+MAX_PATH_BYTES = 3500
+"""Room is left for a skill inside."""
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a session besides its runs."""
+
+    session_id: str
+    title: str = ""
+    created_at: str = ""
+    filesystem_sources: tuple[str, ...] = ()
+    is_deleted: bool = False
+    """Not shown any more; its runs are kept."""
+
+
+class Sessions:
+    """The sessions of one workspace."""
+
+    def __init__(self, home: Home, index: RunIndex) -> None:
+        self._root = home.workspace_root
+        self._home = home
+        self._index = index
+
+    @property
+    def generated(self) -> Path:
+        """Where skills go that are written in a session, unless it uses other directories."""
+        return self._root / STATE_DIRECTORY / "skills"
+
+    def create(self, title: str, sources: Sequence[str] | None) -> Session:
+        """Open a session; without directories it uses the one for skills that are written here."""
+        if sources is None:
+            make_directories(self.generated, mode=DIRECTORY_MODE)
+        session = Session(
+            session_id=RandomIds().new("sess"),
+            title=title,
+            created_at=SystemClock().now(),
+            filesystem_sources=(str(self.generated),) if sources is None else self._checked(sources),
+        )
+        self._write(session)
+        return session
+
+    def get(self, session_id: str) -> Session:
+        """A session that was opened, or that a run began."""
+        known = self._read(session_id)
+        if known is not None and not known.is_deleted:
+            return known
+        rows = self._index.list(session_id=session_id, limit=PAGE_LIMIT) if known is None else ()
+        mine = [row for row in rows if self._home.has(row)]
+        if not mine:
+            raise NotFound("session not found", details={"session_id": session_id})
+        return Session(session_id=session_id, title=mine[-1].title, created_at=mine[-1].created_at)
+
+    def use(self, session_id: str, sources: Sequence[str]) -> Session:
+        """Let a session use these directories of skills."""
+        session = msgspec.structs.replace(self.get(session_id), filesystem_sources=self._checked(sources))
+        self._write(session)
+        return session
+
+    def delete(self, session_id: str) -> None:
+        """Do not show a session any more; runs are never deleted with it."""
+        self._write(msgspec.structs.replace(self.get(session_id), is_deleted=True))
+
+    def all(self) -> list[tuple[Session, SessionRow | None]]:
+        """All sessions, the one that changed last first."""
+        rows = {row.session_id: row for row in self._index.sessions(limit=PAGE_LIMIT) if self._is_mine(row)}
+        stored = {one.session_id: one for one in self._stored()}
+        found = [
+            (stored.get(name) or Session(session_id=name, title=rows[name].title), rows.get(name))
+            for name in {**rows, **stored}
+        ]
+        shown = [(session, row) for session, row in found if not session.is_deleted]
+        return sorted(shown, key=lambda one: one[1].updated_at if one[1] else one[0].created_at, reverse=True)
+
+    def _is_mine(self, row: SessionRow) -> bool:
+        return any(map(self._home.has, self._index.list(session_id=row.session_id, limit=1)))
+
+    def _stored(self) -> list[Session]:
+        place = self._root / STATE_DIRECTORY / "sessions"
+        names = sorted(path.parent.name for path in place.glob(f"*/{FILE}")) if place.is_dir() else []
+        return [session for name in names if (session := self._read(name)) is not None]
+
+    def _path(self, session_id: str) -> Path:
+        return self._root / STATE_DIRECTORY / "sessions" / check_id(session_id, "session") / FILE
+
+    def _read(self, session_id: str) -> Session | None:
+        try:
+            return msgspec.json.decode(self._path(session_id).read_bytes(), type=Session)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _write(self, session: Session) -> None:
+        path = self._path(session.session_id)
+        try:
+            make_directories(path.parent, mode=DIRECTORY_MODE)
+            replace(path, msgspec.json.encode(session))
+            sync_path(str(path))
+            sync_path(str(path.parent))
+        except OSError as error:
+            raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
+
+    def _checked(self, sources: Sequence[str]) -> tuple[str, ...]:
+        """Directories inside the workspace, each once; a service shows nothing from elsewhere on the machine."""
+        if len(sources) > MAX_SOURCES:
+            raise ValidationFailed(f"a session may use at most {MAX_SOURCES} directories")
+        return tuple(dict.fromkeys(self._inside(text.strip()) for text in sources if text.strip()))
+
+    def _inside(self, text: str) -> str:
+        top = os.path.realpath(self._root)
+        fits = text.isprintable() and all(len(os.fsencode(name)) <= MAX_NAME_BYTES for name in text.split("/"))
+        real = os.path.realpath(os.path.join(top, text)) if fits else ""
+        if (
+            not real
+            or len(os.fsencode(real)) > MAX_PATH_BYTES
+            or (real != top and not real.startswith(f"{top}{os.sep}"))
+        ):
+            raise ValidationFailed(
+                f"{text[:200]!a} is not a directory of this workspace", hint="name a directory inside the workspace"
+            )
+        return real

@@ -1,0 +1,125 @@
+"""Skills that somebody mentions to a run at work: they are there at the next turn, or it is told why not."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.agent import Agent
+from skills_runtime.ports import ToolContext, ToolResult
+from skills_runtime.testing.inbox import InMemoryInbox
+from tests.support.agents import Doing, Watched, calls, payloads_of, says
+from tests.support.provider_rules import check_request
+from tests.unit.skills.samples import make_skill, skill_text
+
+RUN_ID = "run_1"
+SKILLS = {
+    "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],
+    "sources": [{"id": "f", "type": "filesystem", "options": {"root": "skills"}}],
+    "discovery": {"enabled": False},
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    make_skill(tmp_path / "skills", "writer", text=skill_text(extra="allowed-tools: Read\n", body="BRIEFLY $1.\n"))
+    forked = skill_text("forked", extra="context: fork\n", body="APART\n")
+    make_skill(tmp_path / "skills", "forked", text=forked)
+    needy = make_skill(tmp_path / "skills", "needy", text=skill_text("needy", body="NEEDS\n"))
+    (needy / "agents").mkdir()
+    (needy / "agents/openai.yaml").write_text("dependencies: {tools: [{type: env_var, value: A_KEY}]}\n")
+    return tmp_path
+
+
+class Steered:
+    """A run that is told something during its first call."""
+
+    def __init__(self, place: Path, *messages: str, task: str = "Go.", **settings: Any) -> None:
+        inbox = InMemoryInbox()
+
+        async def work(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+            for text in messages:
+                inbox.send(RUN_ID, "steer", {"text": text})
+            return ToolResult(ok=True)
+
+        self.model = Watched([calls(("talk", {})), says("done")])
+        given = {"safety": {"mode": "allow"}, "skills": SKILLS, **settings}
+        agent = Agent(workspace_root=place, backend=self.model, session_settings=given, inbox=inbox)
+        agent.register_tool(Doing(work, name="talk"))
+        self.result = agent.run(task, run_id=RUN_ID)
+        assert self.result.status == "completed"
+        for request in self.model.requests:
+            check_request(request)
+
+    def said(self) -> list[str]:
+        """What the model was told after the call."""
+        return [str(one["content"]) for one in self.model.requests[1].messages if one["role"] == "user"]
+
+    def events(self, kind: str) -> list[Any]:
+        return list(payloads_of(self.result.wal_locator, kind))
+
+
+@pytest.mark.parametrize("form", ["/writer SOON", "now use $writer", "$[web:mvp].writer", "[$writer](skills/writer)"])
+def test_a_skill_stands_before_the_message_that_mentions_it(place: Path, form: str) -> None:
+    steered = Steered(place, form)
+    task, skill, message = steered.said()
+    assert (task, message) == ("Go.", form)
+    assert "BRIEFLY" in skill
+    (injected,) = steered.events("skill_injected")
+    assert injected.mention_text == "$[web:mvp].writer"
+    assert [one["text"].count("file_read") for one in injected.permits] == [1]
+    assert not steered.events("skill_injection_skipped")
+
+
+def test_what_stands_behind_its_name_is_given_to_it(place: Path) -> None:
+    assert "BRIEFLY SOON." in Steered(place, "/writer SOON").said()[1]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("use $writre", "`$writre` was left as it is"),
+        ("/nosuch x", "`/nosuch` was left as it is"),
+        ("use $[web:mvp].nosuch and $writer", "no skill was activated: "),
+        ("/forked x", "activate it with `activate_skill`"),
+        ("/needy x", "A_KEY"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["fail_fast", "ask_human", "skip_skill"])
+def test_one_that_cannot_be_had_is_told_and_the_run_goes_on(
+    place: Path, message: str, reason: str, policy: str
+) -> None:
+    steered = Steered(place, message, skills={**SKILLS, "env_var_missing_policy": policy})
+    assert steered.said() == ["Go.", message]
+    (skipped,) = steered.events("skill_injection_skipped")
+    assert reason in f"{skipped.reason} {skipped.missing_env_vars}"
+    assert not steered.events("skill_injected")
+
+
+def test_one_that_is_active_is_not_told_again(place: Path) -> None:
+    steered = Steered(place, "use $writer", "and $writer again", task="Use $writer.")
+    assert len(steered.events("skill_injected")) == 1
+    assert sum("BRIEFLY" in one for one in steered.said()) == 1
+
+
+def test_several_messages_have_their_skills_each_before_it(place: Path) -> None:
+    make_skill(place / "skills", "reader", text=skill_text("reader", body="ALOUD\n"))
+    said = Steered(place, "/writer a", "/reader b").said()
+    assert ["BRIEFLY" in said[1], said[2], "ALOUD" in said[3], said[4]] == [True, "/writer a", True, "/reader b"]
+
+
+def test_where_no_skills_are_injected_a_message_is_only_text(place: Path) -> None:
+    steered = Steered(place, "use $writer", prompt={"skill_injection": {"mode": "none"}})
+    assert steered.said() == ["Go.", "use $writer"]
+    assert not steered.events("skill_injection_skipped")
+
+
+def test_a_message_of_a_run_without_any_skills_is_told_as_well(tmp_path: Path) -> None:
+    steered = Steered(tmp_path, "/nosuch x", skills={"discovery": {"enabled": False}})
+    assert [one.skill_name for one in steered.events("skill_injection_skipped")] == ["nosuch"]
+
+
+def test_money_and_paths_are_no_mentions(place: Path) -> None:
+    steered = Steered(place, "it costs $5, see docs/a.md or /tmp/x")
+    assert not steered.events("skill_injection_skipped")

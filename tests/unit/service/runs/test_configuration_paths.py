@@ -1,0 +1,98 @@
+"""What holds in the workspace can be asked, and nothing is changed or executed by asking."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.support.agents import says
+from tests.unit.service.runs.served import Served, serving
+
+SKILL = "---\nname: notes\ndescription: Writes release notes from a list of changes.\n---\n\nWrite them.\n"
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncGenerator[Served]:
+    async with serving(tmp_path, [says("done")]) as found:
+        yield found
+
+
+async def test_settings_are_shown_with_where_they_come_from(service: Served) -> None:
+    shown = (await service.get("/config")).json()
+    assert shown["settings"]["safety"]["mode"] == "allow"
+    (origin,) = [one for one in shown["origins"] if one["key"] == "safety.mode"]
+    assert origin["source"].startswith("session_settings")
+
+
+async def test_the_doctor_says_which_fences_work(service: Served) -> None:
+    shown = (await service.get("/sandbox/doctor")).json()
+    assert isinstance(shown["required_promises_kept"], bool)
+    assert {"bubblewrap", "landlock"} & {one["adapter"] for one in shown["adapters"]}
+
+
+async def test_the_rules_are_asked_about_a_command(tmp_path: Path) -> None:
+    async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
+        asked = (await service.post("/policy/check", {"line": "rm -rf /"})).json()
+        assert asked["verdict"] in ("ask", "deny")
+        words = (await service.post("/policy/check", {"argv": ["git", "push", "--force"]})).json()
+        assert words["verdict"] in ("ask", "deny")
+        assert (await service.post("/policy/check", {})).status_code == 400
+        assert (await service.post("/policy/check", {"line": "a", "argv": ["a"]})).status_code == 400
+
+
+async def test_a_skill_is_validated(service: Served) -> None:
+    good = (await service.post("/skills/validate", {"text": SKILL, "name": "notes"})).json()
+    assert good["valid"] is True
+    bad = (await service.post("/skills/validate", {"text": "no front matter"})).json()
+    assert bad["valid"] is False
+    assert bad["diagnostics"]
+
+
+async def test_a_skill_is_written_for_the_project_once(service: Served, tmp_path: Path) -> None:
+    body = {"name": "notes", "description": "Writes release notes.", "body": "Write them."}
+    made = await service.post("/skills", body)
+    assert made.status_code == 201, made.text
+    assert (tmp_path / ".agents" / "skills" / "notes" / "SKILL.md").is_file()
+    assert (await service.post("/skills", body)).json()["kind"] == "conflict"
+
+
+async def test_skills_are_installed_only_as_they_were_shown(service: Served, tmp_path: Path) -> None:
+    source = tmp_path / "elsewhere" / "notes"
+    source.mkdir(parents=True)
+    (source / "SKILL.md").write_text(SKILL)
+    body = {"source": "./elsewhere/notes", "everything": True}
+    shown = (await service.post("/skills/install", body)).json()
+    assert shown["installed"] is False
+    (skill,) = shown["skills"]
+    assert not (tmp_path / ".agents" / "skills" / "notes").exists()
+    (source / "SKILL.md").write_text(SKILL + "And something else.\n")
+    changed = await service.post("/skills/install", {**body, "agreed": {"notes": skill["digest"]}})
+    assert (changed.status_code, changed.json()["kind"]) == (409, "conflict")
+    (source / "SKILL.md").write_text(SKILL)
+    done = await service.post("/skills/install", {**body, "agreed": {"notes": skill["digest"]}})
+    assert done.json()["installed"] is True, done.text
+    assert (tmp_path / ".agents" / "skills" / "notes" / "SKILL.md").read_text() == SKILL
+
+
+async def test_nothing_is_installed_from_elsewhere_on_the_machine(
+    service: Served, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("other")
+    (elsewhere / "SKILL.md").write_text(SKILL)
+    answer = await service.post("/skills/install", {"source": str(elsewhere), "everything": True})
+    assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
+
+
+async def test_a_task_is_routed_to_the_skill_it_calls_for(tmp_path: Path) -> None:
+    place = tmp_path / "mine" / "notes"
+    place.mkdir(parents=True)
+    (place / "SKILL.md").write_text(SKILL)
+    skills = {
+        "spaces": [{"id": "mine", "namespace": "my:own", "sources": ["here"]}],
+        "sources": [{"id": "here", "type": "filesystem", "options": {"root": str(tmp_path / "mine")}}],
+    }
+    async with serving(tmp_path, [says("done")], skills=skills) as service:
+        listed = (await service.get("/skills")).json()["skills"]
+        assert [(one["mention"], one["state"]) for one in listed] == [("$[my:own].notes", "offered")]
+        found = (await service.post("/skills/route", {"task": "write release notes for the changes"})).json()
+        assert [one["name"] for one in found["choices"]] == ["notes"]

@@ -1,0 +1,95 @@
+"""The skills that can be executed: one directory each, seen anew each time, and what is wrong with others."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.service.skill_registry import SkillRegistry
+
+
+def skill(root: Path, directory: str, **fields: Any) -> Path:
+    place = root / directory
+    place.mkdir(parents=True)
+    definition = {"name": directory, "runtime": {"type": "python"}, **fields}
+    (place / "skill.yaml").write_text(json.dumps(definition))
+    (place / "run.py").touch()
+    return place
+
+
+def names(root: Path) -> list[str]:
+    return [found.run.name for found in SkillRegistry(root).listing().skills if found.run is not None]
+
+
+def test_skills_stand_in_the_order_of_their_directories(tmp_path: Path) -> None:
+    skill(tmp_path, "b", name="first")
+    skill(tmp_path, "a", name="second")
+    assert names(tmp_path) == ["second", "first"]
+
+
+def test_only_directories_of_the_directory_are_skills(tmp_path: Path) -> None:
+    skill(tmp_path, "outer/inner")
+    skill(tmp_path, ".hidden")
+    skill(tmp_path, "own")
+    assert names(tmp_path) == ["own"]
+
+
+def test_a_directory_that_nobody_meant_to_be_executed_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "prose").mkdir()
+    (tmp_path / "prose" / "SKILL.md").write_text("no front matter")
+    (tmp_path / "empty").mkdir()
+    listing = SkillRegistry(tmp_path).listing()
+    assert (listing.skills, listing.errors) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": "../evil"},
+        {"name": ""},
+        {"runtime": {"type": "ruby"}},
+        {"artifacts": ["/etc/passwd"]},
+        {"artifacts": ["a/../../b"]},
+        {"timeout": -1},
+    ],
+)
+def test_a_broken_definition_is_an_error_with_the_name_of_its_directory(tmp_path: Path, fields: dict[str, Any]) -> None:
+    skill(tmp_path, "broken", **fields)
+    listing = SkillRegistry(tmp_path).listing()
+    assert listing.skills == ()
+    (error,) = listing.errors
+    assert error.startswith("broken: ")
+
+
+def test_of_two_skills_with_one_name_the_first_counts_and_the_other_is_an_error(tmp_path: Path) -> None:
+    first = skill(tmp_path, "a", name="same")
+    skill(tmp_path, "b", name="same")
+    registry = SkillRegistry(tmp_path)
+    found = registry.find("same")
+    assert found is not None
+    assert found.directory == first
+    assert registry.listing().errors == ("b: the name `same` is that of another skill already",)
+
+
+def test_a_skill_is_found_by_its_name_and_by_its_mention_but_not_by_its_path(tmp_path: Path) -> None:
+    skill(tmp_path, "directory", name="known")
+    registry = SkillRegistry(tmp_path)
+    assert registry.find("known") is not None
+    assert registry.find("known") == registry.find("$[local].known")
+    assert [registry.find(text) for text in ("directory", "./known", "../known", "")] == [None] * 4
+
+
+def test_what_changes_is_seen_by_a_registry_that_was_there_before(tmp_path: Path) -> None:
+    registry = SkillRegistry(tmp_path)
+    assert registry.find("new") is None
+    place = skill(tmp_path, "new")
+    assert registry.find("new") is not None
+    (place / "skill.yaml").unlink()
+    assert registry.find("new") is None
+
+
+def test_a_directory_that_is_not_there_has_no_skills_and_says_so(tmp_path: Path) -> None:
+    listing = SkillRegistry(tmp_path / "nowhere").listing()
+    assert listing.skills == ()
+    assert len(listing.errors) == 1
