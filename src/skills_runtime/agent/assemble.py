@@ -12,6 +12,7 @@ import msgspec
 
 from skills_runtime.agent.loop.ports import AgentPorts, Control, RunScope
 from skills_runtime.agent.offering import offered
+from skills_runtime.agent.receiving import SkillsOf
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.agent.steering import SteeredSkills
 from skills_runtime.agent.walls import FenceOnDemand, gate_of, secrets_in, skill_directories
@@ -68,6 +69,8 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What must not be shown; nothing means what the environment tells."""
     human: HumanIO | None = None
     inbox: Inbox | None = None
+    skills_of: SkillsOf | None = None
+    """What becomes of the skills that messages mention; nothing means that they are looked for."""
     hooks: tuple[Callable[[Event], None], ...] = ()
     cancel_checker: Callable[[], bool] | None = None
     profiles: Mapping[str, ChildProfile] | None = None
@@ -255,7 +258,7 @@ def agent_ports(
         output_schema=settings.run.output_schema,
         review=settings.run.review == "required",
         inbox=equipment.inbox,
-        skills_of=SteeredSkills(run, resolved, equipment, secrets),
+        skills_of=equipment.skills_of or SteeredSkills(run, resolved, equipment, secrets),
         human=equipment.human,
         human_timeout_ms=settings.run.human_timeout_ms,
         control=control,

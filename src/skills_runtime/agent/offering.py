@@ -35,6 +35,7 @@ def offered(run: Run, resolved: "Resolved", equipment: "Equipment") -> Registry:
 def skill_tools(run: Run, resolved: "Resolved", equipment: "Equipment", library: "Library") -> list[Tool]:
     """What a model does with skills; those that find and end them are there only where they are of use."""
     from skills_runtime.agent.skill_room import SkillRoom
+    from skills_runtime.agent.skill_runs import RunExecutions
     from skills_runtime.skills.catalog import catalog_of
     from skills_runtime.tools.builtin.activate_skill import ActivateSkill
     from skills_runtime.tools.builtin.read_skill_file import ReadSkillFile
@@ -46,7 +47,11 @@ def skill_tools(run: Run, resolved: "Resolved", equipment: "Equipment", library:
     settings, room = resolved.settings.skills, SkillRoom(run, resolved, equipment, library)
     references, skills = settings.references, library.list()
     tools: list[Tool] = [
-        SkillExec(library, enabled=settings.actions.enabled),
+        SkillExec(
+            library,
+            enabled=settings.actions.enabled,
+            runner=RunExecutions(run.paths.root / "executions", library),
+        ),
         SkillRefRead(
             library,
             enabled=references.enabled,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
 
 MEBIBYTE = 1 << 20
+MAX_VARIABLES = 2000
+"""Each is three words to bubblewrap, which takes 9000 in all and needs some for everything else."""
 
 Words = Annotated[list[str], typer.Argument(metavar="CMD...", help="A program and its arguments, behind `--`.")]
 Variables = Annotated[
@@ -130,6 +132,11 @@ def variables_of(assignments: list[str]) -> dict[str, str]:
         if not name or not separator:
             raise ValidationFailed("`--setenv` needs a name and a value", hint="write `--setenv NAME VALUE`")
         variables[name] = value
+    if len(variables) > MAX_VARIABLES:
+        raise ValidationFailed(
+            f"a command gets no more than {MAX_VARIABLES:,} variables, and these are {len(variables):,}",
+            hint="put them into a file in the workspace",
+        )
     return variables
 
 

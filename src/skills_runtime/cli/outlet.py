@@ -4,7 +4,7 @@ import asyncio
 import os
 import select
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from queue import SimpleQueue
 
@@ -12,14 +12,17 @@ from skills_runtime.processes import Stream
 
 MOST_WAITING = 1 << 20
 """Bytes that may wait for whoever reads; beyond them the command is made to wait."""
-_NUMBERS: dict[Stream, int] = {"stdout": 1, "stderr": 2}
+NUMBERS: Mapping[Stream, int] = {"stdout": 1, "stderr": 2}
 
 
 class Outlet:
     """What may still be written, and what waits to be; made and used by the task that runs the command."""
 
-    def __init__(self, allowed: int | None, *, broken: Callable[[], object]) -> None:
+    def __init__(
+        self, allowed: int | None, *, broken: Callable[[], object], numbers: Mapping[Stream, int] = NUMBERS
+    ) -> None:
         self._left = allowed
+        self._numbers = numbers
         self._broken = broken
         self._loop = asyncio.get_running_loop()
         self._pieces: SimpleQueue[tuple[int, bytes]] = SimpleQueue()
@@ -48,7 +51,7 @@ class Outlet:
         self._idle.clear()
         if self._waiting > MOST_WAITING:
             self.room.clear()
-        self._pieces.put((_NUMBERS[stream], data))
+        self._pieces.put((self._numbers[stream], data))
 
     def check(self) -> None:
         """Raise what went wrong with writing, if something did."""

@@ -23,6 +23,8 @@ from skills_runtime.events.payloads import (
     InboxReceived,
     RunStarted,
     SkillInjected,
+    SkillUnloaded,
+    ToolCallRequested,
 )
 from skills_runtime.ports import (
     ApprovalRequest,
@@ -57,17 +59,27 @@ class Divergence(msgspec.Struct, frozen=True):
     replayed: str | None
 
 
+class RecordedCalls(msgspec.Struct, frozen=True):
+    """What came of calls, by their ids."""
+
+    results: dict[str, ToolResult] = {}
+    skills: dict[str, list[Payload]] = {}
+    """The events of skills that a call began or ended."""
+
+
 class RecordedTool:
     """Answers every call as it was answered before."""
 
-    def __init__(self, spec: ToolSpec, results: Mapping[str, ToolResult]) -> None:
+    def __init__(self, spec: ToolSpec, recorded: "RecordedCalls") -> None:
         self.spec = spec
-        self._results = results
+        self._recorded = recorded
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """The recorded result of this call."""
+        """The recorded result of this call, with the skills that it began or ended."""
+        for payload in self._recorded.skills.get(context.call_id, ()):
+            context.emit(payload)
         try:
-            return self._results[context.call_id]
+            return self._recorded.results[context.call_id]
         except KeyError:
             raise ToolError("unknown", "the recording has no result of this call") from None
 
@@ -75,8 +87,8 @@ class RecordedTool:
 class DescribedTool(RecordedTool):
     """One that also tells what its calls would do, so that today's rules are asked about the same thing."""
 
-    def __init__(self, tool: DescribingTool, results: Mapping[str, ToolResult]) -> None:
-        super().__init__(tool.spec, results)
+    def __init__(self, tool: DescribingTool, recorded: RecordedCalls) -> None:
+        super().__init__(tool.spec, recorded)
         self._tool = tool
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
@@ -111,13 +123,19 @@ class RecordedInbox:
     def __init__(self, events: Iterable[Event]) -> None:
         self._now = Conversation()
         self._messages: list[tuple[tuple[int, int], InboxMessage]] = []
-        then = Conversation()
+        self._skills: dict[str, list[Payload]] = {}
+        then, begun, skills = Conversation(), False, list[Payload]()
         for event in events:
+            begun = begun or isinstance(event.payload, RunStarted)
             match event.payload:
+                case SkillInjected() as taught if begun and event.step_id is None:
+                    skills.append(taught)
                 case InboxReceived(kind="steer") as received:
+                    self._skills[received.message_id], skills = skills, []
                     self._keep(then, received.message_id, received.body)
                 case RunStarted(task=task) if then.answers and task != then.task:
                     # A fork was given another task: to the loop that is a message like any other.
+                    self._skills[f"task_{event.run_id}"], skills = skills, []
                     self._keep(then, f"task_{event.run_id}", {"text": task})
                     then.apply(event)
                 case _:
@@ -127,6 +145,10 @@ class RecordedInbox:
         position = len(self._messages) + 1
         message = InboxMessage(id=message_id, run_id="", position=position, kind="steer", body=body, created_at="")
         self._messages.append(((then.answers, then.settled), message))
+
+    def skills_of(self, message: InboxMessage) -> Sequence[Payload]:
+        """The skills that a message brought with it then, whatever has become of them since."""
+        return self._skills.get(message.id, ())
 
     def watch(self, event: Event) -> None:
         """See how far the replay is."""
@@ -157,6 +179,7 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
         backend=replaying(paths.root, recording_of(paths.root)),
         tools=_recorded_tools(paths, recorded.conversation),
         inbox=inbox,
+        skills_of=inbox.skills_of,
         hooks=(inbox.watch,),
         approver=RecordedApprover(whole_history(paths)),
     )
@@ -173,9 +196,13 @@ def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> R
     archived = paths.root / "effective-system-prompt.md"
     system = text_in(archived) if archived.is_file() else None
     blobs = blobs_of(paths)
-    given = tuple(event.payload for event in whole_history(paths) if isinstance(event.payload, BEGINNINGS))
+    given = [event.payload for event in whole_history(paths) if isinstance(event.payload, (*BEGINNINGS, RunStarted))]
+    begun = next((number for number, payload in enumerate(given) if isinstance(payload, RunStarted)), len(given))
+    later = (payload for payload in given[begun:] if not isinstance(payload, RunStarted | SkillInjected))
     contents = tuple(blobs.get(digest) for payload in given for digest in _blobs_of(payload))
-    return create_run(spec_for(resolved, request, system_prompt=system, beginning=given, blobs=contents), log_ports())
+    beginning = (*given[:begun], *later)
+    spec = spec_for(resolved, request, system_prompt=system, beginning=beginning, blobs=contents)
+    return create_run(spec, log_ports())
 
 
 def _blobs_of(payload: Payload) -> list[str]:
@@ -214,11 +241,25 @@ def _recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
             results[message.call_id] = msgspec.convert(data, ToolResult)
     known = {tool.spec.name: tool for tool in builtin_tools()}
     named = {call.tool for message in conversation.messages for call in message.calls}
-    return Registry(*(_recorded(known.get(name), name, results) for name in sorted(named | known.keys())))
+    calls = RecordedCalls(results, _skills_of_calls(whole_history(paths)))
+    return Registry(*(_recorded(known.get(name), name, calls) for name in sorted(named | known.keys())))
 
 
-def _recorded(tool: Tool | None, name: str, results: Mapping[str, ToolResult]) -> RecordedTool:
+def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:
+    """What calls began or ended of skills: an event is that of the call of its step."""
+    calls: dict[str, str] = {}
+    found: dict[str, list[Payload]] = {}
+    for event in events:
+        step, payload = event.step_id or "", event.payload
+        if isinstance(payload, ToolCallRequested):
+            calls[step] = payload.call_id
+        elif isinstance(payload, SkillInjected | SkillUnloaded) and step in calls:
+            found.setdefault(calls[step], []).append(payload)
+    return found
+
+
+def _recorded(tool: Tool | None, name: str, calls: RecordedCalls) -> RecordedTool:
     if hasattr(tool, "intent"):
-        return DescribedTool(cast("DescribingTool", tool), results)
+        return DescribedTool(cast("DescribingTool", tool), calls)
     spec = tool.spec if tool else ToolSpec(name=name, description=name, parameters={"type": "object"})
-    return RecordedTool(spec, results)
+    return RecordedTool(spec, calls)

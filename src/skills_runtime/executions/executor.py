@@ -5,11 +5,13 @@ One executor serves everybody who wants a skill executed: the tool, the command 
 
 import asyncio
 import builtins
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from skills_runtime.errors import Busy, NotFound
+from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError
 from skills_runtime.executions import contract
 from skills_runtime.executions.fresh import MakeFence
 from skills_runtime.executions.keeping import Keeper, Wanted, Within
@@ -20,6 +22,7 @@ from skills_runtime.executions.places import Place, not_there
 from skills_runtime.executions.pools import Pool
 from skills_runtime.executions.programs import definition_of
 from skills_runtime.executions.values import Execution, ExecutionLimits, PoolLimits, Record, Status
+from skills_runtime.ports import ProcessRequest
 from skills_runtime.skills.skill import Skill
 
 WAIT_SECONDS = 0.05
@@ -168,9 +171,26 @@ class Executor:
 
     def _keep(self) -> Keeper:
         self._place.make()
-        keeper = Keeper(self._place, self.limits, self._supplies.stages)
+        keeper = Keeper(self._place, self.limits, self._stages())
         keeper.recover()
         return keeper
+
+    def _stages(self) -> Path | None:
+        """Where executions work; a place that no fence can be put around is not used."""
+        stages = self._supplies.stages
+        if stages is not None:
+            probe = stages / f"probe-{os.getpid()}"
+            try:
+                probe.mkdir(mode=0o700)
+                self._fence(probe).plan(ProcessRequest(argv=("/bin/sh",), cwd=probe))
+            except (SkillsRuntimeError, OSError):
+                stages = None
+            finally:
+                with suppress(OSError):
+                    probe.rmdir()
+                    if stages is None:
+                        probe.parent.rmdir()
+        return stages
 
     def _listed(self, limit: int, after: str | None, status: Status | None, skill: str | None) -> Sequence[Record]:
         place = self._place

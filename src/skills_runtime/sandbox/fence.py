@@ -41,6 +41,7 @@ FORBIDDEN_WORKSPACES = (
     "/var",
 )
 OF_THE_KERNEL = ("/proc", "/sys", "/dev")
+MEMORY = Path("/dev/shm")
 """Nothing below them is a workspace either."""
 
 
@@ -97,16 +98,20 @@ class Fence:
         if grant:
             return self.widened(grant).denials(aftermath)
         from skills_runtime.sandbox.denials import ThisMachine, control_directories, denials_of
+        from skills_runtime.sandbox.denials.obeyed import program_directories
 
         policy = msgspec.structs.replace(self._policy, layer=None, layer_work=None)
         machine, control = ThisMachine(self._variables), control_directories(self._variables)
-        return denials_of(aftermath, policy, findings_for(policy), machine, control=control)
+        programs = program_directories(self._variables)
+        return denials_of(aftermath, policy, findings_for(policy), machine, control=control, programs=programs)
 
     def widened(self, grant: Grant) -> "Fence":
         """A fence with the grant, under another digest; raises `SandboxError` for what no grant opens."""
         from skills_runtime.sandbox.denials import control_directories, granted
+        from skills_runtime.sandbox.denials.obeyed import program_directories
 
-        policy = granted(self._policy, grant, control=control_directories(self._variables))
+        control, programs = control_directories(self._variables), program_directories(self._variables)
+        policy = granted(self._policy, grant, control=control, programs=programs)
         return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)
 
     def over(self, tree: Path, work: Path | None = None) -> "Fence":
@@ -228,7 +233,9 @@ def _evidence(request: ProcessRequest, policy: SandboxPolicy, chosen: Chosen) ->
 
 
 def _check_workspace(workspace: Path) -> None:
-    if str(workspace) in FORBIDDEN_WORKSPACES or any(workspace.is_relative_to(place) for place in OF_THE_KERNEL):
+    in_memory = MEMORY in workspace.parents  # which is a place for files like any other
+    of_kernel = not in_memory and any(workspace.is_relative_to(place) for place in OF_THE_KERNEL)
+    if str(workspace) in FORBIDDEN_WORKSPACES or of_kernel:
         raise SandboxError(
             f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it"
         )

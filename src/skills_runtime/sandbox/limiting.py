@@ -9,6 +9,9 @@ from skills_runtime.sandbox.promises import Gap
 LARGEST = (1 << 63) - 1
 """The largest number that the kernel takes for a limit."""
 
+DATA_FACTOR = 3
+"""How many times the limit of memory one process may ask for, without using it."""
+
 FIX_GROUPS = "run as a user to whom control groups are delegated, for example under `systemd-run --user --scope`"
 
 
@@ -62,6 +65,15 @@ def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
     )
 
 
+def data_limit(limits: ResourceLimits, machine: Machine) -> int | None:
+    """How much one process may ask for where nothing counts what all have together.
+
+    More than the limit itself: the kernel counts stacks of threads that nobody has touched.
+    """
+    watched = None if limits_memory(machine) else limits.memory_bytes
+    return None if watched is None else min(DATA_FACTOR * watched, LARGEST)
+
+
 def limits_memory(machine: Machine) -> bool:
     """Whether the kernel limits the memory of all processes of a command together."""
     if machine.control_groups is None:
@@ -84,7 +96,10 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
     if policy.limits.memory_bytes is None:
         gaps.append(Gap(promise="memory", text="the policy sets no limit"))
     elif not limits_memory(machine):
-        text = "there is no control group: memory is limited for each process, and looked at for all together"
+        text = (
+            f"there is no control group: one process may ask for {DATA_FACTOR} times the limit, what all use together"
+            " is looked at twenty times a second, and files in the private `/tmp` and `/dev/shm` have limits of their own"
+        )
         gaps.append(Gap(promise="memory", text=text, fix=FIX_GROUPS))
     if policy.limits.processes is None:
         gaps.append(Gap(promise="process_count", text="the policy sets no limit"))
@@ -93,6 +108,9 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
     if policy.limits.cpu_seconds is None:
         gaps.append(Gap(promise="cpu", text="the policy sets no limit but that of the clock"))
     if policy.access == "write":
-        text = "what is written to the workspace is looked at twenty times a second, and more may be written between"
+        text = (
+            "what is written to the workspace is looked at twenty times a second and at the end: more may be written"
+            " between, and a file without a name that no process has open, but only mapped or sent to, is not found"
+        )
         gaps.append(Gap(promise="disk", text=text))
     return tuple(gaps)

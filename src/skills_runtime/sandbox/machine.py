@@ -17,6 +17,7 @@ SYSTEM_ROOTS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", 
 
 SYSTEM_FILES = (
     "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/os-release", "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf", "/etc/services",
     "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
     "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
 )  # fmt: skip
@@ -25,7 +26,12 @@ SYSTEM_FILES = (
 DEEP = 3
 """Parts of a path below which nobody keeps a whole home directory."""
 
-KERNEL_SECRETS = ("/proc/kcore", "/proc/keys", "/proc/sched_debug", "/proc/latency_stats")
+KEYS = "/proc/keys"
+"""What the kernel shows of a user's keys to everything that runs as that user."""
+KERNEL_SECRETS = (
+    "/proc/kcore", "/proc/sched_debug", "/proc/latency_stats", "/proc/kpageflags", "/proc/kpagecount",
+    "/proc/kpagecgroup", "/proc/slabinfo", "/proc/vmallocinfo", "/proc/timer_list", "/proc/pagetypeinfo",
+)  # fmt: skip
 KERNEL_DIRECTORIES = ("/proc/scsi",)
 """What the kernel shows to an administrator."""
 
@@ -70,7 +76,7 @@ def _machine(user: int) -> Machine:
         roots=tuple(root for root in roots if not _is_link(root)),
         links=tuple((path, str(Path(path).readlink())) for path in (*roots, *files) if _is_link(path)),
         files=tuple(path for path in files if not _is_link(path)),
-        kernel_secrets=_existing(KERNEL_SECRETS) if user == 0 else (),
+        kernel_secrets=_existing((KEYS, *KERNEL_SECRETS) if user == 0 else (KEYS,)),
         kernel_directories=_existing(KERNEL_DIRECTORIES) if user == 0 else (),
         interpreter=_interpreter(roots),
         session_maker=_program("setsid"),

@@ -44,8 +44,7 @@ def network_variables(egress: Egress | None) -> dict[str, str]:
     from skills_runtime.sandbox.egress.environment import proxy_variables
     from skills_runtime.sandbox.egress.stage import policy_of
 
-    policy_of(egress)
-    return proxy_variables()
+    return proxy_variables(named={rule.host for rule in policy_of(egress).allow})
 
 
 def network_evidence(egress: Egress | None) -> dict[str, Any]:

@@ -46,9 +46,10 @@ def _first_line(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
-    with open(descriptor, "rb") as file:
-        try:
-            lines = os.fsdecode(file.read(MAX_BYTES)).splitlines()
-        except OSError:
-            return ""
+    try:
+        lines = os.fsdecode(os.read(descriptor, MAX_BYTES)).splitlines()
+    except OSError:  # a directory, as most are
+        return ""
+    finally:
+        os.close(descriptor)
     return lines[0].strip() if lines else ""

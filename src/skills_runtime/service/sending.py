@@ -1,5 +1,6 @@
 """Sends files of an execution or a run: never through a link, in pieces, and the part that was asked for."""
 
+import asyncio
 import errno
 import os
 import re
@@ -7,7 +8,6 @@ import stat
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-import anyio.to_thread
 from starlette.responses import Response, StreamingResponse
 
 from skills_runtime.errors import NotFound, ValidationFailed
@@ -81,7 +81,7 @@ async def _pieces(descriptor: int, first: int, last: int) -> AsyncIterator[bytes
     try:
         while first <= last:
             wanted = min(PIECE, last - first + 1)
-            piece = await anyio.to_thread.run_sync(os.pread, descriptor, wanted, first)
+            piece = await asyncio.to_thread(os.pread, descriptor, wanted, first)
             if not piece:
                 return
             yield piece

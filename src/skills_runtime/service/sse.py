@@ -60,7 +60,7 @@ class EventStream(Response):
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await self._pass_on(send, RETRY)
-        with suppress(TimeoutError, SkillsRuntimeError):  # cut: whoever comes again is told what is wrong
+        with suppress(TimeoutError, SkillsRuntimeError, OSError):  # cut: whoever comes again is told what is wrong
             while not self._listener.over:
                 data = await self._listener.next()
                 await self._pass_on(send, data or ALIVE)

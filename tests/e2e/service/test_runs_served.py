@@ -17,19 +17,20 @@ calls:
 """
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    (tmp_path / "skills").mkdir()
-    (tmp_path / "script.yaml").write_text(SCRIPT)
-    return tmp_path
+def furnished(home: Path) -> Path:
+    """A workspace with a model that asks a question first."""
+    (home / "skills").mkdir()
+    (home / "script.yaml").write_text(SCRIPT)
+    return home
 
 
 def options(home: Path) -> tuple[str, ...]:
     return "--set", "llm.backend=fake", "--set", f"llm.fake.script={home}/script.yaml"
 
 
-@pytest.fixture
-def service(home: Path) -> Iterator[Service]:
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    home = furnished(tmp_path_factory.mktemp("runs"))
     with serving(home, home / "skills", *options(home)) as found:
         yield found
 
@@ -70,7 +71,8 @@ def test_nobody_in_particular_reads_or_changes_anything(service: Service, method
         assert answer.status_code == 401
 
 
-def test_a_service_that_is_told_to_stop_ends_its_streams_and_the_next_goes_on(home: Path) -> None:
+def test_a_service_that_is_told_to_stop_ends_its_streams_and_the_next_goes_on(tmp_path: Path) -> None:
+    home = furnished(tmp_path)
     with serving(home, home / "skills", *options(home)) as service, service.client(token=True) as client:
         run_id = client.post("/api/v1/runs", json={"prompt": "paint"}).json()["run_id"]
         seen = ""

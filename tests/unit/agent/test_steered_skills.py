@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent
+from skills_runtime.events import Event
 from skills_runtime.ports import ToolContext, ToolResult
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Doing, Watched, calls, payloads_of, says
@@ -118,6 +119,25 @@ def test_where_no_skills_are_injected_a_message_is_only_text(place: Path) -> Non
 def test_a_message_of_a_run_without_any_skills_is_told_as_well(tmp_path: Path) -> None:
     steered = Steered(tmp_path, "/nosuch x", skills={"discovery": {"enabled": False}})
     assert [one.skill_name for one in steered.events("skill_injection_skipped")] == ["nosuch"]
+
+
+def test_a_process_that_dies_between_a_skill_and_its_message_leaves_each_to_be_told_once(place: Path) -> None:
+    def die(event: Event) -> None:
+        if event.type == "skill_injected":
+            raise KeyboardInterrupt
+
+    inbox, settings = InMemoryInbox(), {"safety": {"mode": "allow"}, "skills": SKILLS}
+    inbox.send(RUN_ID, "steer", {"text": "/writer SOON"})
+    first = Agent(workspace_root=place, backend=Watched([]), session_settings=settings, inbox=inbox, event_hooks=(die,))
+    with pytest.raises(KeyboardInterrupt):
+        first.run("Go.", run_id=RUN_ID)
+    model = Watched([says("done")])
+    second = Agent(workspace_root=place, backend=model, session_settings=settings, inbox=inbox)
+    result = second.run("", run_id=RUN_ID)
+    assert result.status == "completed"
+    said = [str(one["content"]) for one in model.requests[0].messages if one["role"] == "user"]
+    assert ["BRIEFLY SOON." in said[0], *said[1:]] == [True, "Go.", "/writer SOON"]
+    assert len(list(payloads_of(result.wal_locator, "skill_injected"))) == 1
 
 
 def test_money_and_paths_are_no_mentions(place: Path) -> None:

@@ -101,7 +101,7 @@ def test_variables_travel_by_a_descriptor_only() -> None:
     assert not any("value" in word for word in enclosed.argv)
     assert enclosed.environment == {}
     assert b"--setenv\0KEY\0value\0" in enclosed.enclosure.inputs[0]
-    assert len(enclosed.enclosure.inputs) == len(NUMBERS)
+    assert len(enclosed.enclosure.inputs) == len(NUMBERS) + len(FINDINGS.hidden_files)
     assert "value" not in repr(enclosed.enclosure)
 
 

@@ -106,6 +106,13 @@ def test_pairs_know_only_each_other(architecture: Architecture) -> None:
 
 
 @both
+@pytest.mark.parametrize("flags", [0, 0o4000, 0o2000000, 0o2004000])
+def test_only_connected_sockets_come_in_pairs(architecture: Architecture, flags: int) -> None:
+    allowed = [kind for kind in range(16) if ask(architecture, "socketpair", 1, kind | flags) == "allow"]
+    assert allowed == [1, 5]
+
+
+@both
 @pytest.mark.parametrize("bit", [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000, 0x80])
 def test_no_process_begins_in_a_new_namespace(architecture: Architecture, bit: int) -> None:
     assert ask(architecture, "clone", bit | 17) == EPERM

@@ -1,6 +1,8 @@
 """The app without a server: errors in the shape of their path, and what surrounds every answer."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -12,9 +14,12 @@ from uvicorn.server import ServerState
 
 from skills_runtime.config import resolve
 from skills_runtime.errors import ApprovalStale, NotFound
-from skills_runtime.service import Parts, create_app, opened_parts, serving, settings_from
+from skills_runtime.service import serving
+from skills_runtime.service.app import create_app
+from skills_runtime.service.opening import opened_parts
+from skills_runtime.service.parts import Parts
 from skills_runtime.service.problems import Problem, answer, problem_of, shape_of
-from skills_runtime.service.settings import Listener
+from skills_runtime.service.settings import Listener, settings_from
 
 
 @pytest.fixture
@@ -139,3 +144,9 @@ async def test_a_client_that_never_finishes_a_request_is_given_up(sent: bytes, m
     if sent:
         protocol.data_received(sent)
     await asyncio.wait_for(line.closed.wait(), 30)
+
+
+def test_keys_need_no_server() -> None:
+    code = "import sys, skills_runtime.cli.api_keys\nprint({'fastapi', 'uvicorn', 'starlette'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "set()\n"

@@ -1,6 +1,6 @@
 """Keys of the service, for people and for programs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -18,8 +18,11 @@ def write_new(key: ApiKey, text: str, out: TextIO) -> None:
     _write({**_document(key), "key": text}, out)
 
 
-def show_keys(keys: Iterable[ApiKey], out: TextIO) -> None:
+def show_keys(keys: Sequence[ApiKey], out: TextIO) -> None:
     """Show keys as a table."""
+    if not keys:
+        out.write("There are no keys.\n")
+        return
     rows = [("NAME", "ID", "SCOPES", "LAST USED", "STATE")]
     for key in keys:
         state = f"revoked {_day(key.revoked_at)}" if key.revoked_at else "valid"

@@ -185,7 +185,7 @@ def _offered(data: Data) -> str:
 
 def _routed(data: Data) -> str:
     choices: Sequence[Data] = data.get("choices") or ()
-    return f"{data.get('decided_by')}  {', '.join(str(one.get('mention', '')) for one in choices)}"
+    return f"{data.get('decided_by', 'model')}  {', '.join(str(one.get('mention', '')) for one in choices)}"
 
 
 def _retry(data: Data) -> str:

@@ -1,8 +1,8 @@
 """Waits behind a fence and forks one child for each execution; none of them ever shares memory with another.
 
 Its text is handed to the interpreter that is there, so it imports nothing from outside this directory. One execution is
-under way at a time. When it ends, everything else behind the fence is killed and what it left is removed; where that cannot be
-done without doubt, this process ends, and the fence with it.
+under way at a time. When it ends, everything else behind the fence is killed and what it left is removed; where that
+cannot be done without doubt, this process ends, and the fence with it.
 """
 
 import ctypes

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 
 Mount = tuple[bytes, bytes, bytes]
 """Where it is seen inside, what is seen there (nothing for an empty directory), and what it covers outside."""
+Origin = tuple[bytes, bytes]
+"""A file system, and the place in it."""
 Mounted = tuple[bytes, bytes, bytes]
 """A file system, the place in it, and what the kernel says besides."""
 
@@ -45,30 +47,33 @@ def _way(path: bytes, seen: "set[bytes]") -> "list[bytes]":
 
 def check_mounts(process: int, mounts: "Sequence[Mount]") -> None:
     """See that the process has before its eyes what was planned; no process is left to look at when it has ended."""
-    with open(f"/proc/{process}/mountinfo", "rb") as file:
-        theirs = _by_point(file.read())
-    with open("/proc/self/mountinfo", "rb") as file:
-        ours = {point: found[-1] for point, found in _by_point(file.read()).items()}
-    for point, sources in _wanted(mounts).items():
-        found = theirs.get(point, [])[-len(sources) :]
-        if len(found) != len(sources):
+    theirs = _by_point(f"/proc/{process}/mountinfo")
+    ours = {point: found[-1][:2] for point, found in _by_point("/proc/self/mountinfo").items()}
+    ours.setdefault(b"/", (b"", b""))
+    wanted: dict[bytes, list[Mount]] = {}
+    for mount in mounts:
+        wanted.setdefault(mount[0], []).append(mount)
+    for point, planned in wanted.items():
+        found = theirs.get(point, [])
+        if len(found) < len(planned):
+            planned = list(filter(_is_needed, planned))
+        if len(found) < len(planned):
             raise ChangedMeanwhile
-        for source, mounted in zip(sources, found, strict=True):
+        for (_, source, _), mounted in zip(reversed(planned), reversed(found), strict=False):
             if not _is(mounted, source, ours) and not (source and _same(process, point, source)):
                 raise ChangedMeanwhile
 
 
-def _wanted(mounts: "Iterable[Mount]") -> "dict[bytes, list[bytes]]":
-    """What is mounted at each place, one over the other; what may be missing and is missing is left out."""
-    wanted: dict[bytes, list[bytes]] = {}
-    for point, source, place in mounts:
-        if place or not source or os.path.lexists(source):
-            wanted.setdefault(point, []).append(source)
-    return wanted
+def _is_needed(mount: Mount) -> bool:
+    """Whether it may not be missing; what covers nothing of a workspace is left out when there is nothing to mount."""
+    _, source, place = mount
+    return bool(place) or not source or os.path.lexists(source)
 
 
-def _by_point(table: bytes) -> "dict[bytes, list[Mounted]]":
-    """The table of mounts as the kernel writes it, in the order in which they were made."""
+def _by_point(path: str) -> "dict[bytes, list[Mounted]]":
+    """A table of mounts as the kernel writes it, in the order in which they were made."""
+    with open(path, "rb", buffering=0) as file:
+        table = file.readall()
     found: dict[bytes, list[Mounted]] = {}
     for line in table.splitlines():
         _, _, device, root, point, rest = line.split(b" ", 5)
@@ -84,15 +89,19 @@ def _plain(text: bytes) -> bytes:
     return text
 
 
-def _is(mounted: Mounted, source: bytes, ours: "dict[bytes, Mounted]") -> bool:
-    if not source:
-        return mounted[2].partition(b" - ")[2].startswith(MEMORY)
-    above = source
-    while above not in ours and above != b"/":
-        above = os.path.dirname(above)  # noqa: PTH120 - nothing more is imported here
-    device, root, _ = ours.get(above, (b"", b"", b""))
-    below = source[len(above.rstrip(b"/")) :]
-    return mounted[:2] == (device, root.rstrip(b"/") + below or b"/")
+def _is(mounted: Mounted, source: bytes, ours: "dict[bytes, Origin]") -> bool:
+    if source:
+        return mounted[:2] == _origin(source, ours)
+    return mounted[2].partition(b" - ")[2].startswith(MEMORY)
+
+
+def _origin(path: bytes, known: "dict[bytes, Origin]") -> "Origin":
+    """Where a path lies, as the kernel tells it of a mount; what is found out is known from then on."""
+    if path not in known:
+        parent, _, name = path.rpartition(b"/")
+        device, root = _origin(parent or b"/", known)
+        known[path] = device, b"%s/%s" % (root.rstrip(b"/"), name)
+    return known[path]
 
 
 def _same(process: int, point: bytes, source: bytes) -> bool:

@@ -10,6 +10,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 MODE = 0o1444
 DIRECTORY_MODE = 0o1755
@@ -40,17 +41,15 @@ class Placeholders:
             self._where_permitted(path, self._hold_directory)
 
     def release(self) -> None:
-        """Remove those that nobody else holds and nobody has put anything into."""
+        """Remove those that nobody else holds and nobody has put anything into; what refuses to go is left."""
         for descriptor, names in self._files.items():
             if _alone(descriptor):
                 for named in names:
-                    _unlink(named, descriptor)
+                    _remove(named, lambda named, held=descriptor: _unlink(named, held))
             os.close(descriptor)
-        for descriptor, (parent, name) in self._directories.items():
-            if _alone(descriptor):
-                try:
-                    os.rmdir(name, dir_fd=parent)
-                except OSError:  # somebody uses it: then it is theirs
+        for descriptor, named in self._directories.items():
+            if _alone(descriptor) and not _remove(named, _remove_directory):
+                with suppress(OSError):  # somebody uses it: then it is theirs
                     os.fchmod(descriptor, KEPT_MODE)
             os.close(descriptor)
         for descriptor in self._parents.values():
@@ -163,13 +162,43 @@ def _alone(descriptor: int) -> bool:
     return True
 
 
+def _remove(named: Named, remove: "Callable[[Named], None]") -> bool:
+    """Remove a name, if need be from a directory that the command has closed; it is closed again afterwards."""
+    try:
+        remove(named)
+    except PermissionError:
+        return _remove_from_closed(named, remove)
+    except OSError:  # what cannot be removed now is known by its mode, and the next command removes it
+        return False
+    return True
+
+
+def _remove_from_closed(named: Named, remove: "Callable[[Named], None]") -> bool:
+    place = f"/proc/self/fd/{named[0]}"
+    try:
+        mode = stat.S_IMODE(os.fstat(named[0]).st_mode)
+        os.chmod(place, mode | stat.S_IRWXU)  # noqa: PTH101 - nothing more is imported here
+        try:
+            remove(named)
+        finally:
+            os.chmod(place, mode)  # noqa: PTH101 - see above
+    except OSError:
+        return False
+    return True
+
+
 def _unlink(named: Named, descriptor: int) -> None:
     parent, name = named
-    if _is_still(parent, name, descriptor):
-        try:
-            os.unlink(name, dir_fd=parent)
-        except OSError:  # what cannot be removed now is known by its mode, and the next command removes it
-            return
+    try:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if os.path.samestat(found, os.fstat(descriptor)):
+        os.unlink(name, dir_fd=parent)
+
+
+def _remove_directory(named: Named) -> None:
+    os.rmdir(named[1], dir_fd=named[0])
 
 
 def _is_placeholder(parent: int, name: str, mode: int) -> bool:

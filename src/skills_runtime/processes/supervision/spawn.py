@@ -27,11 +27,11 @@ class SpawnFailed(Exception):
 
 def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
     """Start the program and return its number once it really runs."""
+    mounts = _planned(request)
     _enter(raw(request["cwd"]))
     standard, others = streams[:STREAMS], streams[STREAMS:]
-    mounts = _planned(request)
-    withheld = request["withheld"] if request["limits"] else None
-    given = [raw(data) for data in request["inputs"]]
+    withheld: int | None = request["withheld"] if request["limits"] else None
+    given: list[bytes] = [raw(data) for data in request["inputs"]]
     inputs: list[int] = []
     limiting = Limiting(request["limits"], mounts, None if withheld is None else given[withheld])
     try:

@@ -164,6 +164,7 @@ class _Supervision:
         self._kill_at: float | None = None
         self._asked: set[tuple[int, int, int]] = set()
         self._exited = False
+        self._ended = False
         self._pause = FIRST_PAUSE
         self._alone = False
 
@@ -176,6 +177,7 @@ class _Supervision:
         while True:
             self._reap()
             if self._alone:
+                self._watch_at_last()
                 return set()
             self._watch()
             survivors = self._press()
@@ -206,6 +208,7 @@ class _Supervision:
     def _obey(self, poll: select.poll) -> None:
         for message in self._hearing.more():
             if "end" in message:
+                self._ended = True
                 self._end(message["first"], message["end"])
             else:
                 group = [one for one in self._tree() if one.group == message["group"]]
@@ -240,7 +243,13 @@ class _Supervision:
         """End a command at once that uses more than it may."""
         if self._kill_at is None and (limit := self._watching.exceeded(self._tree)):
             tell(self._control, {"exceeded": limit})
+            self._ended = True
             self._kill_at = time.monotonic()
+
+    def _watch_at_last(self) -> None:
+        """Tell of what was too quick to be seen, unless something else has ended the command."""
+        if not self._ended and (limit := self._watching.exceeded_at_last()):
+            tell(self._control, {"exceeded": limit})
 
     def _askable(self) -> "list[tree.Process]":
         """Everybody but the processes of the fence: without them nobody could end in peace."""

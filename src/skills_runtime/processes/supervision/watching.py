@@ -3,15 +3,20 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
+from . import memory, opened
 from .tree import Process
 
 INTERVAL = 0.05
-PAGE = os.sysconf("SC_PAGE_SIZE")
+LEISURE = 10
+"""How many times as long as a look took nobody looks again: it must not be what uses the processor."""
 BLOCK = 512
 TICK_NS = 20_000_000
 """How far the times of files may lag behind the clock."""
+
+Processes = Callable[[], Iterable[Process]]
 
 
 class Watching:
@@ -23,26 +28,26 @@ class Watching:
         self.active = bool(self._memory or self._disk)
         self._next = time.monotonic() + INTERVAL
 
-    def exceeded(self, processes: Callable[[], Iterable[Process]]) -> "str | None":
+    def exceeded(self, processes: Processes) -> "str | None":
         """The limit that is exceeded now, if one is and it is time to look again."""
-        if not self.active or time.monotonic() < self._next:
+        began = time.monotonic()
+        if not self.active or began < self._next:
             return None
-        self._next = time.monotonic() + INTERVAL
-        if self._disk is not None and self._disk.exceeded():
+        found = self._found(processes)
+        now = time.monotonic()
+        self._next = now + max(INTERVAL, LEISURE * (now - began))
+        return found
+
+    def exceeded_at_last(self) -> "str | None":
+        """The limit that was exceeded without anybody having seen it, once nothing is left that could use more."""
+        return "disk" if self._disk is not None and self._disk.exceeded(list) else None
+
+    def _found(self, processes: Processes) -> "str | None":
+        if self._disk is not None and self._disk.exceeded(processes):
             return "disk"
-        if self._memory is not None and sum(map(_resident, processes())) > self._memory:
+        if self._memory is not None and memory.uses_more_than(self._memory, [one.pid for one in processes()]):
             return "memory"
         return None
-
-
-def _resident(process: Process) -> int:
-    """The memory of a process that is not a file's; what several share is counted for each."""
-    try:
-        with open(f"/proc/{process.pid}/statm", encoding="ascii") as file:
-            _, resident, shared, *_ = file.read().split()
-    except OSError:
-        return 0
-    return (int(resident) - int(shared)) * PAGE
 
 
 class _Disk:
@@ -52,39 +57,55 @@ class _Disk:
         self._path: str = wanted["disk_path"]
         self._bytes: int = wanted["disk_bytes"]
         self._files: int = wanted["disk_files"]
-        self._free_bytes, self._free_files = self._free()
+        self._room = (0, 0)
+        self._free_bytes, self._free_files = self._first_bytes, self._first_files = self._free()
         self._began = time.clock_gettime_ns(time.CLOCK_REALTIME) - TICK_NS
 
-    def exceeded(self) -> bool:
+    def exceeded(self, processes: Processes) -> bool:
         free_bytes, free_files = self._free()
         if self._free_bytes - free_bytes <= self._bytes and self._free_files - free_files <= self._files:
             return False
-        size, count = _changed(self._path, self._began)
-        if size > self._bytes or count > self._files:
+        if self._uses_more(processes, self._first_bytes - free_bytes, self._first_files - free_files):
             return True
         # Somebody else has written: look again when a good part more is gone.
         self._free_bytes, self._free_files = free_bytes + self._bytes // 2, free_files + self._files // 2
         return False
 
+    def _uses_more(self, processes: Processes, gone_bytes: int, gone_files: int) -> bool:
+        size, count, unseen = _changed(self._path, self._began)
+        if unseen:  # what a command hides from everybody is taken to be all that is gone
+            size, count = max(size, gone_bytes), max(count, gone_files)
+        if size <= self._bytes and count <= self._files:
+            nameless = opened.nameless_on(self._path, [one.pid for one in processes()])
+            size, count = size + sum(nameless) * BLOCK, count + len(nameless)
+        return size > self._bytes or count > self._files
+
     def _free(self) -> "tuple[int, int]":
-        found = os.statvfs(self._path)
-        return found.f_bfree * found.f_frsize, found.f_ffree
+        with suppress(OSError):  # a command may take the directory away: the disk is still the same
+            found = os.statvfs(self._path)
+            self._room = (found.f_bfree * found.f_frsize, found.f_ffree)
+        return self._room
 
 
-def _changed(path: str, since: int) -> "tuple[int, int]":
-    """Bytes and number of what was made or changed below a directory."""
+def _changed(path: str, since: int) -> "tuple[int, int, bool]":
+    """Bytes and number of what was made or changed below a directory, and whether some of it cannot be seen."""
     size = count = 0
-    pending = [path]
+    unseen = False
+    pending = [(path, False)]
     while pending:
+        place, new = pending.pop()
         try:
-            with os.scandir(pending.pop()) as entries:
+            with os.scandir(place) as entries:
                 for entry in entries:
                     found = entry.stat(follow_symlinks=False)
-                    if found.st_ctime_ns >= since:
+                    fresh = found.st_ctime_ns >= since
+                    if fresh:
                         size += found.st_blocks * BLOCK
                         count += 1
                     if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
+                        pending.append((entry.path, fresh))
+        except PermissionError:
+            unseen = unseen or new
         except OSError:
             continue
-    return size, count
+    return size, count, unseen

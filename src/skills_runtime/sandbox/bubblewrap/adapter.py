@@ -13,6 +13,7 @@ from skills_runtime.sandbox.bubblewrap.wrapping import FIRST_INPUT, LAYERS, kern
 from skills_runtime.sandbox.limiting import (
     groups_for,
     limit_gaps,
+    limits_memory,
     refuse_limits,
     scope_for,
     scope_variables,
@@ -63,7 +64,7 @@ class Bubblewrap:
     def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
         """The command as bubblewrap starts it."""
         refuse_limits(policy.limits)
-        permitted = Permitted(unix_sockets=policy.unix_sockets)
+        permitted = Permitted(unix_sockets=policy.unix_sockets, large_segments=limits_memory(machine))
         filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else NO_FILTER
         wrapped = wrap(policy, findings, machine, inner, filter_program)
         before = (*scope_for(policy.limits, machine), *_as_owner(policy, machine))
@@ -83,7 +84,7 @@ class Bubblewrap:
                 control_groups=groups_for(policy.limits, machine),
                 watch=watch_for(policy, machine),
                 limits=limits,
-                mounts=tuple(expected_mounts(wrapped.workspace, policy)),
+                mounts=tuple(expected_mounts(wrapped.workspace, policy, findings.placeholder_directories)),
                 withheld=FILTER,
                 layers=LAYERS,
                 takes_terminal=takes_terminal(machine, inner),

@@ -1,7 +1,7 @@
 """What has to be mounted before a command begins, read from the options themselves, so that nothing is left out."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from skills_runtime.sandbox.policy import SandboxPolicy
@@ -13,10 +13,11 @@ IN_MEMORY = {"--tmpfs": 1, "--bind-data": 2, "--ro-bind-data": 2}
 Mount = tuple[str, str, str]
 
 
-def expected_mounts(options: Sequence[str], policy: SandboxPolicy) -> Iterator[Mount]:
+def expected_mounts(options: Sequence[str], policy: SandboxPolicy, made: Collection[Path] = ()) -> Iterator[Mount]:
     """Where something is mounted, what, and the path outside that it covers; one for each option that mounts.
 
-    A mount that may be missing, or that covers nothing of the workspace, has no such path.
+    A mount that may be missing, or that covers nothing of the workspace, has no such path; nor has one over what is
+    `made` for it just before the start, since that may not be permitted.
     """
     for place, option in enumerate(options):
         if option in BINDS:
@@ -25,7 +26,8 @@ def expected_mounts(options: Sequence[str], policy: SandboxPolicy) -> Iterator[M
             yield point, _real(source, policy), covered
         elif option in IN_MEMORY:
             point = options[place + IN_MEMORY[option]]
-            yield point, "", _covered(point, policy)
+            covered = _covered(point, policy)
+            yield point, "", "" if Path(covered) in made else covered
 
 
 def _covered(point: str, policy: SandboxPolicy) -> str:

@@ -10,7 +10,7 @@ from skills_runtime.errors import SandboxError
 from skills_runtime.ports import KernelLimits
 from skills_runtime.sandbox.adapter import Inner
 from skills_runtime.sandbox.environment import HOME, USER
-from skills_runtime.sandbox.limiting import limits_memory
+from skills_runtime.sandbox.limiting import data_limit
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.opening import shown_at
 from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
@@ -229,13 +229,12 @@ def _command(machine: Machine, inner: Inner) -> tuple[str, ...]:
 
 def kernel_limits(limits: ResourceLimits, machine: Machine) -> KernelLimits:
     """What the kernel keeps of each process of a command."""
-    watched = None if limits_memory(machine) else limits.memory_bytes
     values = {
         "core": 0,
         "cpu": limits.cpu_seconds,
         "fsize": limits.file_bytes,
         "nofile": limits.open_files,
         "nproc": limits.processes,
-        "data": watched,
+        "data": data_limit(limits, machine),
     }
     return KernelLimits(values=tuple((name, value) for name, value in values.items() if value is not None))

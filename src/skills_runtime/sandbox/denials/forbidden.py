@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from skills_runtime.errors import ValidationFailed
+from skills_runtime.sandbox.denials.obeyed import IS_OBEYED, holds, is_obeyed
 from skills_runtime.sandbox.egress import allow_rule, canonical_host
 from skills_runtime.sandbox.egress.addresses import reach_of
 from skills_runtime.sandbox.egress.values import Refused
-from skills_runtime.sandbox.protected import CREDENTIALS, RUNTIME_DIRECTORY, SECRETS
+from skills_runtime.sandbox.protected import CREDENTIALS, HOME_SECRETS, RUNTIME_DIRECTORY, SECRETS
 
 CLOSED_TO_ALL = ("/proc", "/sys", "/dev", "/run", "/boot")
 CLOSED_TO_WRITING = (
@@ -37,25 +38,56 @@ TOO_WIDE = (
 """They hold what belongs to others, or everything; a directory in them may be opened, if nothing else forbids it."""
 
 SECRET_PLACES = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private")
-SECRET_NAMES = CREDENTIALS | {
-    ".npmrc", ".yarnrc.yml", ".password-store", ".vault-token", ".terraform.d", ".config/gcloud", ".config/gh",
-    ".config/op", ".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".bash_history",
-    ".zsh_history", ".python_history", "credentials", "credentials.toml", "credentials.json", ".htpasswd", "keyrings",
-    "Library/Keychains",
-}  # fmt: skip
+SECRET_NAMES = (
+    CREDENTIALS
+    | set(HOME_SECRETS)
+    | {
+        ".config/rclone", ".config/sops", ".config/age", ".config/containers", ".config/glab-cli", ".config/doctl",
+        ".config/microsoft-edge", ".config/BraveSoftware", ".config/Signal", ".config/Slack", ".config/discord",
+        ".config/filezilla", ".local/share/password-store", ".local/share/kwalletd", ".thunderbird", ".electrum",
+        ".bitcoin", ".ethereum", "credentials", "credentials.toml", "credentials.json", "keyrings", "Library/Cookies",
+        "Library/Application Support/Google", "Library/Application Support/Firefox",
+    }
+)  # fmt: skip
+_ABOVE_SECRETS = tuple(
+    "/".join(name.split("/")[:depth])
+    for name in sorted(SECRET_NAMES)
+    for depth in range(1, name.count("/") + 1)
+    if name.startswith(".")
+)
+MOST_BYTES = 4095
+MOST_BYTES_OF_A_NAME = 255
+"""Beyond which no kernel takes a path."""
 IS_SECRET = "secrets are kept there"
 IS_OWN = "the runtime keeps its own state there"
 _KEY_FILE = re.compile(
     r"id_(rsa|dsa|ecdsa|ed25519)(\.\w+)?|.*\.(pem|key|p12|pfx|kdbx|jks|keystore|gpg)|.*_history", re.IGNORECASE
 )
-_LOCAL_NAMES = re.compile(r"(?:.*\.)?(localhost|local|internal|intranet|lan|home|corp|private)|metadata(\..*)?|[^.]+")
-_HOME = re.compile(r"/(?:home|Users)/[^/]+|/root")
+_LOCAL_NAMES = re.compile(
+    r"(?:.*\.)?(localhost|local|internal|intranet|lan|home|corp|private"
+    r"|localhost6|localdomain|localdomain6|localnet|domain|workgroup|mshome|router|gateway|box|host|arpa|svc|consul)"
+    r"|metadata(\..*)?|[^.]+"
+)
+_HOME = re.compile(r"/(?:home|Users)/[^/]+(?:/Library(?:/Application Support)?)?|/root")
 
 
-def why_not_path(path: str, *, writing: bool, control: Iterable[Path] = ()) -> str | None:
-    """Why a path can never be opened, as the end of a sentence; nothing when it may be."""
+def why_not_path(
+    path: str,
+    *,
+    writing: bool,
+    control: Iterable[Path] = (),
+    within: Path | None = None,
+    programs: Iterable[Path] = (),
+) -> str | None:
+    """Why a path can never be opened, as the end of a sentence; nothing when it may be.
+
+    `control` are the runtime's own directories, `programs` those in which the user's programs are found by name, and
+    `within` is the workspace.
+    """
     if not path.startswith("/") or "\0" in path or path != os.path.normpath(path) or path.startswith("//"):
         return "it is not a plain absolute path"
+    if _is_too_long(path):
+        return "it is too long for a path"
     place = Path(path)
     if reason := _closed(path, writing=writing):
         return reason
@@ -67,13 +99,17 @@ def why_not_path(path: str, *, writing: bool, control: Iterable[Path] = ()) -> s
         place.is_relative_to(own) or own.is_relative_to(place) for own in control
     ):
         return IS_OWN
+    if writing and is_obeyed(place, within=within, programs=programs):
+        return IS_OBEYED
     return None
 
 
 def is_secret(path: Path) -> bool:
-    """Whether a name on the way to it says that it holds secrets."""
+    """Whether a name on the way to it, or one that such a directory has in it, says that it holds secrets."""
     text = f"{path}/"
     if any(f"/{name}/" in text for name in SECRET_NAMES) or _below(str(path), SECRET_PLACES):
+        return True
+    if holds(str(path), _ABOVE_SECRETS):
         return True
     return any(part.startswith(SECRETS) for part in path.parts) or _KEY_FILE.fullmatch(path.name) is not None
 
@@ -99,6 +135,11 @@ def control_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
     from skills_runtime.config.environment import config_home, keys_home, state_home
 
     return tuple(sorted({Path(os.path.realpath(home(variables))) for home in (config_home, keys_home, state_home)}))
+
+
+def _is_too_long(path: str) -> bool:
+    written = path.encode(errors="surrogatepass")
+    return len(written) > MOST_BYTES or any(len(part) > MOST_BYTES_OF_A_NAME for part in written.split(b"/"))
 
 
 def _closed(path: str, *, writing: bool) -> str | None:

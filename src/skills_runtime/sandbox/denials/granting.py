@@ -8,23 +8,34 @@ import msgspec
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Egress
+from skills_runtime.sandbox.denials.bounds import MOST
 from skills_runtime.sandbox.denials.forbidden import why_not_host, why_not_path
 from skills_runtime.sandbox.denials.values import Grant, RaisedLimit
 from skills_runtime.sandbox.egress import allow_rule
 from skills_runtime.sandbox.policy import Network, ResourceLimits, SandboxPolicy
 
+HIGHEST = 1 << 50
+"""What no limit is raised beyond: more than any machine has, and less than any kernel refuses to take."""
+SHOWN = 200
+"""Characters of a path that are told."""
+
 Resolve = Callable[[str], str]
 
 
 def granted(
-    policy: SandboxPolicy, grant: Grant, *, control: Iterable[Path] = (), resolve: Resolve = os.path.realpath
+    policy: SandboxPolicy,
+    grant: Grant,
+    *,
+    control: Iterable[Path] = (),
+    programs: Iterable[Path] = (),
+    resolve: Resolve = os.path.realpath,
 ) -> SandboxPolicy:
     """The policy with the grant in it; raises `SandboxError` for what cannot be granted.
 
-    `control` are the runtime's own directories outside the workspace. Paths must be real: one that leads through a link
-    could be turned elsewhere after somebody has said yes.
+    `control` are the runtime's own directories outside the workspace, `programs` those of programs that the user calls
+    by name. Paths must be real: one that leads through a link could be turned elsewhere after somebody has said yes.
     """
-    refuse_ungrantable(policy, grant, control=control, resolve=resolve)
+    refuse_ungrantable(policy, grant, control=control, programs=programs, resolve=resolve)
     writable = [path for path in map(Path, grant.writable) if not _is_writable(path, policy)]
     readable = [path for path in map(Path, grant.readable) if not _is_readable(path, policy, writable)]
     network, egress = _reaching(policy, grant)
@@ -40,24 +51,34 @@ def granted(
 
 
 def refuse_ungrantable(
-    policy: SandboxPolicy, grant: Grant, *, control: Iterable[Path] = (), resolve: Resolve = os.path.realpath
+    policy: SandboxPolicy,
+    grant: Grant,
+    *,
+    control: Iterable[Path] = (),
+    programs: Iterable[Path] = (),
+    resolve: Resolve = os.path.realpath,
 ) -> None:
     """Raise for the first thing in a grant that nobody can allow."""
-    control = (*control, *policy.hidden)
+    closed = (*control, *policy.hidden)
+    called = tuple(place for place in programs if not place.is_relative_to(policy.workspace))
     for path, writing in (*((path, True) for path in grant.writable), *((path, False) for path in grant.readable)):
-        reason = why_not_path(path, writing=writing, control=control)
+        reason = why_not_path(path, writing=writing, control=closed, within=policy.workspace, programs=called)
         if reason is None and Path(path) in (policy.workspace, *policy.workspace.parents):
             reason = "the workspace lies in it"
         if reason is None and resolve(path) != path:
             reason = "a link is on the way to it"
         if reason is not None:
-            raise _refusal(f"`{path}` cannot be opened to a command: {reason}", path)
+            raise _refusal(f"`{_short(path)}` cannot be opened to a command: {reason}", path)
     for host in grant.hosts:
         if (reason := why_not_host(host)) is not None:
             raise _refusal(f"`{host}` cannot be opened to a command: {reason}", host)
     for limit in grant.limits:
-        if limit.value <= 0:
+        if not 0 < limit.value <= MOST.get(limit.name, HIGHEST):
             raise _refusal(f"the limit `{limit.name}` cannot be {limit.value}", limit.name)
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= SHOWN else f"{path[:SHOWN]}…"
 
 
 def combined(grants: Iterable[Grant]) -> Grant:

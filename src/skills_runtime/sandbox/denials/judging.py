@@ -54,12 +54,13 @@ def denials_of(
     surroundings: Surroundings,
     *,
     control: Iterable[Path] = (),
+    programs: Iterable[Path] = (),
 ) -> tuple[Denial, ...]:
     """What the fence stopped, the proven first; nothing for a command that failed by itself."""
     if policy.profile == "danger":
         return ()
     short = _shortened(aftermath)
-    judge = PathJudge(policy, findings, surroundings, tuple(control))
+    judge = PathJudge(policy, findings, surroundings, tuple(control), tuple(programs))
     found = [
         *limit_denials(short, policy),
         *network_denials(short, policy),

@@ -28,6 +28,7 @@ class PathJudge(msgspec.Struct, frozen=True):
     findings: Findings
     surroundings: Surroundings
     control: tuple[Path, ...] = ()
+    programs: tuple[Path, ...] = ()
 
     def judged(self, complaint: Complaint, cwd: Path) -> Denial | None:
         """The denial that the complaint is about; nothing when the fence does not close any of its paths."""
@@ -100,7 +101,7 @@ class PathJudge(msgspec.Struct, frozen=True):
         done = "write to" if writing else "read"
         sentence = f"The command seems not to have been let {done} `{path}`, which is outside what the sandbox opens."
         if grant is None:
-            reason = why_not_path(str(place or path), writing=writing, control=self.control)
+            reason = self._why_not(str(place or path), writing=writing)
             sentence += f" No grant opens it, for {reason or 'nothing of that name is there'}."
         return Denial(
             certainty="suspected", what="write" if writing else "read", target=str(path), grant=grant,
@@ -120,6 +121,12 @@ class PathJudge(msgspec.Struct, frozen=True):
 
     def _grant(self, place: Path, *, writing: bool) -> Grant | None:
         text = os.path.normpath(place)
-        if why_not_path(text, writing=writing, control=(*self.control, *self.policy.hidden)) is not None:
+        if self._why_not(text, writing=writing) is not None:
             return None
         return Grant(writable=(text,)) if writing else Grant(readable=(text,))
+
+    def _why_not(self, text: str, *, writing: bool) -> str | None:
+        workspace = self.policy.workspace
+        programs = [place for place in self.programs if not place.is_relative_to(workspace)]
+        control = (*self.control, *self.policy.hidden)
+        return why_not_path(text, writing=writing, control=control, within=workspace, programs=programs)

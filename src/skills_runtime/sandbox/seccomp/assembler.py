@@ -31,9 +31,9 @@ class Assembler:
         """Take a word of what is known of the call."""
         self._instructions.append((LOAD_WORD, offset, NEXT, NEXT))
 
-    def load_argument(self, position: int) -> None:
-        """Take the lower half of an argument: the kernel looks at no more where the type has 32 bits."""
-        self.load(ARGUMENTS_OFFSET + ARGUMENT_SIZE * position)
+    def load_argument(self, position: int, *, upper: bool = False) -> None:
+        """Take one half of an argument, the lower: the kernel looks at no more where the type has 32 bits."""
+        self.load(ARGUMENTS_OFFSET + ARGUMENT_SIZE * position + (ARGUMENT_SIZE // 2 if upper else 0))
 
     def keep_bits(self, mask: int) -> None:
         """Forget the other bits of the word."""

@@ -52,6 +52,8 @@ STREAM, DATAGRAM, SEQUENCED, TYPE_BITS = 1, 2, 5, 0xF
 ROUTE = 0
 TERMINAL_REQUESTS = (0x5412, 0x541C, 0x541D, 0x5423)
 """`TIOCSTI` types into a terminal, `TIOCLINUX` pastes, `TIOCCONS` and `TIOCSETD` change what it is."""
+SMALL_SEGMENT = 16 << 10
+"""Bytes of shared memory by number that nobody has to count."""
 HARMLESS_PERSONALITIES = (0, 0xFFFF_FFFF)
 """Linux itself, and the question which one it is."""
 
@@ -65,6 +67,8 @@ class Permitted(msgspec.Struct, frozen=True, kw_only=True):
     """Sockets in the file system, behind which programs outside may listen."""
     shared_objects: bool = True
     """System V objects and message queues: harmless in a namespace of one's own."""
+    large_segments: bool = True
+    """Shared memory by number that is no file and belongs to no process: nobody counts it but a control group."""
 
 
 @cache
@@ -86,6 +90,8 @@ def seccomp_program(architecture: Architecture, permitted: Permitted | None = No
     _deny(program, (numbers[name] for name in denied if name in numbers))
     # Programs that meet these as unknown use the older call, which can be looked into.
     _deny(program, (numbers["clone3"], numbers["openat2"]), error=errno.ENOSYS)
+    if not permitted.large_segments:
+        _segments(program, numbers["shmget"])
     _sockets(program, numbers, permitted)
     _bits(program, numbers["clone"], 0, NAMESPACES)
     _terminal(program, numbers["ioctl"])
@@ -109,6 +115,19 @@ def _deny(program: Assembler, numbers: Iterable[int], *, error: int = errno.EPER
     program.place(refuse)
     program.answer(FAIL | error)
     program.place(over)
+
+
+def _segments(program: Assembler, number: int) -> None:
+    """Small ones are what programs keep a lock in; the kernel has room for a few thousand of them."""
+    program.jump(JUMP_EQUAL, number, otherwise="over segments")
+    program.load_argument(1)
+    program.jump(JUMP_AT_LEAST, SMALL_SEGMENT + 1, then="large segment")
+    program.load_argument(1, upper=True)
+    program.jump(JUMP_EQUAL, 0, otherwise="large segment")
+    program.answer(ALLOW)
+    program.place("large segment")
+    program.answer(FAIL | errno.ENOMEM)
+    program.place("over segments")
 
 
 def _bits(program: Assembler, number: int, argument: int, bits: int) -> None:

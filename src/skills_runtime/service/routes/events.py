@@ -1,5 +1,6 @@
 """The events of a run over HTTP: a page of them, or all of them as they come."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
@@ -38,7 +39,7 @@ async def list_events(
     """A page of events as they stand in the log; as a stream where that is what the client accepts."""
     if _STREAM in request.headers.get("accept", ""):
         return stream_of(request, run_id, from_seq(after, last_event_id))
-    return _page(request, run_id, 0 if after is None else after + 1, limit)
+    return await asyncio.to_thread(_page, request, run_id, 0 if after is None else after + 1, limit)
 
 
 @router.get(
@@ -70,9 +71,7 @@ def stream_of(request: Request, run_id: str, first: int) -> Response:
 def _page(request: Request, run_id: str, first: int, limit: int) -> Response:
     tail = LogTail(work_of(request).find(run_id), from_seq=first)
     try:
-        frames = tail.read(PAGE_BYTES)
-        page = frames[:limit]
-        ended = tail.ended and len(page) == len(frames)
+        page, ended = tail.read(PAGE_BYTES, most=limit), tail.ended
     finally:
         tail.close()
     following = page[-1].seq if page else first - 1

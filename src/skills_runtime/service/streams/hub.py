@@ -1,6 +1,7 @@
 """All logs that are followed now."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 from skills_runtime.errors import Busy
@@ -41,8 +42,9 @@ class Streams:
     def heard(self, event: Event) -> None:
         """Tell those who follow a run of this process that it went on; from any thread."""
         stream = self._by_run.get(event.run_id)
-        if stream is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(stream.stir)
+        if stream is not None:
+            with suppress(RuntimeError):  # nobody listens any more when the loop is closed, and the run goes on
+                self._loop.call_soon_threadsafe(stream.stir)
 
     async def close(self) -> None:
         """End all streams; clients come again, to this service or to the next."""

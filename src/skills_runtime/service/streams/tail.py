@@ -16,7 +16,7 @@ from skills_runtime.runs.log.lines import read_lines
 from skills_runtime.runs.log.opening import CHECKPOINTS, header_of
 from skills_runtime.runs.log.reader import open_for_reading
 
-BATCH_BYTES = 1 << 17
+BATCH_BYTES = 1 << 16
 """How much is read, kept or sent at a time."""
 
 
@@ -57,7 +57,7 @@ class LogTail:
         self._from = from_seq
         self._offset = start.offset
 
-    def read(self, limit: int = BATCH_BYTES) -> list[Frame]:
+    def read(self, limit: int = BATCH_BYTES, *, most: int | None = None) -> list[Frame]:
         """The next frames, about as many bytes as the limit; none when the rest is not written yet."""
         frames: list[Frame] = []
         room = limit
@@ -68,7 +68,7 @@ class LogTail:
                 continue
             frames.append(frame)
             room -= len(frame.text)
-            if room <= 0:
+            if room <= 0 or len(frames) == most:
                 break
         return frames
 

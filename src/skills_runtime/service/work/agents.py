@@ -1,8 +1,10 @@
 """The agents that work on the runs of a service, one for each way its settings can be."""
 
 import asyncio
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from weakref import WeakSet
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assemble import Equipment, backend_for, prices_of
@@ -25,15 +27,22 @@ class Agents:
         self._hear = hear
         self._model = model
         self._known: OrderedDict[str, tuple[Resolved, Agent]] = OrderedDict()
-        self._retired: list[Agent] = []
+        self._made: WeakSet[Agent] = WeakSet()
+        self._lock = threading.Lock()
 
     def agent_for(self, resolved: Resolved) -> Agent:
         """The agent for these settings; approvals and questions wait in the inbox, for nobody sits here."""
         name = f"{resolved.workspace_root}\0{resolved.settings.model_dump_json()}"
-        known = self._known.get(name)
-        if known is not None and known[0].environment == resolved.environment:
+        with self._lock:
+            known = self._known.get(name)
+            if known is None or known[0].environment != resolved.environment:
+                known = self._known[name] = (resolved, self._new(resolved))
             self._known.move_to_end(name)
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)  # it lives on as long as a run needs it
             return known[1]
+
+    def _new(self, resolved: Resolved) -> Agent:
         prices_of(resolved)
         equipment = Equipment(
             tools=builtin_tools(),
@@ -43,14 +52,9 @@ class Agents:
             hooks=(self._hear,),
         )
         agent = Agent.from_resolved(resolved, equipment)
-        if known is not None:
-            self._retired.append(known[1])
-        self._known[name] = (resolved, agent)
-        if len(self._known) > KEPT:
-            self._retired.append(self._known.popitem(last=False)[1][1])
+        self._made.add(agent)
         return agent
 
     async def close(self) -> None:
         """Close the connections of all models."""
-        agents = [*self._retired, *(agent for _, agent in self._known.values())]
-        await asyncio.gather(*(agent.aclose() for agent in agents))
+        await asyncio.gather(*(agent.aclose() for agent in tuple(self._made)))

@@ -13,7 +13,7 @@ from skills_runtime.service.work.recovery import goes_on
 from skills_runtime.service.work.turns import dispatcher_for
 
 DEFAULT_TURNS = 8
-WATCH_SECONDS = 0.05
+WATCH_SECONDS = 0.2
 """How soon a cancellation from another process is seen."""
 
 

@@ -9,6 +9,8 @@ from skills_runtime.service.work.home import Home
 from skills_runtime.service.work.notes import Notes
 
 MAX_KEY_CHARS = 255
+KEPT_SECONDS = 14 * 24 * 3600.0
+"""Who repeats a request does so sooner."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -35,6 +37,10 @@ class Claims:
                 "the idempotency key was used for another request", hint="use a new key for a new request"
             )
         return known
+
+    def forget_old(self) -> None:
+        """Let keys of long ago stand for nothing any more."""
+        self._notes.drop_older(KEPT_SECONDS)
 
     def release(self, caller: str, key: str, run_id: str) -> None:
         """Free a key whose run never came to be."""

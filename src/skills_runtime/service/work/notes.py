@@ -3,11 +3,13 @@
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
+from skills_runtime.clock import SystemClock
 from skills_runtime.errors import StorageFailed
 from skills_runtime.runs.atomic import write_new
 from skills_runtime.runs.layout import DIRECTORY_MODE
@@ -51,6 +53,14 @@ class Notes(Generic[Note]):
             return False
         return True
 
+    def drop_older(self, seconds: float) -> None:
+        """Forget what was noted longer ago than this."""
+        now = datetime.fromisoformat(SystemClock().now()).timestamp()
+        for path in self._directory.glob("*.json"):
+            with suppress(OSError):
+                if now - path.stat().st_mtime > seconds:
+                    path.unlink()
+
     def all(self) -> Iterator[tuple[str, Note]]:
         """Every note that can be read, by name."""
         for path in sorted(self._directory.glob("*.json")):
@@ -70,7 +80,7 @@ class Notes(Generic[Note]):
             if replacing:
                 draft.replace(self._path(name))
             else:
-                os.link(draft, self._path(name))  # noqa: PTH - a link is made whole, or not at all
+                os.link(draft, self._path(name))  # a link is made whole, or not at all
             sync_path(str(self._directory))
         except FileExistsError:
             return False

@@ -107,6 +107,7 @@ class Work:
         here = runs_root(self.home.workspace_root)
         if here.is_dir():
             await asyncio.to_thread(refresh, self.ledger.index, [here], self.ports)
+        await asyncio.to_thread(self._claims.forget_old)
         for run_id, _ in await asyncio.to_thread(lambda: list(self._accepted.all())):
             while len(self.attendance) >= MAX_OPEN:
                 await self.attendance.anybody_done()

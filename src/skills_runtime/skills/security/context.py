@@ -10,7 +10,7 @@ _FORBIDS = re.compile(
     (
         r"\bnever\b(?!\s+(?:tell|mention|inform|reveal|refuse|notify|skip|ask))"
         r"|\b(?:do not|don't|must not|should not|shouldn't|cannot|can't)\s+(?!proceed"
-        r"|skip|continue|tell|mention|inform|reveal|notify|ask|worry|forget"
+        r"|skip|continue|tell|mention|inform|reveal|notify|ask|worry|forget|need to"
         r"|alert|let|show|use (?:this|the) skill)\w+"
         r"|\bavoid\b|\bprevent|\brefus|\breject|\bblock(?:s|ed|ing)?\b|\bden(?:y"
         r"|ies|ied)\b|\bforbid|\bprohibit|❌|🚫|✗|⛔|\binstead of\b|\brather than\b"
@@ -21,7 +21,7 @@ _FORBIDS = re.compile(
 _TEACHES = re.compile(
     (
         r"\bmalicious|\battack|\badversar|\binjection|\bvulnerab|\bexploit"
-        r"|\bsuspicious|\bunsafe\b|\binsecure\b|\bdangerous|\bred flags?\b"
+        r"|\bsuspicious|\bunsafe\b|\binsecure\b|(?<!-)\bdangerous|\bred flags?\b"
         r"|\bdetect|\bflag(?:s|ged|ging)?\b(?! to)"
         r"|\bbad\b|\banti-?pattern|\bpentest|\bpenetration|\bred[- ]team|\bthreat"
         r"|\bmalware|\bpayloads?\b|\bjailbreak|\bphish|\bcompromis|\bindicators?\b"

@@ -55,6 +55,28 @@ _ARCHIVE = re.compile(
     re.I,
 )
 
+PACKAGERS = ("index-url", "find-links", "registry", ".tgz", ".tar.gz", "pip", "npm")
+"""Words without one of which no package is installed from an address."""
+_PACKAGES = re.compile(
+    (
+        r"\b(?:pip[\d.]*|uv)\s+(?:pip\s+)?(?:install|add|sync)\b[^\n]{0,200}?"
+        r"(?:--(?:extra-|default-)?index(?:-url)?|-i|--find-links|-f)[=\s]+[\"']?(https?://[^\s\"'`]{4,200})"
+        r"|\b(?:npm|pnpm|yarn|bun)\s+(?:global\s+)?(?:i|install|add)\b[^\n]{0,160}?[\s=\"'](https?://[^\s\"'`]{4,200})"
+        r"|\bpip[\d.]*\s+install\b[^\n]{0,160}?\s[\"']?(http://[^\s\"'`]{4,200})"
+    ),
+    re.I,
+)
+
+
+def package_marks(command: Command) -> Iterator[Mark]:
+    """Packages that come from an address without a name, or from where anybody leaves a file."""
+    match = _PACKAGES.search(command.straight)
+    if match is None:
+        return
+    address = next(each for each in match.groups() if each)
+    if is_bad(address):
+        yield mark("X002", command.start, command.end, "high", shown=match[0])
+
 
 def download_marks(block: Sequence[Command], whole: str, profile: Profile) -> Iterator[Mark]:
     """Downloads in a block of commands that are run at once or further down."""

@@ -157,6 +157,31 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "I006",
         (
+            r"\balways\b[^\n.]{0,40}--(?:dangerously-\w|yolo\b)"
+            r"|--(?:dangerously-[\w-]+|yolo)\b[^\n]{0,120}"
+            r"\b(?:so (?:that )?(?:nothing|nobody|no one|it (?:never|does not|doesn't))"
+            r"|(?:never|not) (?:have to |be )?ask)"
+        ),
+        "--dangerously",
+        "--yolo",
+        severity="high",
+    ),
+    pattern(
+        "I006",
+        (
+            r"(?<!if )(?<!once )(?<!when )(?<!that )(?<!after )(?<!until )(?<!unless )(?<!whether )"
+            r"\b(?:the |your )?(?<!if the )(?<!once the )(?<!when the )(?<!that the )(?<!after the )(?<!until the )"
+            r"(?<!unless the )(?<!whether the )(?:user|human|operator|owner)s? (?:has|have) (?:already|previously)"
+            r" (?:agreed|consented|approved|authori[sz]ed|accepted|given (?:\w+ )?(?:consent|permission|approval))\b"
+            r"[^\n.]{0,20}\b(?:all|every\w*|any\w*|this|these|it|them)\b"
+        ),
+        "already",
+        "previously",
+        severity="high",
+    ),
+    pattern(
+        "I006",
+        (
             r"\b(?:always|automatically|auto-?)\s*(?:approve|accept|confirm|allow"
             r"|grant)\b[^\n.]{0,40}\b(?:all|any|every|tool|permission|command|request"
             r"|prompt)s?\b|\b(?:disable|skip|turn off|suppress|bypass)\b[^\n.]{0,24}\b(?:confirmation"

@@ -109,6 +109,12 @@ LASTING: tuple[Pattern, ...] = (
     ),
     pattern(
         "P005",
+        (r"NOPASSWD:\s*ALL\b[^\n]{0,160}/etc/sudoers|/etc/sudoers[^\n]{0,160}NOPASSWD:\s*ALL\b"),
+        "nopasswd",
+        severity="high",
+    ),
+    pattern(
+        "P005",
         (
             r"NOPASSWD:\s*ALL|chmod\s+(?:-R\s+)?[ug]*\+s\s|chmod\s+(?:-R\s+)?[42]7[0-7]{2}\s"
             r"|chmod\s+-R\s+777\s+/(?:\s|$)"

@@ -18,6 +18,8 @@ _PROGRAM = re.compile(
     re.I,
 )
 _RELEASE = re.compile(r"/releases/(?:download|latest)|/raw/|/downloads?/|/dl/|/archive/", re.I)
+_RELEASE_PAGE = re.compile(r"/releases(?:/(?:latest|tag/[^/]*))?/?[.,;:!]?$", re.I)
+_PROGRAM_NAME = re.compile(r"\w\.(?:exe|msi|dmg|pkg|scr|zip|rar|7z|bat|cmd)\b", re.I)
 _PASSWORD = re.compile(
     (
         r"(?:\bpass(?:word|code|phrase)?\b|\bpwd\b|\bpw\b|密码|密碼|解压码|пароль"
@@ -128,7 +130,8 @@ def _around(text: Text, match: re.Match[str], profile: Profile) -> Iterator[Mark
     before = text.body[max(0, match.start() - WINDOW // 2) : match.start()]
     after = text.body[match.end() : match.end() + WINDOW]
     around = before + " " + after
-    if _is_program(address) and _locked(around) and _RUN.search(around):
+    offers = _is_program(address) or (_RELEASE_PAGE.search(address) and _PROGRAM_NAME.search(around))
+    if offers and _locked(around) and _RUN.search(around):
         yield mark("L001", match.start(), match.end(), shown=_line(text, match))
         return
     if is_harmless:

@@ -43,6 +43,24 @@ _PATTERNS: tuple[Pattern, ...] = (
         "runin",
     ),
     pattern(
+        "X007",
+        (
+            r"\b(?:instance_|class_|module_)?eval\b[\s(]{1,4}(?:URI(?:\.parse)?\s*\(?[^\n]{0,120}\.?(?:open|read)\b"
+            r"|(?:URI\.)?open\s*\(?\s*['\"]https?:|Net::HTTP\.get|(?:HTTParty|Faraday|RestClient)\.get"
+            r"|(?:LWP::Simple::)?get\s*\(?\s*['\"]https?:|HTTP::Tiny)"
+        ),
+        "eval",
+    ),
+    pattern(
+        "X007",
+        (
+            r"(\$?\b\w+)\s*=\s*(?:(?:LWP::Simple::)?get\b|(?:URI\.)?open\b|URI\b|Net::HTTP\.get\b|HTTParty\.get\b"
+            r"|HTTP::Tiny\b)[^\n]{0,40}['\"]https?:[^\n]{0,300}\n(?:[^\n]{0,300}\n){0,8}?[^\n]{0,80}"
+            r"\b(?:instance_|class_|module_)?eval\b[\s(]{1,4}\1(?!\w)"
+        ),
+        "eval",
+    ),
+    pattern(
         "X005",
         (
             r"net\.(?:connect|Socket|createConnection)[\s\S]{0,400}(?:spawn|exec)\s*\(\s*['\"](?:/bin/)?(?"
@@ -98,6 +116,10 @@ _READ = re.compile(
     ),
     re.I,
 )
+ARRIVES_WITHIN = 800
+"""How far behind a request what it got is still the same thing."""
+_GETS = re.compile(r"\bget\s*\(\s*['\"`](?P<address>https?://[^\s'\"`]{4,200})")
+_EVALUATES = re.compile(r"\b(?:eval|new\s+Function|(?:vm\.)?runIn\w*Context|\w{0,10}\._compile)\s*\(")
 _JOINED = re.compile(r"(['\"])([^'\"\n]{0,80})\1\s*\+\s*(['\"])([^'\"\n]{0,80})\3")
 _JOIN_CALL = re.compile(r"(?:path\.)?join\(\s*([^()\n]{1,200}|[^()\n]{0,60}\([^()\n]{0,60}\)[^()\n]{0,160})\)")
 
@@ -112,6 +134,7 @@ class _Sending(msgspec.Struct, frozen=True):
 def script_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Everything in a script."""
     yield from matches(_PATTERNS, text)
+    yield from _fetched(text)
     yield from shell_marks(text.body, 0, len(text.body), profile)
     body = _put_together(text.body)
     sink = _SINK.search(body)
@@ -122,6 +145,18 @@ def script_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     if sink and dumped and (outside or not addresses):
         yield mark("D003", dumped.start(), dumped.end(), "critical" if outside else "high")
     yield from _secrets(text, body, _Sending(bool(sink) and (bool(outside) or not addresses), bool(sink) and bad))
+
+
+def _fetched(text: Text) -> Iterator[Mark]:
+    """What is got from an address of no known owner and evaluated where it arrives."""
+    for match in _GETS.finditer(text.body):
+        run = _EVALUATES.search(text.body, match.end(), match.end() + ARRIVES_WITHIN)
+        if run is None:
+            continue
+        if is_bad(match["address"]):
+            yield mark("X007", run.start(), run.end(), "critical", shown=f"{match[0]} … {run[0]}")
+        elif kind_of(match["address"]) == "unknown":
+            yield mark("X007", run.start(), run.end(), shown=f"{match[0]} … {run[0]}")
 
 
 def sends_out(text: Text) -> bool:

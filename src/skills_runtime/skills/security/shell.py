@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from skills_runtime.skills.security.downloads import FETCHERS, download_marks
+from skills_runtime.skills.security.downloads import FETCHERS, PACKAGERS, download_marks, package_marks
 from skills_runtime.skills.security.marks import Mark, Pattern, Profile, mark
 from skills_runtime.skills.security.report import Severity
 from skills_runtime.skills.security.sending import SENDERS, sending_marks
@@ -23,6 +23,8 @@ def shell_marks(body: str, start: int, end: int, profile: Profile) -> Iterator[M
         yield from _in_command(command, patterns)
         if sends:
             yield from sending_marks(command, profile)
+    for command in block if any(anchor in folded for anchor in PACKAGERS) else ():
+        yield from package_marks(command)
     if any(anchor in folded for anchor in FETCHERS):
         yield from download_marks(block, body[start:end], profile)
 

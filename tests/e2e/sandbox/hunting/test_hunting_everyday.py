@@ -94,7 +94,6 @@ def test_what_people_do_works_for_an_ordinary_user(name: str, unprivileged: Unpr
     assert outcome.reached, outcome.stderr
 
 
-@known_gap("masks are devices, and some files of the system are missing")
 @pytest.mark.parametrize("name", sorted(MISSING))
 def test_what_people_also_do_works(name: str, arena: Arena) -> None:
     outcome = arena.run(MISSING[name])
@@ -113,13 +112,11 @@ def test_a_hundred_threads_are_no_matter(arena: Arena) -> None:
     assert outcome.reached, outcome.stderr
 
 
-@known_gap("without control groups the limit of data counts stacks that nobody has touched")
 def test_a_hundred_threads_are_no_matter_for_an_ordinary_user(unprivileged: Unprivileged) -> None:
     outcome = _ordinary(unprivileged, THREADS)
     assert outcome.reached, outcome.stderr
 
 
-@known_gap("the repository of a work tree that lies elsewhere is not shown")
 def test_git_works_in_a_work_tree_of_a_repository_elsewhere(tmp_path: Path) -> None:
     arena = new_arena(tmp_path)
     subprocess.run(["git", "init", "-q", "main"], cwd=arena.base, env=GIT, check=True)

@@ -10,7 +10,6 @@ from skills_runtime.ports import Grant, LimitName, ProcessRequest, RaisedLimit
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.policy import Profile
-from tests.e2e.sandbox.hunting.known import known_gap
 
 OBEYED = (
     ".bashrc", ".gitconfig", ".profile", ".zshenv", "other/.git", "other/.git/hooks", "other/.git/config",
@@ -40,19 +39,16 @@ def _refused(fence: Fence, grant: Grant) -> bool:
     return False
 
 
-@known_gap("outside the workspace a grant opens to writing what programs obey")
 @pytest.mark.parametrize("name", OBEYED)
 def test_no_grant_opens_to_writing_what_programs_obey(name: str, place: Path) -> None:
     assert _refused(_fence(place), Grant(writable=(str(place / "home" / name),)))
 
 
-@known_gap("where the workspace can only be read, a grant opens what is protected in it")
 @pytest.mark.parametrize("name", [".git", ".git/hooks", ".vscode", ".bashrc"])
 def test_no_grant_opens_what_is_protected_in_a_workspace_that_can_only_be_read(name: str, place: Path) -> None:
     assert _refused(_fence(place, "read-only"), Grant(writable=(str(place / "workspace" / name),)))
 
 
-@known_gap("where the workspace can only be read, a grant opens what is protected in it")
 def test_hooks_cannot_be_written_by_a_grant_for_their_directory(place: Path) -> None:
     hooks = place / "workspace/.git/hooks"
     request = ProcessRequest(
@@ -70,7 +66,6 @@ def test_hooks_cannot_be_written_by_a_grant_for_their_directory(place: Path) -> 
     assert not (hooks / "pre-commit").exists()
 
 
-@known_gap("a directory above secrets can be opened although the secrets themselves cannot")
 @pytest.mark.parametrize("name", [".local/share", ".cargo"])
 def test_no_grant_opens_a_directory_that_holds_secrets(name: str, place: Path) -> None:
     for secret in (".local/share/keyrings/login", ".cargo/credentials.toml"):
@@ -79,13 +74,11 @@ def test_no_grant_opens_a_directory_that_holds_secrets(name: str, place: Path) -
     assert _refused(_fence(place), Grant(readable=(str(place / "home" / name),)))
 
 
-@known_gap("a limit of any size is granted, and no kernel takes it")
 @pytest.mark.parametrize("name", ["file_bytes", "memory_bytes", "open_files"])
 def test_no_grant_raises_a_limit_beyond_what_a_kernel_takes(name: LimitName, place: Path) -> None:
     assert _refused(_fence(place), Grant(limits=(RaisedLimit(name, 1 << 70),)))
 
 
-@known_gap("a path that is too long is found out by an error of the system")
 def test_a_path_that_is_too_long_is_refused_in_words(place: Path) -> None:
     request = ProcessRequest(
         argv=("/bin/true",), cwd=place / "workspace", environment={}, grant=Grant(writable=("/" + "a/" * 3000 + "b",))

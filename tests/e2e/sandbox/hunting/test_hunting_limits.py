@@ -17,7 +17,6 @@ from skills_runtime.processes.supervision.limits import Limiting
 from skills_runtime.sandbox import CAREFUL
 from skills_runtime.sandbox.policy import MEBIBYTE
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
-from tests.e2e.sandbox.hunting.known import known_gap
 from tests.support.unprivileged import Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
@@ -78,28 +77,24 @@ def test_memory_is_limited_however_it_is_taken(way: str, arena: Arena) -> None:
     assert not arena.run(MEMORY[way], limits=SMALL).reached
 
 
-@known_gap("without control groups memory that processes share is counted for nobody")
 @pytest.mark.slow
 @pytest.mark.parametrize("way", sorted(MEMORY))
 def test_memory_is_limited_for_an_ordinary_user_however_it_is_taken(way: str, unprivileged: Unprivileged) -> None:
     assert not _ordinary(unprivileged, MEMORY[way]).reached
 
 
-@known_gap("files that have lost their name are not found when the disk fills")
 @pytest.mark.slow
 def test_files_without_a_name_count(arena: Arena) -> None:
     outcome = arena.run(NAMELESS, limits=SMALL)
     assert outcome.finished.exceeded == "disk", outcome
 
 
-@known_gap("what lies in a directory that its owner has closed is not found when the disk fills")
 @pytest.mark.slow
 def test_files_in_a_closed_directory_count(unprivileged: Unprivileged) -> None:
     outcome = _ordinary(unprivileged, CLOSED)
     assert outcome.finished.exceeded == "disk", outcome
 
 
-@known_gap("a fence whose supervisor is gone takes the end of the channel for the word to begin")
 def test_a_channel_that_is_closed_is_no_word_to_begin() -> None:
     limiting = Limiting({"tells": 62, "waits": 63, "values": []})
     waits = os.dup(limiting.handed_over()[1][1])
@@ -123,7 +118,6 @@ def test_the_word_to_begin_reaches_the_fence() -> None:
         limiting.close()
 
 
-@known_gap("a limit that no kernel takes ends the supervisor, and the command may begin without its limits")
 def test_a_limit_beyond_all_numbers_is_refused_and_leaves_nothing(arena: Arena) -> None:
     before = sorted(path.name for path in arena.workspace.iterdir())
     with suppress(ToolError, SandboxError):

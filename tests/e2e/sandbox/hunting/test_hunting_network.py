@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.sandbox.arena import Arena, new_arena
-from tests.e2e.sandbox.hunting.known import known_gap
 from tests.support.unprivileged import Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
@@ -109,7 +108,6 @@ def test_the_proxy_s_place_cannot_be_taken(tmp_path: Path) -> None:
     assert "TAKEN" not in _run(tmp_path, f'python3 -c "{code}"', "--allow-host", "192.0.2.1:1")
 
 
-@known_gap("programs are told to ask no proxy for loopback, so that a rule for it changes nothing for them")
 def test_an_address_of_loopback_that_a_rule_names_is_reached_by_programs_that_obey_variables(
     port: int, tmp_path: Path
 ) -> None:

@@ -27,7 +27,6 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
     made.close()
 
 
-@known_gap("a directory that a command has closed is not looked into, and the next command opens it again")
 def test_a_secret_in_a_directory_that_was_closed_stays_hidden(unprivileged: Unprivileged) -> None:
     def run() -> str:
         arena = new_arena(unprivileged.path)
@@ -37,7 +36,6 @@ def test_a_secret_in_a_directory_that_was_closed_stays_hidden(unprivileged: Unpr
     assert SECRET not in unprivileged(run)
 
 
-@known_gap("a directory that a command has closed is not looked into, and the next command opens it again")
 def test_hooks_in_a_directory_that_was_closed_stay_as_they_are(unprivileged: Unprivileged) -> None:
     def run() -> bool:
         arena = new_arena(unprivileged.path)
@@ -49,7 +47,6 @@ def test_hooks_in_a_directory_that_was_closed_stay_as_they_are(unprivileged: Unp
     assert not unprivileged(run)
 
 
-@known_gap("the supervisor dies of a directory that was closed while it kept names free in it")
 def test_a_command_that_closes_a_directory_ends_like_any_other(unprivileged: Unprivileged) -> None:
     def run() -> str:
         arena = new_arena(unprivileged.path)
@@ -62,7 +59,6 @@ def test_a_command_that_closes_a_directory_ends_like_any_other(unprivileged: Unp
     assert unprivileged(run) == ""
 
 
-@known_gap("directories that a command makes use up what the survey looks at, deepest first")
 @pytest.mark.slow
 def test_a_secret_is_hidden_however_many_directories_there_are(arena: Arena) -> None:
     (arena.workspace / "code/app").mkdir(parents=True)
@@ -71,7 +67,6 @@ def test_a_secret_is_hidden_however_many_directories_there_are(arena: Arena) -> 
     assert SECRET not in arena.run("print(read('code/app/.env'))").stdout
 
 
-@known_gap("directories that a command makes use up what the survey looks at, deepest first")
 @pytest.mark.slow
 def test_hooks_are_kept_however_many_directories_there_are(arena: Arena) -> None:
     hooks = arena.workspace / "code/inner/.git/hooks"
@@ -96,7 +91,6 @@ def test_a_directory_that_became_a_link_to_the_old_root_has_nothing_made_outside
     assert not (arena.outside / ".env").exists()
 
 
-@known_gap("what the kernel shows to an administrator alone is shown to a command that an administrator starts")
 @pytest.mark.skipif(os.geteuid() != 0, reason="the kernel does not show it to others")
 @pytest.mark.parametrize("name", KERNEL_FILES)
 def test_what_the_kernel_shows_to_administrators_is_hidden(name: str, arena: Arena) -> None:
@@ -106,7 +100,6 @@ def test_what_the_kernel_shows_to_administrators_is_hidden(name: str, arena: Are
     assert not outcome.reached
 
 
-@known_gap("keys of an ordinary user are listed to the commands of that user")
 def test_the_keys_of_a_user_are_not_listed(unprivileged: Unprivileged) -> None:
     def run() -> bool:
         return new_arena(unprivileged.path).run("if open('/proc/keys', 'rb').read(8): reached()").reached

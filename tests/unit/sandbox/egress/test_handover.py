@@ -88,3 +88,8 @@ def test_programs_find_the_proxy_in_both_cases() -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         assert variables[name] == variables[name.lower()] == "http://127.0.0.1:1234"
     assert variables["NO_PROXY"] == variables["no_proxy"] == "localhost,127.0.0.1,::1"
+
+
+def test_a_name_of_loopback_that_a_rule_names_is_asked_of_the_proxy() -> None:
+    variables = proxy_variables(named={"127.0.0.1", "example.com"})
+    assert variables["NO_PROXY"] == variables["no_proxy"] == "localhost,::1"

@@ -30,7 +30,9 @@ def chosen(task: str, **options: Any) -> list[tuple[str, str]]:
     return [(choice.skill.name, choice.rule) for choice in route(task, SKILLS, **options).choices]
 
 
-@pytest.mark.parametrize("task", ["$sheets please", "/sheets now", "use $[web:mvp].sheets", "[$sheets](memory://rows/sheets) it"])
+@pytest.mark.parametrize(
+    "task", ["$sheets please", "/sheets now", "use $[web:mvp].sheets", "[$sheets](memory://rows/sheets) it"]
+)
 def test_a_mention_comes_first_in_every_form(task: str) -> None:
     routing = route(f"{task}", SKILLS)
     assert (routing.choices[0].skill, routing.choices[0].rule) == (SHEETS, "mention")

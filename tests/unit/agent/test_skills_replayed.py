@@ -1,0 +1,51 @@
+"""A run that took up skills on its way is replayed with them, whatever has become of them since."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from skills_runtime.config import resolve
+from skills_runtime.engine.replay import replay
+from tests.support.agents import Watched, agent_in, calls, says
+from tests.unit.agent.test_steered_skills import SKILLS, Steered
+from tests.unit.skills.samples import make_skill, skill_text
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    make_skill(tmp_path / "skills", "writer", text=skill_text(body="BRIEFLY.\n"))
+    return tmp_path
+
+
+async def diverges(place: Path, locator: str) -> bool:
+    resolved = resolve(place, session_settings={"safety": {"mode": "allow"}, "skills": SKILLS})
+    return await replay(Path(locator).parent, resolved) is not None
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "removed"])
+async def test_one_that_a_message_mentions(place: Path, *, kept: bool) -> None:
+    steered = await asyncio.to_thread(Steered, place, "/writer SOON")
+    assert len(steered.said()) == 3
+    if not kept:
+        shutil.rmtree(place / "skills" / "writer")
+    assert not await diverges(place, steered.result.wal_locator)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "removed"])
+async def test_one_that_the_model_activates_and_ends(place: Path, *, kept: bool) -> None:
+    wanted = [("activate_skill", {"name": "writer"}), ("unload_skill", {"name": "writer"})]
+    model = Watched([*(calls(one) for one in wanted), says("done")])
+    agent = agent_in(place, model, settings={"skills": SKILLS})
+    result = await asyncio.to_thread(agent.run, "Go.")
+    assert "BRIEFLY" in str(model.requests[1].messages)
+    if not kept:
+        shutil.rmtree(place / "skills" / "writer")
+    assert not await diverges(place, result.wal_locator)
+
+
+async def test_one_that_the_task_mentions(place: Path) -> None:
+    agent = agent_in(place, Watched([says("done")]), settings={"skills": SKILLS})
+    result = await asyncio.to_thread(agent.run, "Use $writer.")
+    assert not await diverges(place, result.wal_locator)
