@@ -41,8 +41,8 @@ FORBIDDEN_WORKSPACES = (
     "/var",
 )
 OF_THE_KERNEL = ("/proc", "/sys", "/dev")
-MEMORY = Path("/dev/shm")
 """Nothing below them is a workspace either."""
+MEMORY = Path("/dev/shm")
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):

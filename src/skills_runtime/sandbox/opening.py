@@ -95,7 +95,7 @@ def survey_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
         text = f"the workspace was not looked through{where}, for {most}"
         fix = (
             "name a smaller directory as the workspace, or remove what nobody needs; after a first look that took too "
-            "long, try again, for what was seen is remembered; `--accept-gap` does without the promise"
+            "long, try again, for what was seen is remembered; `sandbox exec --accept-gap` does without the promise"
         )
         promises: tuple[Promise, ...] = ("secrets",)
         if policy.access == "write" or policy.opened:

@@ -96,7 +96,7 @@ class _Survey:
     def walk(self) -> None:
         """Level by level, so that no heap of directories somewhere keeps what is near the top from being seen."""
         count, end = 0, time.monotonic() + MAX_SECONDS
-        for queue in (self._own, self._kept, self._foreign):
+        for queue in (self._own, self._foreign, self._kept):  # an earlier one fills those that follow
             for path in queue:  # which grows meanwhile
                 count += 1
                 if count > MAX_DIRECTORIES or (count % _CLOCK_EVERY == 0 and time.monotonic() > end):
@@ -109,7 +109,7 @@ class _Survey:
                     self._close(Path(path), directory)
         if self._hidden_files:
             own = {path for path in self._hidden_files if not self._is_foreign(path)}
-            self._hidden_files |= second_names(own, self._hidden_files, (*self._own, *self._kept, *self._foreign))
+            self._hidden_files |= second_names(own, self._hidden_files, (*self._own, *self._foreign, *self._kept))
 
     def findings(self) -> Findings:
         """All of it, in an order that is always the same."""

@@ -16,13 +16,13 @@ NAMED = "gitdir:"
 def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:
     """What git has to read besides the workspace; nothing for most workspaces."""
     named = _first_line(workspace / REPOSITORY)
-    if not named.startswith(NAMED):
+    if not named.startswith(NAMED) or "\0" in named:
         return ()
     directory = Path(os.path.realpath(workspace / named.removeprefix(NAMED).strip()))
     back = _first_line(directory / "gitdir")
-    if not back or os.path.realpath(directory / back) != str(workspace / REPOSITORY):
+    if not back or "\0" in back or os.path.realpath(directory / back) != str(workspace / REPOSITORY):
         return ()
-    shared = _first_line(directory / "commondir")
+    shared = _first_line(directory / "commondir").replace("\0", "")
     repository = Path(os.path.realpath(directory / shared)) if shared else directory
     return (repository,) if directory.is_relative_to(repository) and _may_be_read(repository, workspace) else ()
 

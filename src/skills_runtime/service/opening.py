@@ -4,15 +4,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.executing import ScriptPackages, fences_of
 from skills_runtime.clock import SystemClock
-from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies
-from skills_runtime.ports import Sandbox
-from skills_runtime.sandbox import fence_for
+from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies, stages_in_memory
 from skills_runtime.sandbox.egress import Doorman, EgressRecord
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.access.token import service_token
@@ -79,9 +77,7 @@ def _home(settings: ServiceSettings) -> Home:
 
 def _executor(settings: ServiceSettings, resolved: "Resolved") -> Executor:
     environment = resolved.environment
-
-    def fence(workspace: Path) -> Sandbox:
-        return fence_for(resolved.settings.sandbox, workspace=workspace, variables=environment.process)
+    closed, opened = fences_of(resolved.settings.sandbox, environment.process)
 
     def variables(skill: Skill) -> Mapping[str, str]:
         declared = skill.run.env if skill.run is not None else ()
@@ -89,8 +85,14 @@ def _executor(settings: ServiceSettings, resolved: "Resolved") -> Executor:
 
     return Executor(
         settings.artifacts_dir,
-        fence,
+        closed,
         limits=ExecutionLimits(timeout_ms=settings.default_timeout_ms, max_timeout_ms=settings.max_timeout_ms),
         pool=PoolLimits(concurrent=settings.limits.concurrent, waiting=settings.limits.waiting),
-        supplies=Supplies(variables=variables, doorman=lambda: Doorman(record=_visited)),
+        supplies=Supplies(
+            variables=variables,
+            packages=ScriptPackages(),
+            doorman=lambda: Doorman(record=_visited),
+            network=opened,
+            stages=stages_in_memory(settings.artifacts_dir),
+        ),
     )

@@ -54,7 +54,7 @@ def test_a_skill_of_the_user_permits_what_it_lists(workspace: Path, home: Path) 
 
 @pytest.mark.parametrize(
     ("prompt", "kind"),
-    [("Use $[user].writre", "not_found"), ("Use $[nowhere].writer", "not_found"), ("Use $huge", "validation")],
+    [("Use $[user].writre", "not_found"), ("Use $[nowhere].writer", "not_found"), ("Use $[user].huge", "validation")],
 )
 def test_a_run_that_cannot_begin_says_why_and_leaves_nothing(
     workspace: Path, home: Path, prompt: str, kind: str

@@ -12,8 +12,8 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .mounts import Mount, check_mounts
@@ -22,7 +22,7 @@ PATIENCE = 20.0
 """Seconds that a fence has to get as far as telling."""
 
 LARGEST = (1 << 63) - 1
-_GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL, errno.EPIPE)
+_NO_PROCESS = (errno.ENOENT, errno.ESRCH, errno.EPIPE)
 """How the system says that a process is no more."""
 
 
@@ -64,8 +64,9 @@ class Limiting:
             return
         try:
             self._first = self._first_process()
-            _limit(self._first, self._asked["values"])
-            os.write(self._go, b"x")
+            with _falling(_NO_PROCESS if self._withheld is not None else ()):
+                _limit(self._first, self._asked["values"])
+                os.write(self._go, b"x")
             if self._withheld is not None:
                 self._give(self._first, self._withheld)
         except Fallen:
@@ -80,14 +81,10 @@ class Limiting:
         poll.register(self._go, 0)  # the fence hangs up as soon as it has heard the word
         if not poll.poll(PATIENCE * 1000):
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        try:
+        with _falling((*_NO_PROCESS, errno.EINVAL)):  # the last for the mounts of one that has just ended
             check_mounts(first, self._mounts)
             while data:
                 data = data[os.write(self._last, data) :]
-        except OSError as error:
-            if error.errno not in _GONE:
-                raise
-            raise Fallen from error
         self._ours.remove(self._last)
         os.close(self._last)
 
@@ -133,6 +130,17 @@ class EndedEarly(Exception):
 
 class Fallen(EndedEarly):
     """The fence ended while it was put up, and is left to say so: without what was withheld it begins nothing."""
+
+
+@contextmanager
+def _falling(numbers: "Sequence[int]") -> "Iterator[None]":
+    """Take these errors of the system for the end of a fence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in numbers:
+            raise
+        raise Fallen from error
 
 
 def _limit(process: int, values: "list[tuple[str, int]]") -> None:

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .limits import EndedEarly, Limiting
+from .limits import EndedEarly, Fallen, Limiting
 from .mounts import ChangedMeanwhile, Mount, check_places
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -48,7 +48,7 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
         )
         while inputs:  # a copy kept here would be in the way of whoever waits for the end of one
             os.close(inputs.pop())
-        _limit(limiting, started)
+        _limit(limiting, started, mounts)
     except OSError as error:
         raise SpawnFailed("exec", error) from error
     else:
@@ -63,20 +63,26 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
 def _planned(request: Mapping[str, Any]) -> "list[Mount]":
     """The mounts of the fence, once it is clear that no link leads to what they cover."""
     mounts = [(raw(point), raw(source), raw(place)) for point, source, place in request["mounts"]]
+    _look(mounts)
+    return mounts
+
+
+def _look(mounts: "Sequence[Mount]") -> None:
     try:
         check_places(mounts)
     except ChangedMeanwhile as error:
         raise _changed() from error
-    return mounts
 
 
 def _changed() -> SpawnFailed:
     return SpawnFailed("mounts", OSError(errno.ESTALE, os.strerror(errno.ESTALE)))
 
 
-def _limit(limiting: Limiting, fence: int) -> None:
+def _limit(limiting: Limiting, fence: int, mounts: "Sequence[Mount]") -> None:
     try:
         limiting.set(fence)
+    except Fallen:
+        _look_after(fence, mounts)
     except EndedEarly:
         return  # killed or dead by itself: its end is told like any other
     except ChangedMeanwhile as error:
@@ -85,6 +91,16 @@ def _limit(limiting: Limiting, fence: int) -> None:
     except OSError as error:
         os.waitpid(fence, 0)
         raise SpawnFailed("limits", error) from error
+
+
+def _look_after(fence: int, mounts: "Sequence[Mount]") -> None:
+    """Whether a fence fell because of what was exchanged meanwhile; otherwise it says itself why."""
+    try:
+        _look(mounts)
+    except SpawnFailed:
+        os.kill(fence, signal.SIGKILL)
+        os.waitpid(fence, 0)
+        raise
 
 
 def _input(data: bytes) -> int:

@@ -14,7 +14,6 @@ from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from tests.e2e.sandbox.arena import ORIGINAL, PYTHON, SECRET, Arena, new_arena
-from tests.e2e.sandbox.hunting.known import known_gap
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 GIT = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}

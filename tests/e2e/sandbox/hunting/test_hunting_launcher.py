@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.sandbox.hunting.known import known_gap
 from tests.support.unprivileged import NOBODY
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"

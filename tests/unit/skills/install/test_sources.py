@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from skills_runtime.errors import ValidationFailed
+from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.install.lockfile import LockEntry
 from skills_runtime.skills.install.origins import entry_for, path_of, source_of
 from skills_runtime.skills.install.sources import (
@@ -89,7 +89,7 @@ def test_a_local_path_is_locked_relative_to_the_project(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "  ", "-x", "--upload-pack=evil", "owner", "a/\x07b", "owner/../repo", "./gone", "/gone", "gone.zip",
+        "", "  ", "-x", "--upload-pack=evil", "owner", "a/\x07b", "owner/../repo",
         "ext::sh -c evil", "ftp://example.org/a", "https://", "https://user:secret@example.org/a.git",
         "owner/repo#-x", "owner/repo#a..b", "https://github.com/", "file://",
             "ssh://-oProxyCommand=x/a", "x@-oProxyCommand:a", "javascript:alert(1)",
@@ -100,6 +100,13 @@ def test_what_names_no_source_is_refused(text: str, tmp_path: Path) -> None:
         parse_source(text, here=tmp_path)
     assert error.value.hint
     assert "secret" not in error.value.message
+
+
+@pytest.mark.parametrize("text", ["./gone", "/gone", "gone.zip"])
+def test_a_path_with_nothing_there_is_not_found(text: str, tmp_path: Path) -> None:
+    with pytest.raises(NotFound) as error:
+        parse_source(text, here=tmp_path)
+    assert error.value.hint
 
 
 @pytest.mark.parametrize("ref", ["--upload-pack=x", "a..b", "", "a b", "x" * 300, "a//b"])

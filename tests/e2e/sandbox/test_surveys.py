@@ -1,0 +1,65 @@
+"""What the look at a workspace means for the commands in it: what is refused, what is held, and what still works."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from skills_runtime.errors import SandboxError
+from skills_runtime.ports import ProcessRequest, SandboxPlan
+from skills_runtime.processes import Command, Limits, execute
+from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import survey as module
+from skills_runtime.sandbox.promises import Promise
+
+BOTH: frozenset[Promise] = frozenset[Promise](("protected_paths", "secrets"))
+
+
+def plan(workspace: Path, line: str, accepted: frozenset[Promise] = frozenset()) -> SandboxPlan:
+    policy = msgspec.structs.replace(policy_for("workspace-write", workspace, CAREFUL), accepted_gaps=accepted)
+    fence = Fence(policy, adapters_named("bubblewrap"), {})
+    return fence.plan(ProcessRequest(argv=("/bin/sh", "-ec", line), cwd=workspace, environment={}))
+
+
+def run(workspace: Path, line: str) -> tuple[int | None, str]:
+    planned = plan(workspace, line)
+    command = Command(planned.argv, planned.cwd, planned.environment, enclosure=planned.enclosure)
+    finished = asyncio.run(execute(command, Limits(wall_seconds=20.0, grace_seconds=0.2)))
+    return finished.exit_code, finished.stdout.text() + finished.stderr.text()
+
+
+def test_a_workspace_that_is_too_large_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_DIRECTORIES", 2)
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    with pytest.raises(SandboxError, match="was not looked through from") as caught:
+        plan(tmp_path, "true")
+    assert caught.value.details["missing"] == ["protected_paths", "secrets"]
+    assert "name a smaller directory" in (caught.value.hint or "")
+
+
+def test_who_accepts_the_gaps_is_told_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_DIRECTORIES", 2)
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    evidence = plan(tmp_path, "true", BOTH).evidence
+    assert not BOTH & set(evidence["promises"])
+    assert any("was not looked through" in gap for gap in evidence["gaps"])
+
+
+def test_a_directory_with_a_secret_cannot_be_moved_and_can_be_worked_in(tmp_path: Path) -> None:
+    (tmp_path / "app/inner").mkdir(parents=True)
+    (tmp_path / "app/.env").write_text("secret")
+    assert run(tmp_path, "mv app elsewhere")[0] != 0
+    code, said = run(tmp_path, "touch app/a; mv app/a b; mv app/inner app/outer; mv b app/outer/c")
+    assert code == 0, said
+    assert (tmp_path / "app/outer/c").exists()
+
+
+def test_a_workspace_without_a_repository_is_copied_whole_and_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("secret")
+    code, said = run(tmp_path, "cp -r . /tmp/copy; tar cf /tmp/all.tar .; cat /tmp/copy/.env; ls -A /tmp/copy")
+    assert code == 0, said
+    assert "secret" not in said
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]
