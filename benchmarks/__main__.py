@@ -8,7 +8,7 @@ BENCHMARKS = (
     "import_agent", "create_run", "append", "resume_large", "turns", "guard", "gate", "redaction", "scan_skills",
     "reload_skills", "mentions", "route_skills", "scan_security", "database_skills", "sandbox_leaks", "executions",
 )  # fmt: skip
-AHEAD = ("concurrent", "sandbox")
+AHEAD = ("concurrent", "sandbox", "sse")
 """Numbers that are not held on every machine yet; run them by name."""
 
 

@@ -46,6 +46,10 @@ SURFACE = {
         SkillCatalogOffered SkillInjected SkillInjectionSkipped SkillRouted SkillUnloaded TERMINAL_TYPES
         ToolCallFinished ToolCallRequested ToolCallStarted Usage
     """,
+    "skills_runtime.executions": """
+        Artifact Execution ExecutionLimits Executor Failure Interpreter Packages PoolLimits Record Refused Supplies
+        Within stages_in_memory
+    """,
     "skills_runtime.ledger": """
         Ledger Problem RebuildReport RunIndex RunRow SessionRow SqliteInbox TaskRow open_ledger rebuild title_of
     """,
@@ -129,6 +133,12 @@ SURFACE = {
     "skills_runtime.sandbox.seccomp": """
         ARCHITECTURES Permitted seccomp_program
     """,
+    "skills_runtime.service.streams": """
+        Frame Listener LogTail Streams
+    """,
+    "skills_runtime.service.work": """
+        Home Made Order Wishes Work open_work
+    """,
     "skills_runtime.skills": """
         FilesystemSource HistoryRule Injected Library MemorySource Mention MissingVariable Origin Problem PromptParts
         Report Row Rules ScanOptions Skill SkillError Source assemble exposed library_from mentions_in parse_mention
@@ -144,7 +154,7 @@ SURFACE = {
         people_may_call tokens_of
     """,
     "skills_runtime.skills.discovery": """
-        Discovery Places Root TrustStore discover discovered_sources places_of project_root
+        Discovery Places Root TrustStore discover discovered_sources is_trusted places_of project_root untrusted_spaces
     """,
     "skills_runtime.skills.index": """
         Changes IndexedSource watch_skills

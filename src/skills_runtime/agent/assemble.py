@@ -122,8 +122,13 @@ def config_text_of(resolved: "Resolved", secrets: Secrets | None = None) -> str:
     return snapshot(settings)
 
 
-def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None) -> "Library":
-    """The skills that the settings name or allow to be found; `variables` are what somebody told us besides."""
+def library_of(
+    resolved: "Resolved", variables: Mapping[str, str] | None = None, *, looking: bool = False
+) -> "Library":
+    """The skills that the settings name or allow to be found; `variables` are what somebody told us besides.
+
+    Whoever is only `looking` also sees what a project names that nobody trusts.
+    """
     from skills_runtime.skills import library_from
     from skills_runtime.skills.catalog import budget_for
     from skills_runtime.skills.configured import Supplied
@@ -133,7 +138,8 @@ def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None)
     process, settings = resolved.environment.process, resolved.settings
     places = places_of(resolved.workspace_root, process)
     skills, notes = settings.skills, ()
-    if {"skills.spaces", "skills.sources"} & resolved.by_project and not is_trusted(places):
+    named = {"skills.spaces", "skills.sources"} & resolved.by_project
+    if named and not looking and not is_trusted(places):
         skills, notes = skills.model_copy(update={"spaces": ()}), (untrusted_spaces(places),)
     library = library_from(
         skills,

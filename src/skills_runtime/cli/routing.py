@@ -11,6 +11,7 @@ from skills_runtime.errors import NotFound
 from skills_runtime.skills import FilesystemSource, Library, Origin, Problem
 from skills_runtime.skills.catalog import Catalog, CatalogReport, budget_for, catalog_of
 from skills_runtime.skills.mentioned import mentioned
+from skills_runtime.skills.mentions import is_name
 from skills_runtime.skills.routing import Choice, index_for, route
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def explained(task: str, library: Library, *, paths: Sequence[str], limit: int, 
 def _explained(choice: Choice, line: str) -> ExplainedChoice:
     skill = choice.skill
     return ExplainedChoice(
-        mention=skill.mention.text,
+        mention=skill.mention.text if is_name(skill.name) else f"${skill.name}",
         name=skill.name,
         rule=choice.rule,
         score=choice.score,

@@ -69,7 +69,7 @@ def found_by_path(text: str) -> FoundSkill | None:
 
 def found_by_name(text: str, resolved: "Resolved") -> FoundSkill:
     """The skill of the library that a mention or a name means."""
-    library = library_of(resolved)
+    library = library_of(resolved, looking=True)
     if text.startswith("$["):
         return _of_library(library.find(parse_mention(text)))
     return _of_library(library.find_by_name(text))

@@ -18,7 +18,7 @@ def scanned(options: SkillSettingsOptions, *, program: str) -> ScanReport:
     skills = resolved.settings.skills
     spaces, sources = sum(space.enabled for space in skills.spaces), len(skills.sources)
     try:
-        library = library_of(resolved)
+        library = library_of(resolved, looking=True)
         found, problems = library.list(), library.problems()
     except SkillsRuntimeError as error:
         failed = Issue(code="CLI_SCAN_FAILED", severity="error", message=error.message, hint=error.hint)

@@ -84,6 +84,8 @@ class _Survey:
         self._placeholder_directories: set[Path] = set()
         self._held: set[Path] = set()
         self._links: set[Path] = set()
+        self._by_place: set[Path] = set()
+        """What is hidden because of where it is, and would not be found again if a directory above it were moved."""
         self._unseen: list[Path] = []
         self._nested = 0
         self._own = [str(workspace)]
@@ -131,8 +133,7 @@ class _Survey:
     def _pinned(self) -> tuple[Path, ...]:
         """Every directory between the workspace and something that is fastened in it, parents first."""
         above = set(self._held)
-        fastened = (self._read_only, self._placeholders, self._hidden_files, self._hidden_directories)
-        for path in (path for paths in fastened for path in paths):
+        for path in (*self._read_only, *self._placeholders, *self._by_place):
             parents = [parent for parent in path.parents if self._workspace in parent.parents]
             if self._read_only.isdisjoint(parents):  # nothing is moved in what is read-only
                 above.update(parents)
@@ -219,10 +220,9 @@ class _Survey:
 
     def _hide(self, path: Path) -> None:
         real = Path(os.path.realpath(path))
-        if self._workspace in real.parents and real.is_dir():
-            self._hidden_directories.add(real)
-        elif self._workspace in real.parents and real.is_file():
-            self._hidden_files.add(real)
+        if self._workspace in real.parents and real.exists():
+            (self._hidden_directories if real.is_dir() else self._hidden_files).add(real)
+            self._by_place.add(real)
 
     def _note_names(self, path: Path, directory: Directory, *, kept: bool = False) -> None:
         top = path == self._workspace
@@ -262,6 +262,7 @@ class _Survey:
             target = Path(os.path.realpath(path))
             if self._workspace in target.parents and target.is_file():
                 self._hidden_files.add(target)
+                self._by_place.add(target)
         elif top or path.name == REPOSITORY:
             self._links.add(path)
 

@@ -44,7 +44,9 @@ def chosen_for(task: str, sought: Sequence[str], library: Library, *, routes: bo
         return Chosen(skills=asked.skills, arguments=asked.arguments, unmet=_unmet(asked.notices))
     from skills_runtime.skills.routing import index_of, route, routed
 
-    routing = route(task, skills, index=None if len(skills) <= MAX_RANKED else index_of(()))
+    ranks = None if len(skills) <= MAX_RANKED else index_of(())
+    of_task = mentioned(task, library) if task in sought else Mentioned()
+    routing = route(task, skills, index=ranks, asked=of_task)
     events: list[Payload] = [routed(routing)] if routing.choices else []
     certain = [choice.skill for choice in routing.certain if choice.rule != "mention"] if routes else []
     listing = ""

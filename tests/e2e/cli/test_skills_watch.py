@@ -3,7 +3,7 @@
 import io
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
@@ -27,7 +27,7 @@ def skills(workspace: Path, home: Path) -> Path:
 
 
 @contextmanager
-def watching(workspace: Path, *more: str) -> Iterator[Popen[bytes]]:
+def watching(workspace: Path, *more: str) -> Generator[Popen[bytes]]:
     """A process that watches already; Ctrl-C ends it, and well."""
     with start("skills-runtime", "skills", "list", "--watch", *more, cwd=workspace) as process:
         try:

@@ -82,8 +82,8 @@ READS = [
     Stopped(node('require("fs").readFileSync("OUT/file.txt")'), "read", "OUT/file.txt", "read `OUT/file.txt`"),
 ]
 PROTECTED = [
-    Stopped("cat .env", "read", "WS/.env"),
-    Stopped(python('open(".env")'), "read", "WS/.env"),
+    Stopped("echo x > .env", "read", "WS/.env"),  # reading shows an empty file, of which no program complains
+    Stopped(python('open(".env", "w")'), "read", "WS/.env"),
     Stopped("cat .skills_runtime_sdk/runtime/server.json", "read", "WS/.skills_runtime_sdk/runtime/server.json"),
     Stopped("echo x > .mcp.json", "write", "WS/.mcp.json"),
     Stopped("echo x > .vscode/tasks.json", "write", "WS/.vscode/tasks.json"),

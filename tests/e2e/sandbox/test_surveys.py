@@ -48,13 +48,23 @@ def test_who_accepts_the_gaps_is_told_of_them(tmp_path: Path, monkeypatch: pytes
     assert any("was not looked through" in gap for gap in evidence["gaps"])
 
 
-def test_a_directory_with_a_secret_cannot_be_moved_and_can_be_worked_in(tmp_path: Path) -> None:
-    (tmp_path / "app/inner").mkdir(parents=True)
+@pytest.mark.parametrize(
+    "place", ["node_modules", "other/.claude", "other/.git/objects", "other/.ssh", "a/b/c/d/e/f/g/h/i"]
+)
+def test_a_secret_stays_hidden_wherever_its_directory_is_moved(place: str, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
     (tmp_path / "app/.env").write_text("secret")
-    assert run(tmp_path, "mv app elsewhere")[0] != 0
-    code, said = run(tmp_path, "touch app/a; mv app/a b; mv app/inner app/outer; mv b app/outer/c")
-    assert code == 0, said
-    assert (tmp_path / "app/outer/c").exists()
+    code, said = run(tmp_path, f"mkdir -p {place}; mv app {place}/app; cat {place}/app/.env; touch {place}/app/a")
+    assert (code, said) == (0, "")
+    assert run(tmp_path, f"cat {place}/app/.env") == (0, "")
+
+
+def test_what_a_home_hides_cannot_be_carried_away(tmp_path: Path) -> None:
+    (tmp_path / ".config/gh").mkdir(parents=True)
+    (tmp_path / ".config/gh/hosts.yml").write_text("secret")
+    (tmp_path / ".bashrc").touch()
+    assert run(tmp_path, "mv .config elsewhere")[0] != 0
+    assert (tmp_path / ".config/gh/hosts.yml").exists()
 
 
 def test_a_workspace_without_a_repository_is_copied_whole_and_left_as_it_was(tmp_path: Path) -> None:

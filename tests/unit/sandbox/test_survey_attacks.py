@@ -30,7 +30,6 @@ def test_a_directory_that_its_owner_has_closed_is_covered(mode: int, unprivilege
 
     closed, opened = unprivileged(run)
     assert "a/closed" in found(unprivileged.path, closed.hidden_directories)
-    assert found(unprivileged.path, closed.pinned) == {"a"}
     assert found(unprivileged.path, opened.hidden_files) == {"a/closed/.env"}
 
 
@@ -58,9 +57,15 @@ def test_a_secret_is_found_in_what_looks_like_a_repository(tmp_path: Path) -> No
     assert findings.pinned == ()  # nothing is moved in what is read-only
 
 
-def test_directories_with_secrets_keep_their_place(tmp_path: Path) -> None:
-    make(tmp_path, "packages/app/.env")
+def test_what_is_a_secret_by_its_place_keeps_it(tmp_path: Path) -> None:
+    make(tmp_path, "packages/app/secrets", "packages/other/.env")
+    (tmp_path / ".env").symlink_to("packages/app/secrets")
     assert [str(path.relative_to(tmp_path)) for path in survey(tmp_path).pinned] == ["packages", "packages/app"]
+
+
+def test_a_secret_that_is_found_by_its_name_anywhere_holds_no_directory(tmp_path: Path) -> None:
+    make(tmp_path, "packages/app/.env")
+    assert survey(tmp_path).pinned == ()  # files are moved from and to it as ever
 
 
 def test_what_is_near_the_top_is_seen_before_any_heap_of_directories(

@@ -10,6 +10,8 @@ from skills_runtime.cli.options import Json
 from skills_runtime.cli.program import Command, Program
 from skills_runtime.cli.skill_options import ScopeOptions
 
+_HINT = "`skills install --frozen --force` puts back what is locked; `skills lock` locks what is there"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SkillsVerifyOptions(ScopeOptions):
@@ -30,7 +32,11 @@ def skills_verify(options: SkillsVerifyOptions, program: Program) -> int:
     skills = verify(places_of(options))
     (write_installed if options.json else show_installed)(skills, sys.stdout)
     wrong = ("changed", "missing", *(("extra", "unpinned") if options.strict else ()))
-    return EXIT_CODES["validation"] if any(each.status in wrong for each in skills) else 0
+    if not any(each.status in wrong for each in skills):
+        return 0
+    if not options.json:
+        sys.stderr.write(f"hint: {_HINT}\n")
+    return EXIT_CODES["validation"]
 
 
 COMMAND = Command(options=SkillsVerifyOptions, work=skills_verify, examples=("skills verify", "skills verify --json"))

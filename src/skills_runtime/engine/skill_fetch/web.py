@@ -66,7 +66,8 @@ class Web:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await self._followed(url, limit)
         except (httpx2.ConnectError, ConnectionError) as error:
-            raise NotFound(
+            raise ToolError(
+                "not_found",
                 f"`{one_line(url)[:200]}` cannot be downloaded: nothing answers there"
                 f" ({one_line(str(error) or type(error).__name__)[:200]})",
                 hint="check the address, and whether the site is up; proxies of the environment are not used",

@@ -16,7 +16,7 @@ from skills_runtime.runs.log.lines import read_lines
 from skills_runtime.runs.log.opening import CHECKPOINTS, header_of
 from skills_runtime.runs.log.reader import open_for_reading
 
-BATCH_BYTES = 1 << 16
+BATCH_BYTES = 1 << 17
 """How much is read, kept or sent at a time."""
 
 

@@ -10,6 +10,7 @@ from skills_runtime.sandbox.denials.obeyed import program_directories
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 
 HOME = "/".join(("", "home", "somebody"))
+MAC = "/".join(("", "Users", "somebody"))
 POLICY = SandboxPolicy(profile="read-only", workspace=Path("/data/.codex/tree"), access="read", limits=CAREFUL)
 
 
@@ -20,7 +21,7 @@ POLICY = SandboxPolicy(profile="read-only", workspace=Path("/data/.codex/tree"),
         "/data/other/.GIT/config", "/data/other/.vscode/tasks.json", f"{HOME}/.claude/settings.json",
         f"{HOME}/.config/autostart/x.desktop",
         f"{HOME}/.config/systemd/user", f"{HOME}/.local/bin", f"{HOME}/.local/bin/tool", f"{HOME}/bin",
-        f"{HOME}/go/bin", f"{HOME}/.foo/bin", "/Users/somebody/Library/LaunchAgents", "/Users/somebody/Library",
+        f"{HOME}/go/bin", f"{HOME}/.foo/bin", f"{MAC}/Library/LaunchAgents", f"{MAC}/Library",
         f"{HOME}/.cargo/bin",
         "/srv/home/.config", "/srv/home/.local", "/srv/home/.local/share", f"{HOME}/.vimrc", f"{HOME}/.emacs.d/init.el",
         "/opt/mine/bin", "/opt/mine", "/opt/mine/bin/x", "/var/spool/cron", "/etc/cron.d",
@@ -57,7 +58,7 @@ def test_what_programs_obey_may_be_read(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     ["/srv/home/.config", "/srv/home/.local/share", "/srv/home/.local", "/srv/home/.cargo",
-     "/srv/home/.mozilla/firefox", "/srv/home/.local/share/keyrings/login.keyring", "/Users/somebody/Library"],
+     "/srv/home/.mozilla/firefox", "/srv/home/.local/share/keyrings/login.keyring", f"{MAC}/Library"],
 )  # fmt: skip
 def test_what_holds_secrets_cannot_be_read(path: str) -> None:
     assert why_not_path(path, writing=False) is not None

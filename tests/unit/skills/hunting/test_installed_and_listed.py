@@ -47,6 +47,15 @@ def test_a_file_beside_the_text_counts_as_a_change(tmp_path: Path, workspace: Pa
     assert listed()["writer"]["state"] == "changed"
 
 
+def test_a_change_can_be_taken_back_as_the_comparison_says(tmp_path: Path, workspace: Path, home: Path) -> None:
+    install(tmp_path)
+    (workspace / ".agents/skills/writer/more.sh").write_text("echo\n")
+    answer = invoke("skills", "verify")
+    assert (answer.code, "skills install --frozen --force" in answer.err) == (20, True)
+    assert invoke("skills", "install", "--frozen", "--force", "--yes").code == 0
+    assert invoke("skills", "verify").code == 0
+
+
 def test_a_skill_that_no_lock_names_is_never_changed(workspace: Path, home: Path) -> None:
     make_skill(home / ".agents/skills", "writer")
     assert listed()["writer"]["state"] == "offered"

@@ -56,6 +56,6 @@ def test_a_hidden_script_is_told() -> None:
 
 
 def test_a_link_to_secrets_is_graver_than_another_one() -> None:
-    links = (Link(name="a", target="/opt/x", leads_out=True), Link(name="b", target="/root/.ssh", leads_out=True))
+    links = (Link(name="a", target="/opt/x", leads_out=True), Link(name="b", target="/srv/x/.ssh", leads_out=True))
 
     assert [one.severity for one in packaged(Collected(members=(), links=links))] == ["medium", "high"]
