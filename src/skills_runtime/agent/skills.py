@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skills_runtime.agent.assemble import Equipment, library_of
+from skills_runtime.agent.assemble import Equipment
+from skills_runtime.agent.libraries import library_of
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:

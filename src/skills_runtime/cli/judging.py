@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from skills_runtime.agent.assemble import library_of
+from skills_runtime.agent.libraries import library_of
 from skills_runtime.agent.rules import read_rules
 from skills_runtime.agent.skills import names_skills
 from skills_runtime.errors import EXIT_CODES, ValidationFailed

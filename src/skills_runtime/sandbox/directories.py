@@ -39,6 +39,8 @@ class Directory(msgspec.Struct, frozen=True, gc=False):
     directories: frozenset[str] = _NONE
     bare: bool = False
     """Git would take the directory itself for a repository."""
+    quiet: bool = False
+    """Nothing is notable but that there are plain subdirectories."""
 
 
 class Closed(msgspec.Struct, frozen=True):
@@ -87,15 +89,18 @@ def _read(path: str, found: os.stat_result) -> Directory | Closed | None:
 def _summary(path: str, found: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
     inside = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
     notable = [entry for entry in entries if entry.name.startswith(".") and _is_notable(entry.name)]
+    bare = _BARE.issubset({entry.name for entry in entries})
+    special = tuple(f"{path}/{entry.name}" for entry in inside if entry.name in _SPECIAL)
     return Directory(
         changed=found.st_ctime_ns,
         inode=found.st_ino,
         plain=tuple(f"{path}/{entry.name}" for entry in inside if entry.name not in _SPECIAL),
-        special=tuple(f"{path}/{entry.name}" for entry in inside if entry.name in _SPECIAL),
+        special=special,
         names=frozenset(entry.name for entry in notable) if notable else _NONE,
         links=frozenset(entry.name for entry in notable if entry.is_symlink()) if notable else _NONE,
         directories=frozenset(entry.name for entry in notable if _is_directory(entry)) if notable else _NONE,
-        bare=_BARE.issubset({entry.name for entry in entries}),
+        bare=bare,
+        quiet=not (bare or special or notable),
     )
 
 

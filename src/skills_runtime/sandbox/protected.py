@@ -51,5 +51,5 @@ HOME_SECRETS = (
 GIT_CONTROL = ("HEAD", "config", "config.worktree", "hooks", "commondir")
 """What git obeys in a repository without a work tree."""
 
-SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".ruff_cache", ".cache"})
+SKIPPED = frozenset({"node_modules", ".venv", "venv", ".tox", ".mypy_cache", ".ruff_cache", ".cache"})
 """Directories of others' code: in them only repositories and secrets are looked for."""

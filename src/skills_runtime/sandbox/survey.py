@@ -106,7 +106,10 @@ class _Survey:
                     return
                 directory = read_directory(path)
                 if isinstance(directory, Directory):
-                    self._look(path, directory, queue)
+                    if directory.quiet and count > 1:
+                        queue += directory.plain
+                    else:
+                        self._look(path, directory, queue)
                 elif directory is not None:
                     self._close(Path(path), directory)
         if self._hidden_files:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.agent.assemble import library_of
+from skills_runtime.agent.libraries import library_of
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.answers import as_json, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
