@@ -97,8 +97,8 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
         gaps.append(Gap(promise="memory", text="the policy sets no limit"))
     elif not limits_memory(machine):
         text = (
-            f"there is no control group: one process may ask for {DATA_FACTOR} times the limit, what all use together"
-            " is looked at twenty times a second, and files in the private `/tmp` and `/dev/shm` have limits of their own"
+            f"there is no control group: one process may ask for {DATA_FACTOR} times the limit, what all use is"
+            " looked at twenty times a second, and files in the private `/tmp` and `/dev/shm` have limits of their own"
         )
         gaps.append(Gap(promise="memory", text=text, fix=FIX_GROUPS))
     if policy.limits.processes is None:

@@ -15,7 +15,7 @@ def second_names(secrets: Iterable[Path], known: Iterable[Path], directories: It
         if (identity := _identity(str(path))) is not None:
             names[identity[0]] = names.get(identity[0], 0) + 1
     found = (_identity(str(path)) for path in secrets)
-    wanted = {one[0] for one in found if one is not None and one[1] > names[one[0]]}
+    wanted = {one[0] for one in found if one is not None and one[1] > names.get(one[0], 0)}
     return set(_named(wanted, directories)) if wanted else set()
 
 

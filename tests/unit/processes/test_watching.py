@@ -3,7 +3,7 @@
 import mmap
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ SIZE = 64 * MEBIBYTE
 
 
 @contextmanager
-def processes(*works: Callable[[], object]) -> Iterator[list[int]]:
+def processes(*works: Callable[[], object]) -> Generator[list[int]]:
     """Copies of this process that hold what they have made until they are ended."""
     pids: list[int] = []
     try:

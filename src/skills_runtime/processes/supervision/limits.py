@@ -12,7 +12,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -133,7 +133,7 @@ class Fallen(EndedEarly):
 
 
 @contextmanager
-def _falling(numbers: "Sequence[int]") -> "Iterator[None]":
+def _falling(numbers: "Sequence[int]") -> "Generator[None]":
     """Take these errors of the system for the end of a fence."""
     try:
         yield

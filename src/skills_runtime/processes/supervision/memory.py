@@ -31,7 +31,7 @@ def uses_more_than(limit: int, processes: "Sequence[int]") -> bool:
 
 def _resident(process: int, *, with_files: bool = True) -> int:
     try:
-        with open(f"/proc/{process}/statm", encoding="ascii") as file:
+        with open(f"/proc/{process}/statm", "rb") as file:
             _, resident, in_files, *_ = map(int, file.read().split())
     except OSError:
         return 0
