@@ -1,38 +1,19 @@
 """CPU of one turn in a run whose task mentions skills of ten thousand, over that of a run without any."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.fixture import directory
 from benchmarks.measure import Number, report
+from benchmarks.turns import Caller
 from skills_runtime.agent import Agent
-from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 
 SKILLS = 10_000
 TURNS = 150
 AT = 20
 ROUNDS = 5
 TASK = "Use $[bench].skill-00007 and $skill-00008."
-
-
-class Caller:
-    """A model that calls a tool every turn and notes the CPU time at which it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[float] = []
-
-    async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        turn = len(self.asked)
-        self.asked.append(time.process_time())
-        if turn < TURNS:
-            call = ToolCall(id=f"call_{turn}", name="nothing", arguments="{}")
-            yield ChatStreamEvent(type="tool_calls", tool_calls=[call])
-        else:
-            yield ChatStreamEvent(type="text_delta", text="done")
-        yield ChatStreamEvent(type="completed", finish_reason="stop")
 
 
 def make(base: Path) -> None:
@@ -45,7 +26,7 @@ def make(base: Path) -> None:
 
 def turn(base: Path, task: str, settings: dict[str, Any]) -> float:
     """Milliseconds of one turn, when a run is under way."""
-    model = Caller()
+    model = Caller(TURNS)
     session = {"run": {"max_steps": TURNS + 1}, "skills": settings}
     agent = Agent(workspace_root=base, backend=model, session_settings=session)
 

@@ -18,13 +18,14 @@ AT = 20
 class Caller:
     """A model that calls a tool every turn and notes the CPU time at which it is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, turns: int) -> None:
         self.asked: list[float] = []
+        self._turns = turns
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         turn = len(self.asked)
         self.asked.append(time.process_time())
-        if turn < TURNS:
+        if turn < self._turns:
             call = ToolCall(id=f"call_{turn}", name="nothing", arguments="{}")
             yield ChatStreamEvent(type="tool_calls", tool_calls=[call])
         else:
@@ -38,7 +39,7 @@ def per_turn(asked: list[float], first: int) -> float:
 
 
 def measure(base: Path) -> tuple[float, float]:
-    model = Caller()
+    model = Caller(TURNS)
     agent = Agent(workspace_root=base, backend=model, session_settings={"run": {"max_steps": TURNS + 1}})
 
     @agent.tool(effect="read")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.networks.conftest import PATIENCE, VISIT, Web
-from tests.support.unprivileged import NOBODY
+from tests.support.unprivileged import Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 PYTHON = "/usr/bin/python3"
@@ -112,10 +112,9 @@ def test_an_interrupt_ends_command_and_proxy(web: Web, workspace: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only an administrator has somebody else's workspace")
-def test_an_administrator_s_command_in_somebody_s_workspace_has_the_network(web: Web, workspace: Path) -> None:
-    for place in (workspace.parent.parent, workspace.parent):
-        place.chmod(0o755)
-    os.chown(workspace, NOBODY, NOBODY)
+def test_an_administrator_s_command_in_somebody_s_workspace_has_the_network(
+    web: Web, unprivileged: Unprivileged
+) -> None:
     options = ("--allow-host", f"127.0.0.2:{web.port}")
-    done = run(words(workspace, *options, command=visiting(web.url("127.0.0.2"))))
+    done = run(words(unprivileged.path, *options, command=visiting(web.url("127.0.0.2"))))
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr

@@ -1,7 +1,7 @@
 """The runs of a service, from the order to the end: accepted durably, worked on in turns, recovered after a crash."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
@@ -28,6 +28,8 @@ from skills_runtime.service.work.recovery import wants_work
 MAX_OPEN = 256
 """Runs that are worked on or wait for their turn; an order more is refused."""
 CANCEL_SECONDS = 10.0
+LOOK_AGAIN_SECONDS = 0.5
+"""How soon a run is tried again that another process held when it should have gone on."""
 T = TypeVar("T")
 
 
@@ -102,24 +104,34 @@ class Work:
         await asyncio.to_thread(self.record, paths)
         return (await asyncio.to_thread(read_view, paths, self.ports)).state
 
-    async def recover(self) -> None:
+    async def recover(self, accepted: Sequence[str] | None = None) -> None:
         """Go on with everything that was taken on and not finished, whatever ended the process before."""
+        left = list(accepted) if accepted is not None else self._noted()
         here = runs_root(self.home.workspace_root)
         if here.is_dir():
             await asyncio.to_thread(refresh, self.ledger.index, [here], self.ports)
         await asyncio.to_thread(self._claims.forget_old)
-        for run_id, _ in await asyncio.to_thread(lambda: list(self._accepted.all())):
-            while len(self.attendance) >= MAX_OPEN:
-                await self.attendance.anybody_done()
-            if self.attendance.stopping:
-                return
-            await self._recover(run_id)
+        while left:
+            locked: list[str] = []
+            for run_id in left:
+                while len(self.attendance) >= MAX_OPEN:
+                    await self.attendance.anybody_done()
+                if self.attendance.stopping:
+                    return
+                if not await self._recover(run_id):
+                    locked.append(run_id)
+            left = locked  # whoever holds them now may only look, or be killed before it is done
+            await asyncio.sleep(LOOK_AGAIN_SECONDS if left else 0)
 
     def start(self, stopping: asyncio.Event | None = None) -> None:
         """Begin what goes on beside requests; streams of events end as soon as the service is told to stop."""
-        beside = [self.recover(), self.attendance.watch()]
+        # Looked up before the first order comes: a run that is noted and not made yet is none that was lost.
+        beside = [self.recover(self._noted()), self.attendance.watch()]
         for work in beside if stopping is None else [*beside, self._end_streams(stopping)]:
             self._keep(asyncio.create_task(work))
+
+    def _noted(self) -> list[str]:
+        return [run_id for run_id, _ in self._accepted.all()]
 
     async def close(self) -> None:
         """Stop all work so that it can go on later, and return when nothing of it runs any more."""
@@ -163,31 +175,37 @@ class Work:
             await asyncio.to_thread(self._accepted.put, run_id, Accepted(run_id))
             await self.attendance.submit(opened)
 
-    async def _go_on(self, run_id: str) -> None:
+    async def _go_on(self, run_id: str) -> bool:
         async with self.attendance.alone(run_id):
-            await self._go_on_alone(run_id)
+            return await self._go_on_alone(run_id)
 
-    async def _go_on_alone(self, run_id: str) -> None:
-        """Work on a run again, unless somebody does, or it waits for something else."""
+    async def _go_on_alone(self, run_id: str) -> bool:
+        """Work on a run again, unless somebody does, or it waits for something else; false where it is held."""
         if run_id in self.attendance or self.attendance.stopping:
-            return  # who attends to it looks into the inbox when it stops
+            return True  # who attends to it looks into the inbox when it stops
         paths = await asyncio.to_thread(self.find, run_id)
         state = (await asyncio.to_thread(read_view, paths, self.ports)).state
         if not wants_work(state, self.ledger.inbox.pending(run_id)):
-            return
+            return True
         await asyncio.to_thread(self._accepted.put, run_id, Accepted(run_id))
-        with suppress(LogLocked, LogEnded):  # another process works on it, and takes it in
-            await self.attendance.submit(await asyncio.to_thread(self._maker.open, paths))
+        with suppress(LogEnded):
+            try:
+                await self.attendance.submit(await asyncio.to_thread(self._maker.open, paths))
+            except LogLocked:  # another process works on it, and takes it in
+                return False
+        return True
 
-    async def _recover(self, run_id: str) -> None:
+    async def _recover(self, run_id: str) -> bool:
+        """Go on with a run, if it should; false where it is held by somebody and has to be tried again."""
         try:
             await asyncio.to_thread(self._tidy, run_id)
             if (await asyncio.to_thread(self._ended_or_not, run_id)).open:
-                await self._go_on(run_id)
+                return await self._go_on(run_id)
         except NotFound:
             self._accepted.drop(run_id)  # it was noted, and the process ended before the run was made
         except SkillsRuntimeError as error:
             self.attendance.troubles[run_id] = error
+        return True
 
     def _tidy(self, run_id: str) -> None:
         """Do for a run that ended what its process, killed right then, could not do any more."""
