@@ -10,6 +10,7 @@ import msgspec
 from skills_runtime.cli.locate import APPROVAL, find_run, short_approval, short_id
 from skills_runtime.cli.machine import checked_path, log_ports
 from skills_runtime.cli.selection import Selection, update
+from skills_runtime.engine.requests import shown_request
 from skills_runtime.errors import ApprovalStale, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger, RunIndex, RunRow
@@ -17,7 +18,7 @@ from skills_runtime.ledger.index import PAGE_LIMIT
 from skills_runtime.ports import ApprovalRequest
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
-from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
+from skills_runtime.runs import LogPorts, RunPaths, read_view
 
 OPEN = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING_FOR_TOOL, RunStatus.WAITING_FOR_USER)
 
@@ -44,21 +45,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return RunPaths(self.root)
 
     def request(self) -> ApprovalRequest:
-        """Everything whoever decides is shown, to the letter; an older log has only the summary."""
-        pending = self.pending
-        if pending.details_blob is not None:
-            return msgspec.json.decode(blobs_of(self.paths).get(pending.details_blob), type=ApprovalRequest)
-        return ApprovalRequest(
-            approval_key=pending.approval_key,
-            tool=pending.tool,
-            summary=pending.summary,
-            approval_id=pending.approval_id,
-            run_id=self.run_id,
-            call_id=pending.call_id,
-            rule=pending.rule,
-            risk=pending.risk,
-            expires_at=pending.expires_at,
-        )
+        """Everything whoever decides is shown."""
+        return shown_request(self.paths, self.run_id, self.pending)
 
 
 def open_requests(ledger: Ledger, workspace_root: str) -> list[Asked]:

@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
+from skills_runtime.engine.requests import shown_request
 from skills_runtime.errors import ApprovalStale, SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger.index import PAGE_LIMIT
 from skills_runtime.ports import ApprovalRequest
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
-from skills_runtime.runs import RunPaths, blobs_of, read_view
+from skills_runtime.runs import RunPaths, read_view
 from skills_runtime.service.work.work import Work
 
 OPEN = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING_FOR_TOOL, RunStatus.WAITING_FOR_USER)
@@ -30,21 +31,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     decided: dict[str, Any] | None = None
 
     def request(self) -> ApprovalRequest:
-        """Everything whoever decides is shown, to the letter; an older log has only the summary."""
-        pending = self.pending
-        if pending.details_blob is not None:
-            return msgspec.json.decode(blobs_of(self.paths).get(pending.details_blob), type=ApprovalRequest)
-        return ApprovalRequest(
-            approval_key=pending.approval_key,
-            tool=pending.tool,
-            summary=pending.summary,
-            approval_id=pending.approval_id,
-            run_id=self.run_id,
-            call_id=pending.call_id,
-            rule=pending.rule,
-            risk=pending.risk,
-            expires_at=pending.expires_at,
-        )
+        """Everything whoever decides is shown."""
+        return shown_request(self.paths, self.run_id, self.pending)
 
     def document(self) -> dict[str, Any]:
         """The same for a client."""
