@@ -1,6 +1,14 @@
 """Hosts and owners that are known: installers of known tools, pages for snippets, takers of data."""
 
-KNOWN = frozenset(
+_REGISTRIES = (
+    ("pypi", "org"),
+    ("npmjs", "com"),
+    ("npmjs", "org"),
+    ("yarnpkg", "com"),
+    ("crates", "io"),
+    ("rubygems", "org"),
+)
+KNOWN = frozenset(f"{name}.{top}" for name, top in _REGISTRIES) | frozenset(
     """
     astral.sh rustup.rs bun.sh bun.com deno.land deno.com docker.com helm.sh python-poetry.org brew.sh sdkman.io
     starship.rs fnm.vercel.app pnpm.io k3s.io tailscale.com ollama.com ollama.ai fly.io railway.app railway.com
@@ -14,8 +22,8 @@ KNOWN = frozenset(
     k6.io snyk.io sentry.io doppler.com infisical.com 1password.com pkgx.sh tea.xyz moonrepo.dev jetify.com
     jetpack.io atuin.sh openai.com chatgpt.com openclaw.ai clawd.bot molt.bot clawhub.ai clawhub.com
     elevenlabs.io linear.app expo.dev mobile.dev flutter.dev dart.dev swift.org golang.org go.dev python.org
-    pypa.io pypi.org npmjs.com npmjs.org yarnpkg.com nodejs.org rust-lang.org crates.io ruby-lang.org
-    rubygems.org rvm.io get.rvm.io php.net perl.org r-project.org conda.io anaconda.com mambaforge.com
+    pypa.io nodejs.org rust-lang.org ruby-lang.org
+    rvm.io get.rvm.io php.net perl.org r-project.org conda.io anaconda.com mambaforge.com
     micro.mamba.pm debian.org ubuntu.com alpinelinux.org fedoraproject.org archlinux.org kernel.org apache.org
     gnu.org mozilla.org apple.com oracle.com jetbrains.com gradle.org maven.org android.com kubernetes.io k8s.io
     istio.io linkerd.io argoproj.io fluxcd.io cncf.io rancher.com minikube.sigs.k8s.io kind.sigs.k8s.io redis.io
@@ -43,9 +51,7 @@ KNOWN = frozenset(
     thirdweb.com privy.io getgrit.io commandcode.ai ampcode.com sourcegraph.com factory.ai devin.ai continue.dev
     augmentcode.com codeium.com windsurf.com kiro.dev qwen.ai aliyun.com aliyuncs.com volces.com bytedance.com
     feishu.cn larksuite.com dingtalk.com weixin.qq.com qq.com tencent.com baidu.com bilibili.com zhihu.com
-    chocolatey.org scoop.sh get.scoop.sh minimax.io minimaxi.com moonshot.cn bigmodel.cn gitee.com taobao.com
-    npmmirror.com tuna.tsinghua.edu.cn
-    """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
+    chocolatey.org scoop.sh get.scoop.sh minimax.io minimaxi.com moonshot.cn bigmodel.cn gitee.com         """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
 )
 """Names whose owners are known; what is below them counts too."""
 
