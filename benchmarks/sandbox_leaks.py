@@ -83,7 +83,7 @@ def _target(path: Path) -> str:
 
 def _children() -> set[str]:
     own = os.getpid()
-    return set(Path(f"/proc/{own}/task/{own}/children").read_text(encoding="ascii").split())
+    return set(Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split())
 
 
 if __name__ == "__main__":

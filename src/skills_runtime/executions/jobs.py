@@ -89,8 +89,13 @@ class Sink:
             part = piece[:room]
             self.kept += part
             os.write(self._fd, part)  # a short write is made up for at the end
-        if self._total > self._limit:
+        if self.overflowed:
             self._beyond()
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether there was more than is kept."""
+        return self._total > self._limit
 
     def written(self) -> Written:
         """How much there was."""

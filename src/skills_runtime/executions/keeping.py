@@ -143,6 +143,8 @@ class Keeper:
         """Keep what it left behind, and write down how it ended."""
         begun.sinks.close()
         duration = round((time.monotonic() - begun.started) * 1000)
+        if ended.ended_by == "exit" and begun.sinks.stdout.overflowed:  # it was done before anybody could end it
+            ended = msgspec.structs.replace(ended, ended_by="stdout_limit")
         output, failure, status = _judged(ended, bytes(begun.sinks.stdout.kept), begun.record.timeout_ms)
         artifacts, refused = collect(begun.stage / SKILL, wanted.run.artifacts, begun.directory, self._limits)
         if failure is None:

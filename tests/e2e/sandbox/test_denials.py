@@ -3,9 +3,7 @@
 import asyncio
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from skills_runtime.processes import Command, Finished, Limits, execute, shell_c
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.denials import Aftermath, Denial
 from tests.e2e.sandbox.denied import LIMITS, ORDINARY, STOPPED, Stopped
+from tests.support.outside import outside
 
 VARIABLES = {"PATH": "/usr/bin:/bin"}
 GIT = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
@@ -68,17 +67,14 @@ def aftermath(argv: tuple[str, ...], cwd: Path, finished: Finished) -> Aftermath
 
 
 @pytest.fixture(scope="module")
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    parent = request.config.rootpath / ".pytest_cache"
-    parent.mkdir(exist_ok=True)
-    base = Path(tempfile.mkdtemp(prefix="denials-", dir=parent)).resolve()
-    made = Place(base)
-    (base / "outside").mkdir()
-    for name in ("file.txt", "file.c", "file.py"):
-        (base / "outside" / name).write_text("x = 1\n")
-    fill(made.workspace)
-    yield made
-    shutil.rmtree(base)
+def place() -> Iterator[Place]:
+    with outside() as base:
+        made = Place(base)
+        (base / "outside").mkdir()
+        for name in ("file.txt", "file.c", "file.py"):
+            (base / "outside" / name).write_text("x = 1\n")
+        fill(made.workspace)
+        yield made
 
 
 def fill(workspace: Path) -> None:

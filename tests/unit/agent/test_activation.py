@@ -1,7 +1,6 @@
 """Skills that a model activates: what it is told then, what they permit, and how they end."""
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from skills_runtime.skills.activation import filled
 from skills_runtime.skills.install import consented
 from skills_runtime.skills.skill import Skill
 from tests.support.agents import Answering, Streaming, Watched, agent_in, calls, payloads_of, says
+from tests.support.outside import outside
 
 SKILLS = {
     "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],
@@ -347,21 +347,16 @@ def test_files_of_a_skill_are_read_without_asking_and_nothing_beside_them(place:
     assert asked_about(result) == []
 
 
-def test_commands_may_read_the_directory_of_an_active_skill_and_no_other(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    parent = request.config.rootpath / ".pytest_cache"
-    parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="skills-", dir=parent) as name:
-        outside = Path(name).resolve()
+def test_commands_may_read_the_directory_of_an_active_skill_and_no_other(tmp_path: Path) -> None:
+    with outside() as place:
         for skill in ("one", "two"):
-            make(outside, skill, "Do it.")
+            make(place, skill, "Do it.")
         skills = {
             **SKILLS,
-            "sources": [{"id": "f", "type": "filesystem", "options": {"root": str(outside / "skills")}}],
+            "sources": [{"id": "f", "type": "filesystem", "options": {"root": str(place / "skills")}}],
         }
         reading = [
-            ("shell_command", {"command": f"cat {outside}/skills/{one}/scripts/count.py"}) for one in ("one", "two")
+            ("shell_command", {"command": f"cat {place}/skills/{one}/scripts/count.py"}) for one in ("one", "two")
         ]
         steps = [("activate_skill", {"name": "one"}), *reading]
         model = Watched([*(calls(one) for one in steps), says("done")])

@@ -1,7 +1,5 @@
 """A command that the fence stopped: the least that would help is told, and a yes runs it again under another policy."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,17 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support import outside as somewhere
 from tests.support.agents import Answering, Watched, agent_in, calls, payloads_of, says
 
 
 @pytest.fixture
-def outside(request: pytest.FixtureRequest) -> Iterator[Path]:
+def outside() -> Iterator[Path]:
     """A directory that exists only outside: every command has a `/tmp` of its own."""
-    parent = request.config.rootpath / ".pytest_cache"
-    parent.mkdir(exist_ok=True)
-    base = Path(tempfile.mkdtemp(prefix="outside-", dir=parent)).resolve()
-    yield base
-    shutil.rmtree(base)
+    with somewhere.outside() as base:
+        yield base
 
 
 def results(result: Any) -> list[dict[str, Any]]:
