@@ -15,18 +15,20 @@ TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 @contextmanager
 def outside() -> Generator[Path]:
     """A new directory where commands do not have one of their own; gone afterwards."""
-    base = Path(tempfile.mkdtemp(prefix="outside-", dir=_parent())).resolve()
+    above = Path(tempfile.mkdtemp(prefix="outside-", dir=_parent())).resolve()
     try:
+        base = above / "place"
+        base.mkdir()
         yield base
     finally:
-        shutil.rmtree(base)
+        shutil.rmtree(above)
 
 
 def _parent() -> Path:
     """The checkout, unless it lies in a temporary directory itself."""
     cache = ROOT / ".pytest_cache"
     cache.mkdir(exist_ok=True)
-    candidates = (cache, Path.home(), Path("/srv"), Path("/opt"), Path("/mnt"))
+    candidates = (cache, Path.home(), Path("/"))
     fit = [one.resolve() for one in candidates if os.access(one, os.W_OK | os.X_OK)]
     for place in fit:
         if not any(place.is_relative_to(temporary) for temporary in TEMPORARY):

@@ -42,7 +42,6 @@ WRITES_OUTSIDE = [
     Stopped("git clone . OUT/clone", "write", "OUT/clone", "write to `OUT`"),
     Stopped(python('import os; os.mkdir("OUT/made")'), "write", "OUT/made", "write to `OUT`"),
     Stopped(node('require("fs").mkdirSync("OUT/made")'), "write", "OUT/made", "write to `OUT`"),
-    Stopped("curl -o OUT/page file://$PWD/a", "write", "OUT/page", "write to `OUT`"),
 ]
 WRITES_TO_THE_SYSTEM = [
     Stopped("mkdir /data", "write", "/data"),
