@@ -15,7 +15,7 @@ from typing import NamedTuple
 from skills_runtime.errors import AccessRefused, LogLocked, RunExists, StorageFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE, RunPaths
 from skills_runtime.runs.log import RunLock
-from skills_runtime.runs.log.disk import make_directories, remove_empty
+from skills_runtime.runs.log.disk import make_directories, remove_empty, spread_out
 
 ABANDONED_SECONDS = 3600
 _DRAFT = re.compile(r"\..{1,100}\.[0-9a-f]{12}\.new")
@@ -36,6 +36,8 @@ def made_aside(root: Path) -> Generator[Draft]:
     made: list[Path] = []
     try:
         made += make_directories(above, mode=DIRECTORY_MODE)
+        if made:
+            spread_out(above)
         path.mkdir(mode=DIRECTORY_MODE)
         sweep(above)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import struct
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,6 +13,9 @@ WHOLE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
 """File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""
 _TELLS_ERRORS = (5, 8)
 """The first Linux whose sync of a whole file system says that something could not be written."""
+_LONG = struct.calcsize("l") << 16
+_GET_FLAGS, _SET_FLAGS = 0x80006601 | _LONG, 0x40006602 | _LONG
+_UNRELATED = 0x20000
 
 
 class SystemDisk:
@@ -99,6 +103,24 @@ def make_directories(path: Path, *, mode: int) -> list[Path]:
         remove_empty(made)
         raise
     return made
+
+
+def spread_out(directory: Path) -> None:
+    """Tell the disk that the directories in this one have nothing to do with each other, where it takes such a hint.
+
+    Otherwise they all share one part of the disk, where each new file costs a look at every one removed of late.
+    """
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    with suppress(OSError):  # most file systems have no use for it
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            (flags,) = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))
+            fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", flags | _UNRELATED))
+        finally:
+            os.close(fd)
 
 
 def remove_empty(directories: list[Path]) -> None:
