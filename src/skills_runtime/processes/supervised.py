@@ -35,7 +35,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     terminal: bool = False
 
     def request(self) -> bytes:
-        """The message that asks for it."""
+        """The message that asks for it, and behind it the inputs it tells the lengths of."""
         environment = {**self.command.environment, MARKER: self.marker}
         message = {
             "program": _characters(self.program),
@@ -46,7 +46,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             "grace": self.grace,
             **_enclosing(self.command.enclosure),
         }
-        return json.dumps(message).encode() + b"\n"
+        return b"".join((json.dumps(message).encode(), b"\n", *self.command.enclosure.inputs))
 
 
 def _characters(text: str) -> str:
@@ -57,7 +57,7 @@ def _characters(text: str) -> str:
 def _enclosing(enclosure: Enclosure) -> dict[str, Any]:
     """The part of the message that is about the fence."""
     return {
-        "inputs": [data.decode("latin-1") for data in enclosure.inputs],
+        "inputs": [len(data) for data in enclosure.inputs],
         "placeholders": [_characters(path) for path in enclosure.placeholders],
         "placeholder_directories": [_characters(path) for path in enclosure.placeholder_directories],
         "groups": msgspec.to_builtins(enclosure.control_groups),

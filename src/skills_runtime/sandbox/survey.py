@@ -119,7 +119,7 @@ class _Survey:
     def findings(self) -> Findings:
         """All of it, in an order that is always the same."""
         for paths in (self._read_only, self._hidden_files, self._hidden_directories, self._held):
-            paths -= {path for path in paths if not self._hidden_directories.isdisjoint(path.parents)}
+            paths -= {path for path in paths if not self._hidden_directories.isdisjoint(self._between(path))}
         return Findings(
             read_only=tuple(sorted(self._read_only)),
             hidden_files=tuple(sorted(self._hidden_files)),
@@ -137,10 +137,19 @@ class _Survey:
         """Every directory between the workspace and something that is fastened in it, parents first."""
         above = set(self._held)
         for path in (*self._read_only, *self._placeholders, *self._by_place):
-            parents = [parent for parent in path.parents if self._workspace in parent.parents]
+            parents = self._between(path)
             if self._read_only.isdisjoint(parents):  # nothing is moved in what is read-only
                 above.update(parents)
         return tuple(sorted(above, key=lambda path: (len(path.parts), path)))
+
+    def _between(self, path: Path) -> list[Path]:
+        """The directories above something in the workspace, as far as they are in it too."""
+        found: list[Path] = []
+        above = path.parent
+        while above != self._workspace and above != path:
+            found.append(above)
+            path, above = above, above.parent
+        return found
 
     def _look(self, path: str, directory: Directory, queue: list[str]) -> None:
         if queue is self._own and path == self._own[0]:

@@ -16,8 +16,10 @@ ATTEMPTS = 100
 PAUSE = 0.005
 OPTIONAL = ("memory.swappiness", "memory.swap.max")
 """Settings that not every kernel has, and without which the others still hold."""
-SACRIFICED = "500"
-SPARED = "0"
+SACRIFICED = b"500"
+SPARED = b"0"
+MOST = 1 << 16
+"""Bytes of what the kernel counts."""
 RESET = "memory.max_usage_in_bytes"
 """A counter that is set back for each command."""
 
@@ -32,6 +34,8 @@ class Groups:
         self._name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns():x}"
         self._wanted: Wanted = ()
         self._before: dict[str, int] = {}
+        self._files: dict[tuple[str, int], int] = {}
+        """Files of the kernel that are read or written for every command, open: to open one costs most of it."""
 
     def enter(self, wanted: Wanted) -> None:
         """Be where the next command has to be born, with the limits it has to have."""
@@ -45,14 +49,14 @@ class Groups:
         self._wanted = wanted
         if wanted:
             with suppress(OSError):
-                _write(f"{self._directory(wanted[0])}/{RESET}", "0")
+                os.pwrite(self._file(f"{self._directory(wanted[0])}/{RESET}", os.O_WRONLY), b"0", 0)
             self._before = self._counters()
-            _prefer(SACRIFICED)
+            self._prefer(SACRIFICED)
 
     def spare(self) -> None:
         """Go back to being nobody's first choice, once the command is there instead."""
         if self._wanted:
-            _prefer(SPARED)
+            self._prefer(SPARED)
 
     def counted(self) -> "dict[str, int]":
         """What the kernel counted since the command was begun."""
@@ -63,6 +67,9 @@ class Groups:
 
     def close(self) -> None:
         """Go back to where this process came from, and remove the groups."""
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files = {}
         for group in self._wanted:
             with suppress(OSError):
                 _write(f"{group['home']}/cgroup.procs", "0")
@@ -85,8 +92,23 @@ class Groups:
         found: dict[str, int] = {}
         for group in self._wanted:
             for name in group["counters"]:
-                found |= _counts(name, _read(f"{self._directory(group)}/{name}"))
+                found |= _counts(name, self._read(f"{self._directory(group)}/{name}"))
         return found
+
+    def _read(self, path: str) -> str:
+        try:
+            return os.pread(self._file(path, os.O_RDONLY), MOST, 0).decode("ascii")
+        except OSError:
+            return ""
+
+    def _prefer(self, value: bytes) -> None:
+        with suppress(OSError):
+            os.pwrite(self._file("/proc/self/oom_score_adj", os.O_WRONLY), value, 0)
+
+    def _file(self, path: str, mode: int) -> int:
+        if (path, mode) not in self._files:
+            self._files[path, mode] = os.open(path, mode | os.O_CLOEXEC)
+        return self._files[path, mode]
 
 
 def _counts(name: str, text: str) -> "dict[str, int]":
@@ -108,25 +130,12 @@ def _configure(directory: str, group: Mapping[str, Any]) -> None:
                 raise
 
 
-def _prefer(value: str) -> None:
-    with suppress(OSError):
-        _write("/proc/self/oom_score_adj", value)
-
-
 def _write(path: str, value: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, value.encode())
     finally:
         os.close(descriptor)
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def _remove(directory: str) -> None:

@@ -31,7 +31,7 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
     _enter(raw(request["cwd"]))
     standard, others = streams[:STREAMS], streams[STREAMS:]
     withheld: int | None = request["withheld"] if request["limits"] else None
-    given: list[bytes] = [raw(data) for data in request["inputs"]]
+    given: list[bytes] = request["inputs"]
     inputs: list[int] = []
     limiting = Limiting(request["limits"], mounts, None if withheld is None else given[withheld])
     try:

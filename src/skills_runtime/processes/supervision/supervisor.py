@@ -126,17 +126,30 @@ class Hearing:
         self.over = False
 
     def first(self) -> "dict[str, Any] | None":
-        """Wait for a whole message; nothing when the runtime has gone before it was complete."""
-        pieces: list[bytes] = []
-        while not pieces or b"\n" not in pieces[-1]:
-            try:
-                pieces.append(self._control.recv(1 << 16))
-            except ConnectionResetError:
+        """Wait for a whole request with its inputs; nothing when the runtime has gone before it was complete."""
+        while b"\n" not in self._rest:
+            if not self._wait():
                 return None
-            if not pieces[-1]:
+        line, _, self._rest = self._rest.partition(b"\n")
+        request = json.loads(line)
+        whole = sum(request["inputs"])
+        while len(self._rest) < whole:
+            if not self._wait():
                 return None
-        line, _, self._rest = b"".join(pieces).partition(b"\n")
-        return json.loads(line)
+        lengths, request["inputs"] = request["inputs"], []
+        for length in lengths:
+            request["inputs"].append(self._rest[:length])
+            self._rest = self._rest[length:]
+        return request
+
+    def _wait(self) -> bool:
+        """Take what comes next; false when the runtime has gone."""
+        try:
+            piece = self._control.recv(1 << 16)
+        except ConnectionResetError:
+            return False
+        self._rest += piece
+        return bool(piece)
 
     def more(self) -> "list[dict[str, Any]]":
         """The messages that have arrived since."""
