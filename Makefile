@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; nothing has to be installed or activated before.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench format docs lock clean setup lint types layers tests
+.PHONY: help demo studio test check bench format docs lock clean setup lint types layers tests
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto --maxprocesses 8
@@ -15,6 +15,12 @@ demo: ## set up, then run one complete agent run offline and say where the resul
 	@scripts/setup core
 	$(call heading,demo: one agent run without network)
 	@$(BIN)/skills-runtime demo
+
+studio: ## set up, build the web app if its sources changed, then start it in a browser
+	@scripts/setup dev
+	@scripts/studio
+	$(call heading,studio)
+	@$(BIN)/skills-runtime studio
 
 test: setup lint types layers tests ## set up, then run everything: lint, types, layers, all tests
 

@@ -1,20 +1,21 @@
 """A thousand who follow one run: each gets every event, and the run is hardly slower than without them.
 
-Server and clients are processes of their own on one machine; the run is paced by its model at 200 events a second.
+Server and clients are processes of their own on one machine. The server has two runs, each paced by its model at 200
+events a second: one is followed by all, the other by nobody. They take turns of some seconds, so that whatever else the
+machine does meets both alike, and each turn of the one is held against the next turn of the other.
 """
 
 import asyncio
 import json
-import re
 import resource
 import socket
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import uvicorn
 from fastapi import FastAPI
@@ -24,27 +25,44 @@ from benchmarks.measure import Number, report
 from skills_runtime.config import Resolved
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
 from skills_runtime.service.routes import events, runs
-from skills_runtime.service.work import Home, Order, open_work
+from skills_runtime.service.work import Home, Order, Work, open_work
 
 LISTENERS = 1000
-ROUNDS = 3
-"""The best of them counts: whoever else uses the machine only ever makes one slower."""
-TURNS = 300
+PAIRS = 8
+TURNS = 100
+"""What a run does before the other one has its turn."""
 TURN_SECONDS = 0.022
 """A turn has six events, and takes some milliseconds itself."""
-_ID = re.compile(rb"^id: (\d+)$", re.MULTILINE)
+QUIET_SECONDS = 1.0
+"""After which everybody has everything, and costs nothing while the other run is measured."""
+FOLLOWED, ALONE = "followed", "alone"
 
 
 class Paced:
-    """A model that calls a small tool every so often, once everybody is there."""
+    """A model that calls a small tool every so often, as often as it was told to."""
 
     def __init__(self) -> None:
-        self.go = asyncio.Event()
+        self._left = {FOLLOWED: 0, ALONE: 0}
+        self._told = asyncio.Condition()
+
+    async def let(self, run_id: str, turns: int) -> None:
+        """Have a run do some turns, and wait until it has."""
+        async with self._told:
+            self._left[run_id] = turns
+            self._told.notify_all()
+            await self._told.wait_for(lambda: self._left[run_id] == 0)
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        await self.go.wait()
+        run_id = request.run_id
+        async with self._told:
+            if self._left[run_id] > 1:  # the last one of a row is over when the next is asked for
+                self._left[run_id] -= 1
+            else:
+                self._left[run_id] = 0
+                self._told.notify_all()
+                await self._told.wait_for(lambda: self._left[run_id] != 0)
         await asyncio.sleep(TURN_SECONDS)
-        if request.answered < TURNS:
+        if self._left[run_id] > 0:
             call = ToolCall(id=f"c{request.answered}", name="file_read", arguments='{"path": "note.txt"}')
             yield ChatStreamEvent(type="tool_calls", tool_calls=[call])
         else:
@@ -53,7 +71,7 @@ class Paced:
 
 
 async def serve(place: Path, listening: socket.socket) -> None:
-    """Serve one run after the other; a line on stdin names one to begin, and how long it took is printed at its end."""
+    """Serve both runs; prints when clients may come, and at the end what was measured."""
     settings: dict[str, Any] = {"safety": {"mode": "allow"}, "run": {"max_steps": 10_000}}
     home = Home(workspace_root=place, state=place / "state", given=settings)
     paced = Paced()
@@ -66,129 +84,78 @@ async def serve(place: Path, listening: socket.socket) -> None:
         app.state.work = work
         app.include_router(runs.router)
         app.include_router(events.router)
-        config = uvicorn.Config(app, lifespan="off", log_level="error", ws="none", backlog=2048)
+        config = uvicorn.Config(app, lifespan="off", log_level="error", ws="none", loop="asyncio", backlog=2048)
         serving = asyncio.create_task(uvicorn.Server(config).serve([listening]))
-        while run_id := (await asyncio.to_thread(sys.stdin.readline)).strip():
-            listeners = LISTENERS if run_id.startswith("followed") else 0
-            paced.go.clear()
+        for run_id in (FOLLOWED, ALONE):
             await work.create(Order(prompt="go", run_id=run_id))
-            print(run_id, flush=True)
-            while work.streams.listeners < listeners:
-                await asyncio.sleep(0.05)
-            begun = time.perf_counter()
-            paced.go.set()
-            while run_id in work.attendance:
-                await asyncio.sleep(0.05)
-            print(time.perf_counter() - begun, flush=True)
+            await paced.let(run_id, 2)
+        print("ready", flush=True)
+        while work.streams.listeners < LISTENERS:
+            await asyncio.sleep(0.05)
+        measured = [await _pair(paced) for _ in range(PAIRS)]
+        print(json.dumps({"measured": measured, "last": await _ended(work, paced)}), flush=True)
         serving.cancel()
 
 
-class Follower(asyncio.Protocol):
-    """One who follows, and counts."""
-
-    def __init__(self, run_id: str, done: "asyncio.Future[int]") -> None:
-        self._run_id = run_id
-        self._done = done
-        self._rest = b""
-        self._next = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.write(f"GET /api/v1/runs/{self._run_id}/events/stream HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-
-    def data_received(self, data: bytes) -> None:
-        whole, found, self._rest = (self._rest + data).rpartition(b"\n\n")
-        for number in _ID.findall(whole) if found else ():
-            if int(number) != self._next:
-                self._done.set_exception(AssertionError(f"{int(number)} came instead of {self._next}"))
-            self._next += 1
-        if found and b"event: run_completed" in whole[-100_000:] and not self._done.done():
-            self._done.set_result(self._next)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self._done.done():
-            self._done.set_exception(AssertionError(f"cut after {self._next} events"))
+async def _pair(paced: Paced) -> list[tuple[float, float]]:
+    """Wall and CPU seconds of some turns of each."""
+    found: list[tuple[float, float]] = []
+    for run_id in (FOLLOWED, ALONE):
+        await asyncio.sleep(QUIET_SECONDS)
+        wall, cpu = time.perf_counter(), time.process_time()
+        await paced.let(run_id, TURNS)
+        found.append((time.perf_counter() - wall, time.process_time() - cpu))
+    return found
 
 
-async def follow(port: int, run_id: str) -> list[int]:
-    """How many events each of a thousand got, all in order."""
-    loop = asyncio.get_running_loop()
-    done = [loop.create_future() for _ in range(LISTENERS)]
-    for one in done:
-        await loop.create_connection(lambda one=one: Follower(run_id, one), "127.0.0.1", port)
-    return await asyncio.gather(*done)
-
-
-class Server:
-    """The process with the runs."""
-
-    def __init__(self, place: Path) -> None:
-        (place / "note.txt").write_text("hello")
-        with socket.socket() as listening:
-            listening.bind(("127.0.0.1", 0))
-            self.port: int = listening.getsockname()[1]
-            command = [sys.executable, "-m", "benchmarks.sse", "serve", str(place), str(listening.fileno())]
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=[listening.fileno()]
-            )
-
-    def say(self, line: str) -> None:
-        """Begin a run, or end with an empty line."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{line}\n")
-        self.process.stdin.flush()
-
-    def told(self) -> str:
-        """The next line it prints."""
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
-
-    def alone(self, run_id: str) -> float:
-        """How long a run takes that nobody follows."""
-        self.say(run_id)
-        self.told()
-        return float(self.told())
-
-    def followed(self, run_id: str) -> tuple[float, int, list[int]]:
-        """How long a run takes that a thousand follow, how many events it has, and how many each of them got."""
-        self.say(run_id)
-        self.told()
-        command = [sys.executable, "-m", "benchmarks.sse", "follow", str(self.port), run_id]
-        clients = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        seconds = float(self.told())
-        with urlopen(f"http://127.0.0.1:{self.port}/api/v1/runs/{run_id}") as answer:
-            total = json.load(answer)["last_seq"] + 1
-        return seconds, total, json.loads(clients.stdout)
+async def _ended(work: Work, paced: Paced) -> int:
+    """Let both runs end, and wait until everybody has heard of it; the number of the last event."""
+    for run_id in (FOLLOWED, ALONE):
+        ending = asyncio.create_task(paced.let(run_id, -1))
+        while run_id in work.attendance:
+            await asyncio.sleep(0.05)
+        ending.cancel()
+    while work.streams.listeners:
+        await asyncio.sleep(0.05)
+    return work.view(FOLLOWED).state.last_seq
 
 
 def main() -> None:
-    with directory() as place:
-        server = Server(place)
-        alone: list[float] = []
-        followed: list[tuple[float, int, list[int]]] = []
-        for number in range(ROUNDS):
-            alone.append(server.alone(f"alone-{number}"))
-            followed.append(server.followed(f"followed-{number}"))
-        server.say("")
-        server.process.wait(timeout=60)
+    with directory() as place, socket.socket() as listening:
+        (place / "note.txt").write_text("hello")
+        listening.bind(("127.0.0.1", 0))
+        port, number = listening.getsockname()[1], listening.fileno()
+        command = [sys.executable, "-m", "benchmarks.sse", "serve", str(place), str(number)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[number]) as server:
+            assert server.stdout is not None
+            server.stdout.readline()
+            following = [sys.executable, "-m", "benchmarks.sse_following", str(port), FOLLOWED, str(LISTENERS)]
+            clients = subprocess.run(following, check=True, stdout=subprocess.PIPE, text=True)
+            told = json.loads(server.stdout.readline())
+    seen, same = json.loads(clients.stdout)
+    complete = same if seen == list(range(told["last"] + 1)) else 0
+    _report(told["measured"], told["last"], complete)
+
+
+def _report(measured: list[list[tuple[float, float]]], last: int, complete: int) -> None:
+    slower = statistics.median(followed[0] / alone[0] for followed, alone in measured)
+    seconds = sum(followed[0] for followed, _ in measured)
+    share = sum(followed[1] - alone[1] for followed, alone in measured) / seconds
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    complete = min(sum(count == total for count in got) for _, total, got in followed)
-    seconds, total, _ = min(followed)
     report(
-        Number("events a second of the run, followed", total / seconds, "/s", 180, "at least"),
+        Number("events a second of the run, followed", last / seconds, "/s", 180, "at least"),
         Number("listeners that got every event in order", complete, "", LISTENERS, "at least"),
-        Number("how much slower the run is for 1,000 listeners", 100 * (seconds / min(alone) - 1), "%", 5, "at most"),
+        Number("how much slower the run is for 1,000 listeners", 100 * (slower - 1), "%", 5, "at most"),
+        Number("how much of a processor the 1,000 take", 100 * share, "%", 20, "at most"),
         Number("memory of the larger of server and clients", memory, "MB", 400, "at most"),
     )
 
 
 if __name__ == "__main__":
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     match sys.argv[1:]:
         case ["serve", place, number]:
+            _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
             asyncio.run(serve(Path(place), socket.socket(fileno=int(number))))
-        case ["follow", port, run_id]:
-            print(json.dumps(asyncio.run(follow(int(port), run_id))))
         case _:
             main()

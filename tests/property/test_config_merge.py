@@ -16,7 +16,8 @@ from skills_runtime.config.layers import checked, embedded_layer
 from skills_runtime.config.merge import Layer, deep_merge, planted, settle, value_at
 from skills_runtime.config.secrets import is_key_shaped
 from skills_runtime.config.section import leaves
-from skills_runtime.config.trust import PRESETS
+from skills_runtime.config.service_models import ServiceLimits
+from skills_runtime.config.trust import PRESETS, is_guarded
 from skills_runtime.errors import SkillsRuntimeError
 
 ROOT = Path("/w")
@@ -47,6 +48,21 @@ GUARDED: Mapping[str, st.SearchStrategy[Any]] = {
     "sandbox.egress.allow_private": host_lists,
     "sandbox.egress.deny": host_lists,
     "sandbox.egress.unknown": st.sampled_from(["ask", "deny"]),
+    "service.host": st.sampled_from(["127.0.0.1", "0.0.0.0", "::1"]),
+    "service.allowed_hosts": st.lists(st.sampled_from(["a.test", ".b.test", "*", "c.test:8443"]), max_size=3),
+    "service.skill_service": st.sampled_from(["open", "closed"]),
+    "service.skills_dir": st.none() | st.sampled_from(["/skills", "skills"]),
+    "service.artifacts_dir": st.none() | st.sampled_from(["/artifacts", "artifacts"]),
+    "service.default_timeout_ms": st.integers(1, 20_000),
+    "service.max_timeout_ms": st.integers(1, 1_000_000),
+    "service.grace_seconds": st.floats(0, 90),
+    "service.limits.body_bytes": st.integers(1024, 9_000_000),
+    "service.limits.body_seconds": st.floats(0.1, 90),
+    "service.limits.requests_per_second": st.floats(0.1, 900),
+    "service.limits.burst": st.integers(1, 9000),
+    "service.limits.failures_per_minute": st.integers(1, 90),
+    "service.limits.concurrent": st.integers(1, 90),
+    "service.limits.waiting": st.integers(0, 90),
 }
 OTHERS: Mapping[str, st.SearchStrategy[Any]] = {
     "run.max_steps": st.integers(1, 99),
@@ -156,11 +172,25 @@ NOT_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
     "sandbox.egress.allow_private": lambda result, baseline: set(result) <= set(baseline),
     "sandbox.egress.deny": lambda result, baseline: set(result) >= set(baseline),
     "sandbox.egress.unknown": _rank("ask", "deny"),
+    "service.allowed_hosts": lambda result, baseline: set(result) <= set(baseline),
+    "service.skill_service": _rank("open", "closed"),
+    **{
+        f"service.{name}": lambda result, baseline: result == baseline
+        for name in ("host", "skills_dir", "artifacts_dir", "grace_seconds")
+    },
+    **{
+        f"service.{name}": lambda result, baseline: result <= baseline
+        for name in (
+            "default_timeout_ms",
+            "max_timeout_ms",
+            *(f"limits.{limit}" for limit in ServiceLimits.model_fields),
+        )
+    },
 }
 
 
 def test_every_guarded_field_takes_part_in_these_laws() -> None:
-    guarded = {key for key in leaves(Settings) if key.startswith(("safety.", "sandbox."))}
+    guarded = {key for key in leaves(Settings) if is_guarded(key) and not key.startswith("skills.")}
     assert set(NOT_LOOSER) == set(GUARDED) == guarded
 
 

@@ -39,8 +39,9 @@ def secrets_in(resolved: "Resolved") -> Secrets:
     """What must not be shown of the environment that the settings name, and of that of the process."""
     from skills_runtime.safety.redaction import Keeper, secrets_of
 
-    environment = {**resolved.environment.dotenv.values, **resolved.environment.process}
-    return Keeper(secrets_of(environment, (resolved.settings.llm.api_key_env,)))
+    known = resolved.environment
+    values = {**known.stored, **known.dotenv.values, **known.process}
+    return Keeper(secrets_of(values, (resolved.settings.llm.api_key_env, *known.stored)))
 
 
 def without_secrets(request: "RunRequest", secrets: Secrets) -> "RunRequest":

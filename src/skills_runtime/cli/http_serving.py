@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,18 +14,27 @@ from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
     from skills_runtime.cli.commands.serve import ServeOptions
+    from skills_runtime.config import Resolved
     from skills_runtime.service.access.token import Announced
     from skills_runtime.service.settings import Listener, ServiceSettings
 
 
-def serve_until_stopped(options: "ServeOptions", program: Program, *, out: TextIO, err: TextIO) -> int:
-    """Serve, and say where."""
+def serve_until_stopped(
+    options: "ServeOptions",
+    program: Program,
+    *,
+    out: TextIO,
+    err: TextIO,
+    page: str = "/",
+    opened: Callable[[str, Mapping[str, str]], None] | None = None,
+) -> int:
+    """Serve, and say where; `opened` is given the link to `page` as soon as requests are taken."""
     serving = _serving()
     from skills_runtime.service.access.token import service_token
     from skills_runtime.service.settings import notices
 
     resolved = resolve_settings(options, program=program.name)
-    settings = _settings(options, resolved.workspace_root, resolved.environment.process)
+    settings = _settings(options, resolved)
     if options.new_token:
         service_token(settings.state, renew=True)
     _set_up_logs(err, access=options.access_log)
@@ -35,10 +43,13 @@ def serve_until_stopped(options: "ServeOptions", program: Program, *, out: TextI
 
     def told(server: "Announced", listeners: "Sequence[Listener]") -> None:
         lines = [f"Serving {settings.skills_dir} on {', '.join(f'http://{one.text}' for one in listeners)}"]
+        link = server.link_to(page)
         if listeners[0].is_loopback:
-            lines.append(f"Open {server.link}")
+            lines.append(f"Open {link}")
         out.write("\n".join((*lines, "Stop it with Ctrl-C.", "")))
         out.flush()
+        if opened is not None and listeners[0].is_loopback:
+            opened(link, resolved.environment.process)
 
     asyncio.run(serving.serve(settings, resolved, told))
     return 0
@@ -66,8 +77,8 @@ def _serving() -> ModuleType:
     return serving
 
 
-def _settings(options: "ServeOptions", root: Path, environ: Mapping[str, str]) -> "ServiceSettings":
-    from skills_runtime.service.settings import Given, Limits, settings_from
+def _settings(options: "ServeOptions", resolved: "Resolved") -> "ServiceSettings":
+    from skills_runtime.service.settings import Given, settings_from
 
     given = Given(
         listen=tuple(options.listen),
@@ -77,18 +88,18 @@ def _settings(options: "ServeOptions", root: Path, environ: Mapping[str, str]) -
             checked_path(options.artifacts_dir, option="--artifacts-dir") if options.artifacts_dir is not None else None
         ),
         allowed_hosts=tuple(options.allow_host),
-        skill_service="closed" if options.closed else "open",
+        skill_service=None if options.closed is None else "closed" if options.closed else "open",
         config_paths=tuple(checked_path(path, option="--config").absolute() for path in options.config),
         settings=parse_assignments(options.set),
-        limits=Limits(
-            concurrent=options.concurrent,
-            waiting=options.waiting,
-            body_bytes=options.max_body,
-            requests_per_second=options.rate,
-            burst=max(1, round(options.rate * 4)),
-        ),
+        concurrent=options.concurrent,
+        waiting=options.waiting,
+        body_bytes=options.max_body,
+        requests_per_second=options.rate,
     )
-    return settings_from(root, state_home(environ), environ, given)
+    environ = resolved.environment.process
+    return settings_from(
+        resolved.workspace_root, state_home(environ), environ, given, configured=resolved.settings.service
+    )
 
 
 def _notice_of_keys(settings: "ServiceSettings") -> tuple[str, ...]:

@@ -7,11 +7,12 @@ import io
 import os
 import pwd
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from skills_runtime.config.files import canonical, is_there, read_text
+from skills_runtime.config.model_choice import stored_keys
 from skills_runtime.config.wording import printable
 from skills_runtime.errors import ConfigError
 
@@ -48,17 +49,23 @@ class Environment:
 
     process: Mapping[str, str]
     dotenv: DotEnv = field(default_factory=DotEnv)
+    stored: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Keys of models that the user stored; they count where nothing else sets the variable."""
 
     def get(self, name: str) -> str | None:
         """The value of a variable, or nothing."""
-        found = self.process.get(name)
-        return self.dotenv.values.get(name) if found is None else found
+        for values in (self.process, self.dotenv.values, self.stored):
+            if name in values:
+                return values[name]
+        return None
 
-    def origin(self, name: str) -> Literal["process", "dotenv"] | None:
+    def origin(self, name: str) -> Literal["process", "dotenv", "stored"] | None:
         """Where a variable comes from, or nothing when it is not set."""
         if name in self.process:
             return "process"
-        return "dotenv" if name in self.dotenv.values else None
+        if name in self.dotenv.values:
+            return "dotenv"
+        return "stored" if name in self.stored else None
 
     def trust(self, name: str) -> Trust:
         """How far a variable is trusted."""
@@ -79,7 +86,11 @@ def without_dotenv(environ: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def read_environment(root: Path, process: Mapping[str, str]) -> Environment:
-    """The environment of a workspace: the process's variables over those of its `.env` file."""
+    """The environment of a workspace: the process's variables over those of its `.env` file, and stored keys."""
+    return replace(_with_dotenv(root, process), stored=stored_keys(config_home(process)))
+
+
+def _with_dotenv(root: Path, process: Mapping[str, str]) -> Environment:
     named = process.get(ENV_FILE, "")
     if named == _NO_DOTENV:
         return Environment(process)

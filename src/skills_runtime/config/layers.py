@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from skills_runtime.config.environment import CONFIG_PATHS, VARIABLES, Environment, Trust, config_home, expand_home
 from skills_runtime.config.files import MAX_DEPTH, canonical, is_there, read_mapping
 from skills_runtime.config.merge import Layer, planted
+from skills_runtime.config.model_choice import CHOICE
 from skills_runtime.config.models import Settings
 from skills_runtime.config.problems import Problem, invalid_fields, too_new, unfit_values
 from skills_runtime.config.wording import printable
@@ -35,14 +36,15 @@ class Overlay:
 
 def overlays(root: Path, environment: Environment, named: Iterable[str | os.PathLike[str]], cwd: Path) -> list[Overlay]:
     """Every file that takes part, the lowest first, each once."""
-    found = [*_user_file(environment), *_project_files(root), *_files_of_variable(root, environment)]
+    found = [*_user_files(environment), *_project_files(root), *_files_of_variable(root, environment)]
     found += [Overlay(canonical(expand_home(path, environment.process), cwd), "user") for path in named]
     return _each_once(found)
 
 
-def _user_file(environment: Environment) -> list[Overlay]:
-    path = config_home(environment.process) / "config.yaml"
-    return [Overlay(canonical(path, path.parent), "user", "user")] if is_there(path) else []
+def _user_files(environment: Environment) -> list[Overlay]:
+    home = config_home(environment.process)
+    files = (home / "config.yaml", home / CHOICE)
+    return [Overlay(canonical(path, path.parent), "user", "user") for path in files if is_there(path)]
 
 
 def _project_files(root: Path) -> list[Overlay]:

@@ -18,6 +18,7 @@ from skills_runtime.config.section import (
     VariableName,
     WebAddress,
 )
+from skills_runtime.config.service_models import ServiceSection
 from skills_runtime.config.skill_models import PromptSettings, SkillsSettings
 
 Dollars = Annotated[float, Field(ge=0)]
@@ -254,3 +255,4 @@ class Settings(Section):
     skills: SkillsSettings = Field(default_factory=SkillsSettings, description="Where skills come from.")
     prompt: PromptSettings = Field(default_factory=PromptSettings, description="How the prompt is put together.")
     deliverables: Deliverables = Field(default_factory=Deliverables, description="What the run has to hand over.")
+    service: ServiceSection = Field(default_factory=ServiceSection, description="The HTTP service.")

@@ -1,7 +1,7 @@
-"""Who may change the gate and the fence: a project may only tighten what the user has.
+"""Who may change the gate, the fence and the service: a project may only tighten what the user has.
 
-Pure. Every field below `safety`, `sandbox` and `skills.discovery` has its rule here; a field without one belongs to
-the user alone.
+Pure. Every field below `safety`, `sandbox`, `skills.discovery` and `service` has its rule here; a field without one
+belongs to the user alone.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ def _stricter(*loosest_first: tuple[object, ...]) -> Combine:
     return lambda current, proposed: proposed if rank[proposed] > rank[current] else current
 
 
-def _smaller(current: int, proposed: int) -> int:
+def _smaller(current: float, proposed: float) -> float:
     return min(current, proposed)
 
 
@@ -65,8 +65,25 @@ RULES: Mapping[str, Combine] = {
     "skills.discovery.max_depth": _smaller,
     "skills.discovery.max_dirs_per_root": _smaller,
     "skills.discovery.max_entries_per_root": _smaller,
+    "service.host": user_only,
+    "service.allowed_hosts": _in_both,
+    "service.skill_service": _stricter(("open",), ("closed",)),
+    "service.skills_dir": user_only,
+    "service.artifacts_dir": user_only,
+    "service.default_timeout_ms": _smaller,
+    "service.max_timeout_ms": _smaller,
+    "service.grace_seconds": user_only,
+    **{
+        f"service.limits.{name}": _smaller
+        for name in ("body_bytes", "body_seconds", "requests_per_second", "burst", "failures_per_minute")
+    },
+    "service.limits.concurrent": _smaller,
+    "service.limits.waiting": _smaller,
 }
 """For every guarded field, how a project's value meets the one it finds."""
+
+FREE = frozenset({"service.port"})
+"""Fields among guarded ones that open nothing."""
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "dev": {},
@@ -92,7 +109,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 def is_guarded(key: str) -> bool:
     """Whether a project may only tighten this field."""
-    return key.startswith(("safety.", "sandbox.", "skills.discovery."))
+    return key.startswith(("safety.", "sandbox.", "skills.discovery.", "service.")) and key not in FREE
 
 
 def tighten(key: str, current: Any, proposed: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from skills_runtime.executions.places import sync_directory
 from skills_runtime.executions.values import Artifact, ExecutionLimits, Refused
 from skills_runtime.skills.files import LISTING, inner_parts, open_below, opened, reason
 
@@ -23,25 +24,27 @@ _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def collect(
-    work: Path, declared: Sequence[str], into: Path, limits: ExecutionLimits
+    work: Path, declared: Sequence[str], into: Path, limits: ExecutionLimits, *, durable: bool = False
 ) -> tuple[tuple[Artifact, ...], tuple[Refused, ...]]:
     """Copy what is declared and there; a declared directory means the files below it."""
     if not declared:
         return (), ()
-    collection = _Collection(into, limits)
+    collection = _Collection(into, limits, durable=durable)
     try:
         with opened(work) as top:
             for path in dict.fromkeys(declared):
                 collection.take(top, path, is_declared=True)
     except OSError as error:
         collection.refuse("", reason(error))
+    collection.sync()
     return tuple(collection.kept), tuple(collection.refused)
 
 
 class _Collection:
     """Artifacts being kept, within the limits of all together."""
 
-    def __init__(self, into: Path, limits: ExecutionLimits) -> None:
+    def __init__(self, into: Path, limits: ExecutionLimits, *, durable: bool) -> None:
+        self._durable = durable
         self._into = into
         self._limits = limits
         self._bytes = 0
@@ -68,6 +71,13 @@ class _Collection:
                     self.refuse(path, "it was not left behind")
             except OSError as error:
                 self.refuse(path, reason(error))
+
+    def sync(self) -> None:
+        """Have the disk keep the names of what was kept, where that is wanted; those at the top are the caller's."""
+        if self._durable:
+            above = {parent for one in self.kept for parent in Path(one.path).parents[:-1]}
+            for directory in sorted(above, key=lambda one: len(one.parts), reverse=True):
+                sync_directory(self._into / directory)
 
     def _look(self, top: int, parts: tuple[str, ...]) -> None:
         *above, name = parts
@@ -117,6 +127,8 @@ class _Collection:
                     raise OSError(errno.EFBIG, "it grew while it was kept")
                 digest.update(piece)
                 _write(target, piece)
+            if self._durable:
+                os.fsync(target)
         self._bytes += size
         self.kept.append(Artifact(path=path, size=size, sha256=digest.hexdigest()))
 

@@ -3,20 +3,27 @@
 import hashlib
 import json
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.executions.values import Failure
 
 MAX_NESTING = "it is nested too deeply"
+MAX_LEVELS = 500
+"""Values that are nested deeper could be read and then not be written, depending on who does it and where."""
 
 
 def input_text(value: Any, *, limit: int) -> bytes:
     """The input as a skill reads it, in ASCII; what is empty is an empty object."""
     try:
         text = json.dumps(value or {}, allow_nan=False).encode("ascii")
-    except (TypeError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise _too_deep() from None
+    except (TypeError, ValueError) as error:
         raise ValidationFailed(f"the input cannot be written as JSON: {error}", hint="give a JSON value") from None
+    if _is_too_deep(value, text.count(b"[") + text.count(b"{")):
+        raise _too_deep()
     if len(text) > limit:
         raise ValidationFailed(
             f"the input is longer than {limit} bytes", hint="write it into a file, and give the skill its path"
@@ -49,6 +56,8 @@ def parse_output(data: bytes) -> tuple[Any, Failure | None]:
         return None, _invalid(MAX_NESTING)
     except ValueError as error:
         return None, _invalid(str(error))
+    if _is_too_deep(output, text.count("[") + text.count("{")):
+        return None, _invalid(MAX_NESTING)
     return (output, None) if output is not None else (None, empty_output())
 
 
@@ -79,6 +88,24 @@ def used_too_much(what: str) -> Failure:
 
 def _invalid(why: str) -> Failure:
     return Failure(code="invalid_output", message=f"Invalid JSON output: {why}")
+
+
+def _too_deep() -> ValidationFailed:
+    return ValidationFailed(f"the input cannot be written as JSON: {MAX_NESTING}", hint="give a flatter value")
+
+
+def _is_too_deep(value: Any, openings: int) -> bool:
+    """Whether a value is nested too deeply; there are at most as many levels as brackets were opened."""
+    level: list[Any] = [value] if openings > MAX_LEVELS else []
+    for _ in range(MAX_LEVELS):
+        level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list | tuple)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("Iterable[Any]", value)
 
 
 def _no_number(name: str) -> Any:

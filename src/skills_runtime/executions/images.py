@@ -47,11 +47,10 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
         found = (item.content for item in self.items if item.path == path and stat.S_ISREG(item.mode))
         return next(found, b"")
 
-    def put(self, directory: Path) -> None:
+    def put(self, directory: str) -> None:
         """Write a copy that only this user can read."""
-        top = str(directory)
         for item in self.items:
-            place = os.path.join(top, item.path)
+            place = f"{directory}/{item.path}"
             if stat.S_ISDIR(item.mode):
                 os.mkdir(place, 0o700)  # noqa: PTH102 - a path for every file costs more than the file
             elif stat.S_ISLNK(item.mode):

@@ -74,7 +74,7 @@ class Stop:
 class Sink:
     """A stream on its way to a file: as much as is kept, and a count of the rest."""
 
-    def __init__(self, path: Path, limit: int, *, beyond: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, path: Path | str, limit: int, *, beyond: Callable[[], None] = lambda: None) -> None:
         self._fd = os.open(path, _MAKING, 0o600)
         self._limit = limit
         self._beyond = beyond
@@ -101,6 +101,11 @@ class Sink:
         """How much there was."""
         return Written(total=self._total, kept=len(self.kept))
 
+    def sync(self) -> None:
+        """Have the disk keep what was written."""
+        if self._fd >= 0 and self.kept:
+            os.fsync(self._fd)
+
     def close(self) -> None:
         """Let go of the file."""
         if self._fd >= 0:
@@ -118,6 +123,11 @@ class Sinks:
     def feed(self, stream: Literal["stdout", "stderr"], piece: bytes) -> None:
         """Take the next bytes of a stream."""
         (self.stdout if stream == "stdout" else self.stderr).feed(piece)
+
+    def sync(self) -> None:
+        """Have the disk keep both."""
+        self.stdout.sync()
+        self.stderr.sync()
 
     def close(self) -> None:
         """Let go of both."""

@@ -1,6 +1,7 @@
 """An execution on disk: begun, ended, read again; and settled after whoever ran it was killed."""
 
 import json
+import os
 import shutil
 import time
 from contextlib import suppress
@@ -23,6 +24,8 @@ from skills_runtime.executions.places import (
     STDOUT,
     Place,
     read_record,
+    remove_tree,
+    sync_directory,
     write_first_record,
     write_new,
     write_record,
@@ -55,6 +58,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     """The digest of the idempotency key."""
     within: Within
+
+    @property
+    def durable(self) -> bool:
+        """Whether a loss of power may not undo it: a key promises that it happens once, and a log tells of it."""
+        return self.key is not None or self.within.run_id is not None
 
 
 class Begun:
@@ -99,7 +107,8 @@ class Keeper:
             raise
 
     def _begin(self, wanted: Wanted, name: str, image: Image, stop: Stop) -> Begun | str:
-        directory, stage = self.place.root / name, self.stages / name
+        # Text, not paths: all of this is done for each execution.
+        directory, stage, durable = f"{self.place.root}/{name}", f"{self.stages}/{name}", wanted.durable
         record = Record(
             execution_id=name,
             skill=wanted.skill.name,
@@ -113,23 +122,27 @@ class Keeper:
             run_id=wanted.within.run_id,
             call_id=wanted.within.call_id,
         )
-        self._owner.begins(name)
-        write_new(directory / INPUT, wanted.data)
-        write_first_record(directory, record)
+        self._owner.begins(name, durable=durable)
+        write_new(f"{directory}/{INPUT}", wanted.data, durable=durable)
+        write_first_record(directory, record, durable=durable)
+        if durable:
+            sync_directory(directory)
+            sync_directory(self.place.root)
+            self.place.secure()
         if wanted.key is not None:
             other = self.keys.take(wanted.key, wanted.request, name)
             if other is not None:
                 self.undo(name, None)
                 return other
-        stage.mkdir(mode=0o700)
-        (stage / SKILL).mkdir(mode=0o700)
-        image.put(stage / SKILL)
+        os.mkdir(stage, 0o700)  # noqa: PTH102
+        os.mkdir(f"{stage}/{SKILL}", 0o700)  # noqa: PTH102
+        image.put(f"{stage}/{SKILL}")
         if wanted.run.artifacts:
-            (stage / SKILL / ARTIFACTS).mkdir(mode=0o700, exist_ok=True)
-        write_new(stage / INPUT, wanted.data)
-        stdout = Sink(directory / STDOUT, self._limits.stdout_bytes, beyond=lambda: stop.set("stdout_limit"))
-        sinks = Sinks(stdout, Sink(directory / STDERR, self._limits.stderr_bytes))
-        return Begun(record, directory, stage, image, sinks)
+            Path(stage, SKILL, ARTIFACTS).mkdir(mode=0o700, exist_ok=True)
+        write_new(f"{stage}/{INPUT}", wanted.data)
+        stdout = Sink(f"{directory}/{STDOUT}", self._limits.stdout_bytes, beyond=lambda: stop.set("stdout_limit"))
+        sinks = Sinks(stdout, Sink(f"{directory}/{STDERR}", self._limits.stderr_bytes))
+        return Begun(record, Path(directory), Path(stage), image, sinks)
 
     def undo(self, execution_id: str, key: str | None) -> None:
         """Forget an execution of which no process was started."""
@@ -141,14 +154,19 @@ class Keeper:
 
     def end(self, begun: Begun, wanted: Wanted, ended: Ended) -> Execution:
         """Keep what it left behind, and write down how it ended."""
+        durable = wanted.durable
+        if durable:
+            begun.sinks.sync()
         begun.sinks.close()
         duration = round((time.monotonic() - begun.started) * 1000)
         if ended.ended_by == "exit" and begun.sinks.stdout.overflowed:  # it was done before anybody could end it
             ended = msgspec.structs.replace(ended, ended_by="stdout_limit")
         output, failure, status = _judged(ended, bytes(begun.sinks.stdout.kept), begun.record.timeout_ms)
-        artifacts, refused = collect(begun.stage / SKILL, wanted.run.artifacts, begun.directory, self._limits)
+        artifacts, refused = collect(
+            begun.stage / SKILL, wanted.run.artifacts, begun.directory, self._limits, durable=durable
+        )
         if failure is None:
-            write_new(begun.directory / OUTPUT, json.dumps(output, indent=2).encode() + b"\n")
+            write_new(f"{begun.directory}/{OUTPUT}", json.dumps(output, indent=2).encode() + b"\n", durable=durable)
         record = msgspec.structs.replace(
             begun.record,
             status=status,
@@ -163,10 +181,10 @@ class Keeper:
             stderr=begun.sinks.stderr.written(),
             isolation=ended.isolation,
         )
-        write_record(begun.directory, record)
+        write_record(begun.directory, record, durable=durable)
         begun.settled = True
         self._owner.ended(begun.record.execution_id)
-        shutil.rmtree(begun.stage, ignore_errors=True)
+        remove_tree(begun.stage)
         return Execution(
             record=record,
             output=output,
@@ -177,6 +195,9 @@ class Keeper:
     def load(self, execution_id: str) -> Execution:
         """An execution as it is on disk."""
         record = self.place.read(execution_id)
+        if record.status == "running" and not self.is_run_by_somebody(record):
+            self.settle(execution_id)  # whatever told that it was begun is lost
+            record = self.place.read(execution_id)
         directory = self.place.directory(execution_id)
         output = _read(directory / OUTPUT)
         return Execution(
@@ -209,12 +230,12 @@ class Keeper:
         directory = self.place.directory(execution_id)
         try:
             record = read_record(directory)
-        except FileNotFoundError:  # it was killed before it had begun
+        except (FileNotFoundError, msgspec.MsgspecError):  # it was killed before it had begun
             self.place.forget(execution_id)
             return
         if record.status == "running":
             ended = {"status": "failed", "error": INTERRUPTED, "finished_at": self._clock.now()}
-            write_record(directory, msgspec.structs.replace(record, **ended))
+            write_record(directory, msgspec.structs.replace(record, **ended), durable=True)
 
     def recover(self) -> int:
         """Settle what dead ones left and clear what they used; returns how many executions that were."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import RequestConflict, ValidationFailed
-from skills_runtime.executions.places import Place, write_new
+from skills_runtime.executions.places import Place, sync_directory, write_new
 
 MAX_KEY_CHARS = 255
 
@@ -47,9 +47,10 @@ class Keys:
     def take(self, digest: str, request: str, execution_id: str) -> str | None:
         """Let the key stand for this execution; returns the other one if somebody was quicker."""
         aside = self._directory / f".{execution_id}"
-        write_new(aside, msgspec.json.encode(Taken(execution_id, request)))
+        write_new(aside, msgspec.json.encode(Taken(execution_id, request)), durable=True)
         try:
             os.link(aside, self._directory / digest)  # a link is made whole, or not at all
+            sync_directory(self._directory)
         except FileExistsError:
             return self.find(digest, request)
         finally:

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from skills_runtime.clock import RandomIds
-from skills_runtime.executions.places import Place, is_execution_id, write_new
+from skills_runtime.executions.places import Place, is_execution_id, sync_directory, write_new
 
 LOCK, JOURNAL = "lock", "journal"
 MAX_LINES = 20_000
@@ -33,13 +33,20 @@ class Owner:
         aside.rename(self._directory)
         self._under_way: set[str] = set()
         self._lines = 0
+        self._is_secure = False
         self._writing = threading.Lock()
 
-    def begins(self, execution_id: str) -> None:
-        """Note that an execution is under way."""
+    def begins(self, execution_id: str, *, durable: bool = False) -> None:
+        """Note that an execution is under way; whoever finds the machine after a loss of power learns it, if wanted."""
         with self._writing:
             self._under_way.add(execution_id)
             self._note(f"+{execution_id}\n")
+            if durable:
+                os.fsync(self._journal)
+                if not self._is_secure:
+                    sync_directory(self._directory)
+                    sync_directory(self._directory.parent)
+                    self._is_secure = True
 
     def ended(self, execution_id: str) -> None:
         """Note that an execution is settled."""
@@ -67,6 +74,7 @@ class Owner:
         write_new(aside, "".join(f"+{name}\n" for name in sorted(self._under_way)).encode("ascii"))
         journal = os.open(aside, _APPENDING)
         aside.rename(self._directory / JOURNAL)
+        self._is_secure = False
         os.close(self._journal)
         self._journal, self._lines = journal, 0
 

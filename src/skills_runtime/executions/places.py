@@ -29,6 +29,7 @@ class Place:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()  # what is opened in it is opened without following links
+        self._is_secure = False
 
     @property
     def runtime(self) -> Path:
@@ -46,12 +47,20 @@ class Place:
                 f"executions cannot be kept at `{self.root}`: {error.strerror}", hint="name another directory"
             ) from error
 
+    def secure(self) -> None:
+        """Have the disk keep the directories themselves; once is enough."""
+        if not self._is_secure:
+            for directory in (self.runtime, self.root, *self.root.parents):
+                with suppress(PermissionError):  # somebody else's, who has it for longer
+                    sync_directory(directory)
+            self._is_secure = True
+
     def claim(self, wanted: str | None = None) -> str:
         """Make the directory of a new execution, which nobody else has then; returns its name."""
         for _ in range(_TRIES):
             name = wanted or f"{PREFIX}{secrets.token_hex(6)}"
             try:
-                (self.root / name).mkdir(mode=0o700)
+                os.mkdir(f"{self.root}/{name}", 0o700)  # noqa: PTH102 - a path object costs as much as the directory
             except FileExistsError:
                 if wanted is not None:
                     raise ValidationFailed(
@@ -130,30 +139,63 @@ def read_record(directory: Path) -> Record:
     return msgspec.json.decode((directory / RECORD).read_bytes(), type=Record)
 
 
-def write_record(directory: Path, record: Record) -> None:
-    """Replace the record in one step: a reader sees the old one or the new one."""
+def remove_tree(directory: Path | str) -> None:
+    """Remove a directory of which nobody has anything open any more, as far as that can be done."""
+    try:
+        _remove(os.fspath(directory))
+    except (OSError, RecursionError):  # whatever a skill has left: names too long, directories that cannot be read
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _remove(directory: str) -> None:
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                _remove(entry.path)
+            else:
+                os.unlink(entry.path)  # noqa: PTH108
+    os.rmdir(directory)  # noqa: PTH106
+
+
+def write_record(directory: Path | str, record: Record, *, durable: bool) -> None:
+    """Replace the record in one step: a reader sees the old one or the new one, after a loss of power too."""
     aside = os.path.join(directory, f".{RECORD}")
     with suppress(FileNotFoundError):
         os.unlink(aside)  # noqa: PTH108 - of a process that was killed
-    write_new(aside, _written(record))
+    write_new(aside, _written(record), durable=durable)
+    if durable:
+        sync_directory(directory)  # what the record tells of is there before the record
     os.replace(aside, os.path.join(directory, RECORD))  # noqa: PTH105
+    if durable:
+        sync_directory(directory)
 
 
-def write_first_record(directory: Path, record: Record) -> None:
+def write_first_record(directory: str, record: Record, *, durable: bool) -> None:
     """Write the record of an execution that nobody knows of yet: until it is whole, there is no such execution."""
-    write_new(os.path.join(directory, RECORD), _written(record))
+    write_new(f"{directory}/{RECORD}", _written(record), durable=durable)
 
 
 def _written(record: Record) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
-def write_new(path: Path | str, data: bytes) -> None:
-    """A new file that only this user can read."""
+def sync_directory(directory: Path | str) -> None:
+    """Have the disk keep the names in a directory."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_new(path: Path | str, data: bytes, *, durable: bool = False) -> None:
+    """A new file that only this user can read; its content is on the disk when it has to be."""
     fd = os.open(path, _MAKING, 0o600)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
+        if durable:
+            os.fsync(fd)
     finally:
         os.close(fd)

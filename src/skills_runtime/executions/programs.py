@@ -82,17 +82,17 @@ def not_found(program: Program, error: NotFound) -> NotFound:
 
 def told(skill: Skill, execution_id: str, stage: Path, declared: Mapping[str, str]) -> dict[str, str]:
     """The environment of an execution besides the little every process needs."""
-    work = stage / SKILL
+    work = f"{stage}/{SKILL}"
     return {
-        "SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(work),
+        "SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": work,
         **declared,
         "SKILL_NAME": skill.run.name if skill.run is not None else skill.name,
         "SKILL_EXECUTION_ID": execution_id,
-        "SKILL_ARTIFACTS_DIR": str(work / ARTIFACTS),
-        "SKILL_INPUT_FILE": str(stage / INPUT),
+        "SKILL_ARTIFACTS_DIR": f"{work}/{ARTIFACTS}",
+        "SKILL_INPUT_FILE": f"{stage}/{INPUT}",
         "SKILLS_RUNTIME_SDK_SKILL_MENTION": skill.mention.text,
         "SKILLS_RUNTIME_SDK_SKILL_ACTION_ID": "run",
-        "SKILLS_RUNTIME_SDK_SKILL_BUNDLE_ROOT": str(work),
+        "SKILLS_RUNTIME_SDK_SKILL_BUNDLE_ROOT": work,
     }
 
 

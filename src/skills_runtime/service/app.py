@@ -18,11 +18,13 @@ from skills_runtime.service import health, routes
 from skills_runtime.service.access.gate import Gate
 from skills_runtime.service.access.middleware import AccessMiddleware
 from skills_runtime.service.documents import ExecuteFailure, ExecuteRequest, ProblemDocument
+from skills_runtime.service.importing import MAX_ARCHIVE_BYTES
 from skills_runtime.service.limits import BodyLimit, Rate
+from skills_runtime.service.pages import STUDIO, StudioRoute, built_studio, is_built
 from skills_runtime.service.parts import Parts
 from skills_runtime.service.problems import dumped, install_problems
 from skills_runtime.service.reference_page import HEADERS, reference_page
-from skills_runtime.service.routes import skill_service
+from skills_runtime.service.routes import importing, skill_service
 from skills_runtime.service.watching import WatchMiddleware
 
 OPENAPI = "/api/openapi.json"
@@ -51,6 +53,7 @@ def create_app(parts: Parts) -> FastAPI:
     app.add_api_route(OPENAPI, _openapi, include_in_schema=False)
     app.add_api_route(PAGE, _page, include_in_schema=False)
     app.add_api_route("/", _front, include_in_schema=False)
+    app.router.routes.append(StudioRoute(built_studio()))
     _surround(app, parts)
     return app
 
@@ -68,7 +71,12 @@ def _surround(app: FastAPI, parts: Parts) -> None:
     def all_routes() -> Sequence[BaseRoute]:
         return app.router.routes
 
-    app.add_middleware(BodyLimit, max_bytes=limits.body_bytes, max_seconds=limits.body_seconds)
+    app.add_middleware(
+        BodyLimit,
+        max_bytes=limits.body_bytes,
+        max_seconds=limits.body_seconds,
+        longer={importing.PATH: MAX_ARCHIVE_BYTES},
+    )
     app.add_middleware(
         AccessMiddleware,
         gate=gate,
@@ -126,7 +134,7 @@ async def _page(request: Request) -> Response:
 
 
 async def _front() -> Response:
-    return RedirectResponse(PAGE, status_code=307)
+    return RedirectResponse(STUDIO if is_built(built_studio()) else PAGE, status_code=307)
 
 
 async def _openapi(request: Request) -> Response:

@@ -29,7 +29,7 @@ class SkillList(BaseModel):
 class ExecuteOptions(BaseModel):
     """How a skill is executed."""
 
-    timeoutMs: Annotated[int, Field(ge=1, le=600_000)] | None = None
+    timeoutMs: Annotated[int, Field(ge=1)] | None = None
 
 
 class ExecuteRequest(BaseModel):
@@ -125,7 +125,7 @@ class NewExecution(BaseModel):
 
     skill: Annotated[str, Field(min_length=1, max_length=256)]
     input: Any = None
-    timeout_ms: Annotated[int, Field(ge=1, le=600_000)] | None = None
+    timeout_ms: Annotated[int, Field(ge=1)] | None = None
 
 
 def failures(*statuses: int, model: type[BaseModel] = ProblemDocument) -> dict[int | str, dict[str, Any]]:

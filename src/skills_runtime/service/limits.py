@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -52,10 +52,14 @@ class _TooSlow(Exception):
 class BodyLimit:
     """Refuses requests that are too long, before or while they are read, and those that never end."""
 
-    def __init__(self, app: ASGIApp, *, max_bytes: int, max_seconds: float) -> None:
+    def __init__(
+        self, app: ASGIApp, *, max_bytes: int, max_seconds: float, longer: Mapping[str, int] | None = None
+    ) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._max_seconds = max_seconds
+        self._longer = longer or {}
+        """What may be longer on some paths, such as an archive."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a request that is short enough."""
@@ -63,26 +67,28 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if not length.isdigit() or int(length[:20]) > self._max_bytes:
-            await answer(scope["path"], self._too_long())(scope, receive, send)
+        most = max(self._max_bytes, self._longer.get(scope["path"], 0))
+        if not length.isdigit() or int(length[:20]) > most:
+            await answer(scope["path"], _too_long(most))(scope, receive, send)
             return
-        body = _Body(receive, self._max_bytes, self._max_seconds)
+        body = _Body(receive, most, self._max_seconds)
         told = _Told(send)
         try:
             await self._app(scope, body.receive, told.send)
         except (_TooLong, _TooSlow) as error:
             if told.started:
                 raise
-            problem = self._too_long() if isinstance(error, _TooLong) else self._too_slow()
+            problem = _too_long(most) if isinstance(error, _TooLong) else self._too_slow()
             await answer(scope["path"], problem)(scope, receive, send)
-
-    def _too_long(self) -> Problem:
-        message = f"the request is longer than {self._max_bytes} bytes"
-        return Problem(status=413, kind="too_large", message=message, headers={"Connection": "close"})
 
     def _too_slow(self) -> Problem:
         message = f"the request did not come within {self._max_seconds:g} seconds"
         return Problem(status=408, kind="timeout", message=message, headers={"Connection": "close"})
+
+
+def _too_long(most: int) -> Problem:
+    message = f"the request is longer than {most} bytes"
+    return Problem(status=413, kind="too_large", message=message, headers={"Connection": "close"})
 
 
 class _Body:

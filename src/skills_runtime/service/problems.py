@@ -123,7 +123,11 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    known = {404: ("not_found", "there is nothing at this path"), 405: ("method_not_allowed", "not this method here")}
+    known = {
+        400: ("validation", "the request cannot be used"),
+        404: ("not_found", "there is nothing at this path"),
+        405: ("method_not_allowed", "not this method here"),
+    }
     kind, message = known.get(error.status_code, ("http_error", str(error.detail)))
     if error.status_code in known and not _is_default(error):
         message = str(error.detail)

@@ -1,5 +1,7 @@
 """The shapes of runs, sessions and approvals over HTTP, for routes and for the OpenAPI page."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Path
@@ -8,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
+from skills_runtime.service.demonstration import is_scripted
 from skills_runtime.service.work import Wishes
 
 LEGAL_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
@@ -58,6 +61,9 @@ class Limits(Body):
     max_cost_usd: Annotated[float, Field(gt=0, le=_COUNT)] | None = None
     on_limit: Literal["fail", "park"] | None = None
     review: bool = False
+    policy_mode: Literal["allow", "ask", "deny"] | None = None
+    sandbox_profile: Literal["dev", "balanced", "prod"] | None = None
+    workspace: Literal["shared", "isolated"] | None = None
 
     def wishes(self) -> Wishes:
         """The same as a value."""
@@ -68,6 +74,7 @@ class NewRun(Limits):
     """A task, and where it belongs."""
 
     prompt: Annotated[str, Field(min_length=1, max_length=_PROMPT)]
+    skills: Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=50)] = []
     session_id: Id | None = None
     task_id: Id | None = None
     run_id: Id | None = None
@@ -124,7 +131,7 @@ class EventPage(Answer):
     ended: bool
 
 
-def run_document(view: RunView, *, trouble: str | None = None) -> dict[str, Any]:
+def run_document(view: RunView, *, trouble: str | None = None, now: str = "") -> dict[str, Any]:
     """A run by its log."""
     state, pending = view.state, view.pending
     told = (
@@ -143,11 +150,22 @@ def run_document(view: RunView, *, trouble: str | None = None) -> dict[str, Any]
             for one in pending.questions.values()
         ],
         "trouble": trouble,
+        "skills": list(view.conversation.skills),
+        "scripted": is_scripted(state.profile_id),
+        "duration_ms": duration_ms(state.started_at, state.completed_at or now),
     }
 
 
-def row_document(row: RunRow) -> dict[str, Any]:
-    """A run as the index knows it."""
+def duration_ms(started_at: str | None, until: str | None) -> int | None:
+    """How long a run has taken so far, or nothing where it has not begun."""
+    if not started_at or not until:
+        return None
+    return max(0, round((datetime.fromisoformat(until) - datetime.fromisoformat(started_at)).total_seconds() * 1000))
+
+
+def row_document(row: RunRow, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A run as the index knows it, and what else is known `about` it."""
     hidden = {"path", "last_mac", "workspace_root"}
     told = {name: getattr(row, name) for name in row.__struct_fields__ if name not in hidden}
-    return {**told, "status": row.status.value}
+    scripted = is_scripted(row.profile_id)
+    return {**told, "status": row.status.value, "scripted": scripted, **(about or {})}

@@ -11,6 +11,7 @@ from pathlib import Path
 from starlette.responses import Response, StreamingResponse
 
 from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.service.previews import Preview
 from skills_runtime.skills.files import inner_parts, open_below, opened
 
 PIECE = 256 * 1024
@@ -41,15 +42,29 @@ def open_inside(directory: Path, parts: Sequence[str]) -> int:
     return descriptor
 
 
-def send_file(descriptor: int, *, asked_range: str | None, media_type: str, name: str, etag: str = "") -> Response:
-    """A response that sends an open file, or the one range of it that was asked for, and closes it."""
+def send_file(
+    descriptor: int,
+    *,
+    asked_range: str | None,
+    media_type: str,
+    name: str,
+    etag: str = "",
+    preview: Preview | None = None,
+) -> Response:
+    """A response that sends an open file, or the one range of it that was asked for, and closes it.
+
+    It is something to save, unless a `preview` says how it may be looked at.
+    """
     size = os.fstat(descriptor).st_size
+    file_name = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     headers = {
         "Accept-Ranges": "bytes",
-        "Content-Disposition": f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "_", name)}"',
+        "Content-Disposition": f'attachment; filename="{file_name}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
         **({"ETag": f'"{etag}"'} if etag else {}),
+        **(preview.headers(file_name) if preview else {}),
     }
+    media_type = preview.media_type if preview else media_type
     span = _span(asked_range, size)
     if span is None:
         os.close(descriptor)

@@ -24,10 +24,13 @@ from skills_runtime.service.settings import Listener, ServiceSettings
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
+    from skills_runtime.service.parts import Parts
 
 BACKLOG = 2048
 HEAD_SECONDS = 30.0
 """How long a client may take for the head of a request."""
+ANSWER_SECONDS = 5.0
+"""How long answers about work that was ended may take to be sent."""
 
 
 async def serve(
@@ -48,12 +51,21 @@ async def serve(
         )
         for listener in actual:
             announce(settings.state, listener.port, announced)
+        late = asyncio.create_task(_end_late_work(parts, settings.grace_seconds))
         try:
             server.when_started = lambda: told(announced, actual)
             await server.serve(sockets)
         finally:
+            late.cancel()
             for listener in actual:
                 withdraw(settings.state, listener.port, os.getpid())
+
+
+async def _end_late_work(parts: "Parts", grace_seconds: float) -> None:
+    """End what is still under way some time after the service was told to stop; whoever waits for it is answered."""
+    await parts.stopping.wait()
+    await asyncio.sleep(grace_seconds)
+    await parts.executor.aclose()
 
 
 def _config(app: object, settings: ServiceSettings) -> uvicorn.Config:
@@ -67,7 +79,7 @@ def _config(app: object, settings: ServiceSettings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
+        timeout_graceful_shutdown=max(1, round(settings.grace_seconds + ANSWER_SECONDS)),
         backlog=BACKLOG,
     )
 

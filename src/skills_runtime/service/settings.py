@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from skills_runtime.config.service_models import ServiceLimits, ServiceSection, is_host_name
 from skills_runtime.errors import ConfigError
 from skills_runtime.skills.bundled import bundled_skills
 
@@ -21,7 +22,6 @@ IGNORED_VARIABLES = ("DJANGO_DEBUG", "DJANGO_SECRET_KEY", "SQLITE_PATH", "GUNICO
 """Variables that older deployments set and that mean nothing here."""
 
 _LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):)?(?P<port>[0-9]{1,5})")
-_HOST_NAME = re.compile(r"\*|\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
 
 
 class Listener(msgspec.Struct, frozen=True):
@@ -85,40 +85,64 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody typed; it counts before the variables of the environment."""
+    """What somebody typed; it counts before the variables of the environment, and those before what is configured."""
 
     listen: tuple[str, ...] = ()
     preset: str | None = None
     skills_dir: Path | None = None
     artifacts_dir: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
-    skill_service: Literal["open", "closed"] = "open"
+    skill_service: Literal["open", "closed"] | None = None
     config_paths: tuple[Path, ...] = ()
     settings: Mapping[str, Any] = {}
-    limits: Limits = Limits()
+    concurrent: int | None = None
+    waiting: int | None = None
+    body_bytes: int | None = None
+    requests_per_second: float | None = None
 
 
 def settings_from(
-    workspace_root: Path, state: Path, environ: Mapping[str, str], given: Given | None = None
+    workspace_root: Path,
+    state: Path,
+    environ: Mapping[str, str],
+    given: Given | None = None,
+    configured: ServiceSection | None = None,
 ) -> ServiceSettings:
-    """The settings that options and the variables of the process amount to."""
-    asked = given or Given()
+    """The settings that options, the variables of the process and the configuration amount to, in this order."""
+    asked, section = given or Given(), configured or ServiceSection()
     root = workspace_root.resolve()
-    own = root / "skills"
-    hosts = (*asked.allowed_hosts, *_listed(environ.get("DJANGO_ALLOWED_HOSTS", "")))
+    skills = section.skills_dir or (own if (own := root / "skills").is_dir() else bundled_skills())
+    hosts = (*asked.allowed_hosts, *_listed(environ.get("DJANGO_ALLOWED_HOSTS", "")), *section.allowed_hosts)
+    default_ms = _milliseconds(environ.get("DEFAULT_TIMEOUT_MS", ""), section)
     return ServiceSettings(
         workspace_root=root,
         state=state,
-        skills_dir=_directory(asked.skills_dir, environ.get("SKILLS_DIR"), own if own.is_dir() else bundled_skills()),
-        artifacts_dir=_directory(asked.artifacts_dir, environ.get("ARTIFACTS_DIR"), root / "artifacts"),
-        listen=_listeners(asked, environ),
+        skills_dir=_directory(asked.skills_dir, environ.get("SKILLS_DIR"), skills),
+        artifacts_dir=_directory(
+            asked.artifacts_dir, environ.get("ARTIFACTS_DIR"), section.artifacts_dir or root / "artifacts"
+        ),
+        listen=_listeners(asked, environ, section),
         allowed_hosts=tuple(dict.fromkeys(_host(name) for name in hosts)),
-        skill_service=asked.skill_service,
-        default_timeout_ms=_milliseconds(environ.get("DEFAULT_TIMEOUT_MS", "")),
+        skill_service=asked.skill_service or section.skill_service,
+        default_timeout_ms=default_ms,
+        max_timeout_ms=section.max_timeout_ms,
+        grace_seconds=section.grace_seconds,
         config_paths=asked.config_paths,
         given=asked.settings,
-        limits=asked.limits,
+        limits=_limits(asked, section.limits),
     )
+
+
+def _limits(asked: Given, configured: ServiceLimits) -> Limits:
+    typed: dict[str, Any] = {
+        "concurrent": asked.concurrent,
+        "waiting": asked.waiting,
+        "body_bytes": asked.body_bytes,
+        "requests_per_second": asked.requests_per_second,
+        # Whoever says how many requests there may be in the long run means short runs as well.
+        "burst": None if asked.requests_per_second is None else max(1, round(asked.requests_per_second * 4)),
+    }
+    return Limits(**{**configured.model_dump(), **{name: value for name, value in typed.items() if value is not None}})
 
 
 def notices(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -147,19 +171,19 @@ def parse_listen(text: str) -> Listener:
     return Listener((matched["host"] or "127.0.0.1").strip("[]"), port)
 
 
-def _listeners(asked: Given, environ: Mapping[str, str]) -> tuple[Listener, ...]:
+def _listeners(asked: Given, environ: Mapping[str, str], configured: ServiceSection) -> tuple[Listener, ...]:
     if asked.listen:
         return tuple(dict.fromkeys(map(parse_listen, asked.listen)))
     if asked.preset is not None:
         if asked.preset not in PRESETS:
             raise ConfigError(f"{asked.preset[:80]!a} is no preset", hint=f"take one of: {', '.join(PRESETS)}")
-        return (Listener(port=PRESETS[asked.preset]),)
+        return (Listener(configured.host, PRESETS[asked.preset]),)
     port = environ.get("PORT", "")
     if not port:
-        return (Listener(),)
+        return (Listener(configured.host, configured.port),)
     if not (port.isascii() and port.isdigit()):
         raise ConfigError("the variable `PORT` is not a number", hint="set it to a port such as 8080, or unset it")
-    return (parse_listen(port),)
+    return (Listener(configured.host, parse_listen(port).port),)
 
 
 def _directory(given: Path | None, variable: str | None, default: Path) -> Path:
@@ -171,14 +195,15 @@ def _listed(text: str) -> Iterable[str]:
 
 
 def _host(name: str) -> str:
-    if not _HOST_NAME.fullmatch(name):
+    if not is_host_name(name):
         raise ConfigError(f"{name[:80]!a} is not the name of a host", hint="write `name` or `name:port`")
     return name.lower()
 
 
-def _milliseconds(text: str) -> int:
+def _milliseconds(text: str, configured: ServiceSection) -> int:
+    longest = configured.max_timeout_ms
     if not text:
-        return DEFAULT_TIMEOUT_MS
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MAX_TIMEOUT_MS):
-        raise ConfigError(f"the variable `DEFAULT_TIMEOUT_MS` must be a number from 1 to {MAX_TIMEOUT_MS}")
+        return min(configured.default_timeout_ms, longest)
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= longest):
+        raise ConfigError(f"the variable `DEFAULT_TIMEOUT_MS` must be a number from 1 to {longest}")
     return int(text)

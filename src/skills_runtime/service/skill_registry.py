@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills import FilesystemSource, Origin, Problem, ScanOptions, Skill
+from skills_runtime.skills import FilesystemSource, Origin, Problem, ScanOptions, Skill, SkillError
 from skills_runtime.skills.index.source import IndexedSource
+from skills_runtime.skills.scripts import entry_of
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
 
 NAMESPACE = "local"
@@ -30,6 +31,19 @@ class SkillRegistry:
 
     def listing(self) -> Listing:
         """Everything there is now, by the names of the directories."""
+        found = self._found()
+        ready, errors = list[Skill](), list(found.errors)
+        for skill in found.skills:
+            try:
+                entry_of(skill)
+            except SkillError as error:
+                errors.append(f"{_directory_name(skill)}: {error.message}")
+            else:
+                ready.append(skill)
+        return Listing(tuple(ready), tuple(sorted(errors)))
+
+    def _found(self) -> Listing:
+        """All definitions, each of which may still lack its program."""
         report = self._source.skills()
         first: dict[str, Skill] = {}
         errors = [_told(problem) for problem in report.problems if _concerns_execution(problem)]
@@ -39,12 +53,15 @@ class SkillRegistry:
             known = first.setdefault(skill.run.name, skill)
             if known is not skill:
                 errors.append(f"{_directory_name(skill)}: the name `{skill.run.name}` is that of another skill already")
-        return Listing(tuple(first.values()), tuple(sorted(errors)))
+        return Listing(tuple(first.values()), tuple(errors))
 
     def find(self, name: str) -> Skill | None:
-        """The skill of this name: as its `skill.yaml` says it, or as a mention such as `$[local].name`."""
+        """The skill of this name: as its `skill.yaml` says it, or as a mention such as `$[local].name`.
+
+        One without a program is found too: whoever executes it is told what it lacks.
+        """
         wanted = name.removeprefix(f"$[{NAMESPACE}].")
-        for skill in self.listing().skills:
+        for skill in self._found().skills:
             if skill.run is not None and skill.run.name == wanted:
                 return skill
         return None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.service.streams import Listener
@@ -45,11 +45,14 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client."""
-        work = asyncio.create_task(self._send(send))
+        patience = _Patience(self._slow)
+        work = asyncio.create_task(self._send(patience.watching(send)))
         gone = asyncio.create_task(_disconnected(receive))
+        patience.begin(work)
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            patience.end()
             for task in (work, gone):
                 task.cancel()
             await asyncio.wait({work, gone})
@@ -59,17 +62,48 @@ class EventStream(Response):
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        await self._pass_on(send, RETRY)
-        with suppress(TimeoutError, SkillsRuntimeError, OSError):  # cut: whoever comes again is told what is wrong
+        await send({"type": "http.response.body", "body": RETRY, "more_body": True})
+        with suppress(SkillsRuntimeError, OSError):  # cut: whoever comes again is told what is wrong
             while not self._listener.over:
                 data = await self._listener.next()
-                await self._pass_on(send, data or ALIVE)
-            await self._pass_on(send, b"", more=False)
+                await send({"type": "http.response.body", "body": data or ALIVE, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _pass_on(self, send: Send, data: bytes, *, more: bool = True) -> None:
-        # A client that reads nothing fills only the buffers of its own connection, and not for ever.
-        async with asyncio.timeout(self._slow):
-            await send({"type": "http.response.body", "body": data, "more_body": more})
+
+class _Patience:
+    """Cuts a client that takes too long for one piece: one timer for all pieces, since most take no time at all.
+
+    A client that reads nothing fills only the buffers of its own connection, and not for ever.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._since: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watching(self, send: Send) -> Send:
+        """The same way to send, with the time it takes noted."""
+
+        async def watched(message: Message) -> None:
+            self._since = self._loop.time()
+            await send(message)
+            self._since = None
+
+        return watched
+
+    def begin(self, work: "asyncio.Task[None]") -> None:
+        """Look after a while, and cut the work if it has been at one piece for so long."""
+        left = self._seconds if self._since is None else self._since + self._seconds - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self.begin, work)
+        else:
+            work.cancel()
+
+    def end(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 async def _disconnected(receive: Receive) -> None:

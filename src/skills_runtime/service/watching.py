@@ -94,9 +94,11 @@ class _Watched:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = [*message.get("headers", ()), *SAFE_HEADERS, (b"x-request-id", self.request_id.encode())]
-            if not any(name.lower() == b"cache-control" for name, _ in headers):
-                headers.append((b"cache-control", b"no-store"))
+            own = list(message.get("headers", ()))
+            said = {name.lower() for name, _ in own}
+            usual = (*SAFE_HEADERS, (b"cache-control", b"no-store"))
+            headers = [*own, *(one for one in usual if one[0] not in said)]
+            headers.append((b"x-request-id", self.request_id.encode()))
             message = {**message, "headers": headers}
         elif message["type"] == "http.response.body":
             self.size += len(message.get("body", b""))

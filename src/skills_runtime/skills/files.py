@@ -10,12 +10,14 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+ENTERING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens a directory only to go on from it."""
 LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens a directory to see what is in it."""
 # O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_PIECE = 1 << 20
+"""How much is read at once."""
 
 
 def inner_parts(path: str) -> tuple[str, ...] | None:
@@ -28,9 +30,9 @@ def inner_parts(path: str) -> tuple[str, ...] | None:
 @contextmanager
 def opened(path: Path) -> Generator[int]:
     """A real directory, open; there must be no link in its whole path."""
-    top = os.open("/", _DIRECTORY)
+    top = os.open("/", ENTERING)
     try:
-        fd = open_below(top, path.absolute().parts[1:], _DIRECTORY)
+        fd = open_below(top, path.absolute().parts[1:], ENTERING)
     finally:
         os.close(top)
     try:
@@ -46,7 +48,7 @@ def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
     here = directory
     for number, part in enumerate(parts, start=1):
         try:
-            inner = _step(here, part, flags if number == len(parts) else _DIRECTORY)
+            inner = _step(here, part, flags if number == len(parts) else ENTERING)
         finally:
             if here != directory:
                 os.close(here)
@@ -58,10 +60,13 @@ def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
     """At most the first `limit` bytes of a regular file."""
     file = open_below(directory, parts, _READING)
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "is not a regular file")
         pieces: list[bytes] = []
-        while limit > 0 and (piece := os.read(file, min(limit, 1 << 20))):
+        while limit > 0 and (piece := os.read(file, min(limit, _PIECE))):
+            if len(piece) == found.st_size < min(limit, _PIECE) and not pieces:
+                return piece  # it ends where the system said it does, as nearly every file: that need not be asked
             pieces.append(piece)
             limit -= len(piece)
     finally:
@@ -72,7 +77,7 @@ def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
 def mode_below(directory: int, parts: Sequence[str]) -> int:
     """What sort of thing the names lead to."""
     *above, name = parts
-    here = open_below(directory, above, _DIRECTORY)
+    here = open_below(directory, above, ENTERING)
     try:
         mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
     finally:

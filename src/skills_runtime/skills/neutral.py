@@ -27,6 +27,8 @@ def neutral(text: str) -> str:
 
 def one_line(text: str) -> str:
     """The text on one line, with everything escaped that is not plainly visible."""
+    if text.isprintable() and "  " not in text:
+        return text.strip()  # of all spaces only the common one is printable
     collapsed = _SPACES.sub(" ", text).strip()
     if collapsed.isprintable():
         return collapsed

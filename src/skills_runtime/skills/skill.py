@@ -38,7 +38,7 @@ class RunDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it needs the hosts that the user's settings let be reached; without it there is no network at all."""
 
 
-class Skill(msgspec.Struct, frozen=True, kw_only=True):
+class Skill(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of a skill without reading its body."""
 
     namespace: str

@@ -46,7 +46,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "os.mkfifo('artifacts/pipe')\nprint('{}')",
         artifacts=["artifacts/link", "artifacts/pipe"],
     )
-    write_python(skills, "escapes", "print('{}')", artifacts=["../escaped.txt"])
+    write_python(
+        skills,
+        "escapes",
+        "Path('../escaped.txt').write_text('x')\nPath('own.txt').write_text('x')\nprint('{}')",
+        artifacts=["../escaped.txt", "own.txt", "/etc/passwd"],
+    )
     write_skill(skills, "evil-name", "", entry="run.py")
     (skills / "evil-name" / "skill.yaml").write_text('{"name": "../evil", "runtime": {"type": "python"}}')
     with serving(home, skills, DJANGO_SECRET_KEY="do-not-tell", API_TOKEN="nor-this") as found:
@@ -183,11 +188,20 @@ def test_links_and_pipes_are_no_artifacts(service: Service) -> None:
     assert not (service.artifacts / body["executionId"] / "artifacts" / "link").is_symlink()
 
 
-def test_a_skill_that_declares_a_way_out_or_an_evil_name_is_reported_and_not_offered(service: Service) -> None:
+def test_an_artifact_elsewhere_is_never_kept_and_the_others_are(service: Service) -> None:
+    body = service.execute("escapes").json()
+    assert body["artifacts"] == [f"artifacts/{body['executionId']}/own.txt"]
+    assert not list(service.artifacts.parent.rglob("escaped.txt"))
+    with service.client(token=True) as client:
+        found = client.get(f"/api/v1/executions/{body['executionId']}").json()
+    assert {one["path"] for one in found["refused"]} == {"../escaped.txt", "/etc/passwd"}
+
+
+def test_a_skill_that_declares_a_way_out_or_an_evil_name_is_reported(service: Service) -> None:
     with service.client() as client:
         listed = client.get("/api/skills").json()
     names = {skill["name"] for skill in listed["skills"]}
-    assert not names & {"escapes", "../evil", "evil-name"}
+    assert not names & {"../evil", "evil-name"}
     assert [error.partition(":")[0] for error in listed["errors"]] == ["escapes", "evil-name"]
     assert service.execute("../evil").status_code == 404
 

@@ -122,6 +122,22 @@ DEFAULTS: dict[str, Any] = {
     "prompt.history.max_chars": 120000,
     "prompt.tools.exposure": None,
     "deliverables.required": [],
+    "service.host": "127.0.0.1",
+    "service.port": 8000,
+    "service.allowed_hosts": [],
+    "service.skill_service": "open",
+    "service.skills_dir": None,
+    "service.artifacts_dir": None,
+    "service.default_timeout_ms": 10_000,
+    "service.max_timeout_ms": 600_000,
+    "service.grace_seconds": 10.0,
+    "service.limits.body_bytes": 2_621_440,
+    "service.limits.body_seconds": 30.0,
+    "service.limits.requests_per_second": 500.0,
+    "service.limits.burst": 2000,
+    "service.limits.failures_per_minute": 30,
+    "service.limits.concurrent": 16,
+    "service.limits.waiting": 64,
 }
 
 

@@ -49,8 +49,7 @@ def test_a_directory_that_nobody_meant_to_be_executed_is_no_error(tmp_path: Path
         {"name": "../evil"},
         {"name": ""},
         {"runtime": {"type": "ruby"}},
-        {"artifacts": ["/etc/passwd"]},
-        {"artifacts": ["a/../../b"]},
+        {"artifacts": "a.txt"},
         {"timeout": -1},
     ],
 )
@@ -60,6 +59,33 @@ def test_a_broken_definition_is_an_error_with_the_name_of_its_directory(tmp_path
     assert listing.skills == ()
     (error,) = listing.errors
     assert error.startswith("broken: ")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "a/../../b", "../escaped.txt"])
+def test_a_skill_that_declares_an_artifact_elsewhere_is_told_of_and_can_run_without_it(
+    tmp_path: Path, path: str
+) -> None:
+    skill(tmp_path, "reaches-out", artifacts=["own.txt", path])
+    listing = SkillRegistry(tmp_path).listing()
+    assert [found.name for found in listing.skills] == ["reaches-out"]
+    (error,) = listing.errors
+    assert error.startswith("reaches-out: ")
+    assert path in error
+
+
+@pytest.mark.parametrize("instead", ["nothing", "directory", "link"])
+def test_a_skill_without_its_program_is_an_error_and_not_offered(tmp_path: Path, instead: str) -> None:
+    program = skill(tmp_path, "hollow") / "run.py"
+    program.unlink()
+    if instead == "directory":
+        program.mkdir()
+    elif instead == "link":
+        program.symlink_to("/etc/passwd")
+    registry = SkillRegistry(tmp_path)
+    assert registry.listing().skills == ()
+    (error,) = registry.listing().errors
+    assert error.startswith("hollow: ")
+    assert registry.find("hollow") is not None, "whoever executes it is told what it lacks"
 
 
 def test_of_two_skills_with_one_name_the_first_counts_and_the_other_is_an_error(tmp_path: Path) -> None:

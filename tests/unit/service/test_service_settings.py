@@ -1,11 +1,14 @@
-"""What a service is started with: options before variables, and nothing that makes no sense."""
+"""What a service is started with: options before variables before files, and nothing that makes no sense."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from skills_runtime.config.service_models import ServiceLimits, ServiceSection
 from skills_runtime.errors import ConfigError
-from skills_runtime.service.settings import Given, Listener, notices, parse_listen, settings_from
+from skills_runtime.service.settings import Given, Limits, Listener, notices, parse_listen, settings_from
 from skills_runtime.skills.bundled import bundled_skills
 
 
@@ -88,3 +91,90 @@ def test_variables_without_effect_are_named() -> None:
 )
 def test_only_this_machine_counts_as_loopback(host: str, is_local: bool) -> None:
     assert Listener(host, 1).is_loopback is is_local
+
+
+CONFIGURED = ServiceSection(
+    host="::1",
+    port=9000,
+    allowed_hosts=("configured.example",),
+    skill_service="closed",
+    skills_dir=Path("/configured/skills"),
+    artifacts_dir=Path("/configured/artifacts"),
+    default_timeout_ms=1234,
+    max_timeout_ms=2000,
+    grace_seconds=3.0,
+    limits=ServiceLimits(concurrent=2, waiting=3, body_bytes=4096, requests_per_second=5.0, burst=6),
+)
+
+
+def test_what_is_configured_holds_where_nobody_says_otherwise(tmp_path: Path) -> None:
+    settings = settings_from(tmp_path, tmp_path, {}, configured=CONFIGURED)
+    assert settings.listen == (Listener("::1", 9000),)
+    assert (settings.allowed_hosts, settings.skill_service) == (("configured.example",), "closed")
+    assert (settings.skills_dir, settings.artifacts_dir) == (CONFIGURED.skills_dir, CONFIGURED.artifacts_dir)
+    assert (settings.default_timeout_ms, settings.max_timeout_ms, settings.grace_seconds) == (1234, 2000, 3.0)
+    limits = settings.limits
+    assert (limits.concurrent, limits.waiting, limits.body_bytes, limits.burst) == (2, 3, 4096, 6)
+
+
+def test_a_variable_counts_before_what_is_configured(tmp_path: Path) -> None:
+    environ = {
+        "SKILLS_DIR": "/v/skills",
+        "ARTIFACTS_DIR": "/v/artifacts",
+        "DEFAULT_TIMEOUT_MS": "1500",
+        "PORT": "8080",
+        "DJANGO_ALLOWED_HOSTS": "variable.example",
+    }
+    settings = settings_from(tmp_path, tmp_path, environ, configured=CONFIGURED)
+    assert (settings.skills_dir, settings.artifacts_dir) == (Path("/v/skills"), Path("/v/artifacts"))
+    assert (settings.default_timeout_ms, settings.listen) == (1500, (Listener("::1", 8080),))
+    assert settings.allowed_hosts == ("variable.example", "configured.example")
+
+
+def test_an_option_counts_before_what_is_configured(tmp_path: Path) -> None:
+    given = Given(listen=("127.0.0.1:1",), skill_service="open", concurrent=7, requests_per_second=100.0)
+    settings = settings_from(tmp_path, tmp_path, {}, given, CONFIGURED)
+    assert (settings.listen, settings.skill_service) == ((Listener("127.0.0.1", 1),), "open")
+    limits = settings.limits
+    assert (limits.concurrent, limits.waiting, limits.requests_per_second, limits.burst) == (7, 3, 100.0, 400)
+
+
+def test_a_preset_is_a_port_of_the_configured_address(tmp_path: Path) -> None:
+    settings = settings_from(tmp_path, tmp_path, {}, Given(preset="skill-service"), CONFIGURED)
+    assert settings.listen == (Listener("::1", 8080),)
+
+
+def test_the_usual_time_is_never_longer_than_the_longest(tmp_path: Path) -> None:
+    configured = ServiceSection(default_timeout_ms=10_000, max_timeout_ms=500)
+    assert settings_from(tmp_path, tmp_path, {}, configured=configured).default_timeout_ms == 500
+    with pytest.raises(ConfigError):
+        settings_from(tmp_path, tmp_path, {"DEFAULT_TIMEOUT_MS": "501"}, configured=configured)
+
+
+def test_the_limits_of_a_service_are_those_that_can_be_configured(tmp_path: Path) -> None:
+    assert settings_from(tmp_path, tmp_path, {}).limits == Limits()
+    assert set(Limits.__struct_fields__) == set(ServiceLimits.model_fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"host": ""},
+        {"host": "a b"},
+        {"host": "http://x"},
+        {"port": -1},
+        {"port": 65_536},
+        {"port": "8080"},
+        {"allowed_hosts": ["a b"]},
+        {"skill_service": "ajar"},
+        {"default_timeout_ms": 0},
+        {"max_timeout_ms": 10**15},
+        {"limits": {"concurrent": 0}},
+        {"limits": {"requests_per_second": 0.0}},
+        {"limits": {"body_bytes": 1}},
+        {"unknown": 1},
+    ],
+)
+def test_what_is_configured_must_make_sense(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        ServiceSection.model_validate(fields)

@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from skills_runtime.cli.options import NoColor
 from skills_runtime.cli.program import Command, Program
-
-if TYPE_CHECKING:
-    from skills_runtime.config import Resolved
 
 FILES = Path(__file__).parents[1] / "demo"
 
@@ -36,14 +33,16 @@ def demo(options: DemoOptions, program: Program) -> int:
     from skills_runtime.cli.render.human import human_view
     from skills_runtime.cli.render.tour import show_tour
     from skills_runtime.clock import RandomIds
+    from skills_runtime.config import resolve
+    from skills_runtime.engine.demos import read_demo
     from skills_runtime.runs import RunPaths
 
     run_id = RandomIds().new("run")
     place = checked_path(options.output, option="--output") / run_id
-    prompt = (FILES / "prompt.md").read_text(encoding="utf-8")
-    request = RunRequest(prompt=prompt, sandbox_path=place, run_id=run_id)
+    shown = read_demo(FILES)
+    request = RunRequest(prompt=shown.prompt, sandbox_path=place, run_id=run_id)
     with this_ledger() as ledger:
-        plan, notices = plan_run(_settings(), request, ledger.index)
+        plan, notices = plan_run(resolve(Path.cwd(), session_settings=shown.settings), request, ledger.index)
         ending = execute(plan, ledger, human_view(plan, notices, program=program.name, no_color=options.no_color))
     write_answer(ending.state.final_output)
     if ending.exit_code:
@@ -51,16 +50,6 @@ def demo(options: DemoOptions, program: Program) -> int:
     verdict, _ = check_run(RunPaths(ending.root))
     show_tour(ending.root, verdict, program=program.name, no_color=options.no_color)
     return 0 if verdict.ok else 20
-
-
-def _settings() -> "Resolved":
-    """The settings of the demo, above all others, so that it never leaves this machine."""
-    from skills_runtime.config import resolve
-    from skills_runtime.config.files import read_mapping
-    from skills_runtime.config.merge import deep_merge, planted
-
-    script = planted("llm.fake.script", str(FILES / "script.yaml"))
-    return resolve(Path.cwd(), session_settings=deep_merge(read_mapping(FILES / "kgent.yaml"), script))
 
 
 COMMAND = Command(options=DemoOptions, work=demo, examples=("demo", "demo --output ./first-look"))

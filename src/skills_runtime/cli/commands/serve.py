@@ -32,23 +32,28 @@ class ServeOptions(ConfigOptions):
         typer.Option("--allow-host", metavar="NAME", help="A name under which it is reached, too; repeatable."),
     ] = field(default_factory=list[str])
     closed: Annotated[
-        bool, typer.Option("--closed", help="Skills cannot be executed without a token, not even from this machine.")
-    ] = False
+        bool | None,
+        typer.Option("--closed/--open", help="Whether programs of this machine need a token to execute skills (open)."),
+    ] = None
     new_token: Annotated[bool, typer.Option("--new-token", help="Make another token; the old one is worthless.")] = (
         False
     )
     concurrent: Annotated[
-        int, typer.Option("--concurrent", metavar="N", min=1, help="Skills that are executed at the same time.")
-    ] = 16
+        int | None,
+        typer.Option("--concurrent", metavar="N", min=1, help="Skills that are executed at the same time (16)."),
+    ] = None
     waiting: Annotated[
-        int, typer.Option("--waiting", metavar="N", min=0, help="Executions that may wait; one more is refused.")
-    ] = 64
+        int | None,
+        typer.Option("--waiting", metavar="N", min=0, help="Executions that may wait; one more is refused (64)."),
+    ] = None
     max_body: Annotated[
-        int, typer.Option("--max-body", metavar="BYTES", min=1024, help="The longest request that is taken.")
-    ] = 2_621_440
+        int | None,
+        typer.Option("--max-body", metavar="BYTES", min=1024, help="The longest request that is taken (2621440)."),
+    ] = None
     rate: Annotated[
-        float, typer.Option("--rate", metavar="N", min=0.01, help="Requests a second of one caller, in the long run.")
-    ] = 500.0
+        float | None,
+        typer.Option("--rate", metavar="N", min=0.01, help="Requests a second of one caller, in the long run (500)."),
+    ] = None
     access_log: Annotated[bool, typer.Option("--access-log", help="Write a line of JSON for every request.")] = False
     show: Annotated[bool, typer.Option("--show", help="Only say which services run now, with their links.")] = False
 

@@ -1,7 +1,7 @@
 """skills eval: what a skill changes, and when it is used."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,6 +34,10 @@ class SkillsEvalOptions(ConfigOptions):
     skill: Annotated[
         str | None, typer.Option("--skill", metavar="DIR", help="The skill, where FILE does not lie in it.")
     ] = None
+    among: Annotated[
+        list[str],
+        typer.Option("--among", metavar="DIR", help="Other skills that queries are tried among; repeatable."),
+    ] = field(default_factory=list[str])
     parallel: Annotated[int, typer.Option("--parallel", min=1, max=64, help="Trials at the same time.")] = 4
     no_judge: Annotated[
         bool, typer.Option("--no-judge", help="Leave sentences undecided instead of asking the model.")
@@ -57,12 +61,13 @@ def skills_eval(options: SkillsEvalOptions, program: Program) -> int:
     from skills_runtime.engine.skill_evals.places import keep_report
 
     given = checked_path(options.skill, option="--skill") if options.skill is not None else None
-    suite = suite_at(checked_path(options.path, option="SKILL_DIR|FILE"), skill=given)
+    among = [checked_path(one, option="--among") for one in options.among]
+    suite = suite_at(checked_path(options.path, option="SKILL_DIR|FILE"), skill=given, among=among)
     resolved = resolve_settings(options, program=program.name)
     backend, model = backend_for(resolved), model_name(resolved)
     out = checked_path(options.out, option="--out") if options.out is not None else None
     place = place_for(suite, out, Path.cwd(), model)
-    bench = Bench(resolved, backend, place.skill)
+    bench = Bench(resolved, backend, place.skill, place.others)
     plan = Plan(
         runs=options.runs, parallel=options.parallel, judge=not options.no_judge, baseline=not options.no_baseline
     )
@@ -109,5 +114,9 @@ async def _run(evaluation: "Evaluation", backend: "Backend", *, quiet: bool) -> 
 COMMAND = Command(
     options=SkillsEvalOptions,
     work=skills_eval,
-    examples=("skills eval ./my-skill --runs 5", "skills eval evals.json --skill ./my-skill --json"),
+    examples=(
+        "skills eval ./my-skill --runs 5",
+        "skills eval ./my-skill --among ./skills",
+        "skills eval evals.json --skill ./my-skill --json",
+    ),
 )

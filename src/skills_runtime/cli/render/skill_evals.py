@@ -6,8 +6,9 @@ import msgspec
 
 from skills_runtime.cli.render.text import money, one_line, plural
 from skills_runtime.engine.skill_evals import Report, Trial
-from skills_runtime.engine.skill_evals.report import Delta, Summary, TriggerReport
+from skills_runtime.engine.skill_evals.report import Delta, Summary
 from skills_runtime.engine.skill_evals.statistics import Difference, Rate, Spread
+from skills_runtime.engine.skill_evals.trigger_report import Choices, Compared, QueryReport, TriggerReport
 
 
 def progress(trial: Trial, number: int, of: int) -> str:
@@ -43,10 +44,19 @@ def _outcome(trial: Trial) -> str:
     if trial.ended.error:
         return f"does not count: {one_line(trial.ended.error)}"
     if trial.triggered is not None:
-        return "called the skill" if trial.triggered else "did not call the skill"
+        return _called(trial)
     held = [one.passed for one in trial.graded]
     undecided = f", {held.count(None)} undecided" if None in held else ""
     return f"{held.count(True)} of {len(held)} assertions held{undecided}"
+
+
+def _called(trial: Trial) -> str:
+    if trial.triggered:
+        return "called the skill"
+    others = f"called {', '.join(map(one_line, trial.chosen))}" if trial.chosen else ""
+    if trial.variant == "without_skill":
+        return others or "called no skill"
+    return f"did not call the skill but {others}" if others else "did not call the skill"
 
 
 def _show_summary(name: str, part: Summary, out: TextIO) -> None:
@@ -67,11 +77,38 @@ def _show_delta(part: Delta, out: TextIO) -> None:
 def _show_triggers(triggers: TriggerReport, out: TextIO) -> None:
     out.write(f"\nqueries that do what they should: {_rate(triggers.correct)}\n")
     out.write(f"  called where it should be: {_rate(triggers.recall)}\n")
+    _show_compared(triggers.wanted, out)
     out.write(f"  called where it should not be: {_rate(triggers.false_alarms)}\n")
+    _show_compared(triggers.unwanted, out)
     for query in triggers.queries:
-        mark = {True: "right", False: "WRONG", None: "?"}[query.passed]
-        should = "should" if query.should_trigger else "should not"
-        out.write(f"  {mark:5} {_share(query.triggered):>6}  {should:10} {one_line(query.query)[:100]}\n")
+        _show_query(query, out)
+
+
+def _show_compared(compared: Compared, out: TextIO) -> None:
+    """What else is called there; little is to be said where nothing was tried without the skill."""
+    there, gone = compared.with_skill, compared.without_skill
+    if gone is None:
+        if there.others.hits:
+            out.write(f"    another skill: {_rate(there.others)}\n")
+        return
+    out.write(f"    another skill: {_rate(there.others)} with it, {_rate(gone.others)} without it\n")
+    out.write(f"    difference: {_difference(compared.others)} for other skills, ")
+    out.write(f"{_difference(compared.any_skill)} for any skill\n")
+
+
+def _show_query(query: QueryReport, out: TextIO) -> None:
+    mark = {True: "right", False: "WRONG", None: "?"}[query.passed]
+    should = "should" if query.should_trigger else "should not"
+    out.write(f"  {mark:5} {_share(query.triggered):>6}  {should:10} {one_line(query.query)[:100]}\n")
+    if query.chosen.with_skill.others.hits:
+        out.write(f"{'':15} with it: {_names(query.chosen.with_skill)}\n")
+    if query.chosen.without_skill is not None:
+        out.write(f"{'':15} without it: {_names(query.chosen.without_skill)}\n")
+
+
+def _names(choices: Choices) -> str:
+    called = [f"{one_line(name)} {_share(rate)}" for name, rate in choices.skills.items()]
+    return ", ".join([*called, f"no skill {_share(choices.none)}"] if choices.none.hits or not called else called)
 
 
 def _rate(rate: Rate) -> str:

@@ -31,7 +31,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     judge: bool = True
     """Whether sentences are judged by the model."""
     baseline: bool = True
-    """Whether cases are tried without the skill as well."""
+    """Whether everything is tried without the skill as well."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +47,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     judge: Ended | None = None
     triggered: bool | None = None
     """Whether the model called the skill, if that was the question."""
+    chosen: tuple[str, ...] = ()
+    """The names of the skills that it called, if that was the question."""
 
     @property
     def counts(self) -> bool:
@@ -111,13 +113,21 @@ class Evaluation:
             raise ValidationFailed(
                 f"`{self._suite.skill}` cannot be evaluated: {problem}", hint="see `skills validate`"
             )
+        names = [one.name for one in self._bench.catalog("with_skill").all()]
+        shared = next((name for name in names if names.count(name) > 1), None)
+        if shared is not None:
+            raise ValidationFailed(
+                f"queries cannot be tried among two skills with the name `{shared}`", hint="leave one of them out"
+            )
         return skills[0]
 
     def _wanted(self) -> Sequence[Coroutine[Any, Any, Trial]]:
         variants = VARIANTS if self._plan.baseline else VARIANTS[:1]
         numbers = range(1, self._plan.runs + 1)
         cases = [self._case(case, one, number) for case in self._suite.cases for one in variants for number in numbers]
-        return cases + [self._query(query, number) for query in self._suite.queries for number in numbers]
+        return cases + [
+            self._query(query, one, number) for query in self._suite.queries for one in variants for number in numbers
+        ]
 
     async def _case(self, case: Case, variant: Variant, number: int) -> Trial:
         place = self._place.trial(f"eval-{case.id}", variant, f"run-{number}")
@@ -134,19 +144,27 @@ class Evaluation:
             trial = await self._graded(trial, case, place)
         return _kept(place, trial)
 
-    async def _query(self, query: Query, number: int) -> Trial:
-        place = self._place.trial("triggers", query.id, f"run-{number}")
+    async def _query(self, query: Query, variant: Variant, number: int) -> Trial:
+        place = self._place.trial("triggers", query.id, variant, f"run-{number}")
         known = await asyncio.to_thread(_known, place)
         if known is not None:
             return known
         await asyncio.to_thread(self._files, place, None)
-        library = self._bench.library("with_skill")
+        library = self._bench.catalog(variant)
         agent = self._bench.agent(place / "outputs", library, {"max_steps": triggering.MAX_STEPS, "on_limit": "fail"})
         ended = await work(agent, query.query, place)
-        called = await asyncio.to_thread(triggering.was_called, place / "run", self._skill)
-        if called:  # what became of it afterwards does not matter here
+        chosen = await asyncio.to_thread(triggering.called_in, place / "run", library.list())
+        if chosen:  # what became of it afterwards does not matter here
             ended = msgspec.structs.replace(ended, error="")
-        trial = Trial(kind="query", id=query.id, variant="with_skill", number=number, ended=ended, triggered=called)
+        trial = Trial(
+            kind="query",
+            id=query.id,
+            variant=variant,
+            number=number,
+            ended=ended,
+            triggered=self._skill.name in chosen,
+            chosen=chosen,
+        )
         return _kept(place, trial)
 
     def _files(self, place: Path, case: Case | None) -> list[str]:

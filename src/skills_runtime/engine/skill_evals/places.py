@@ -9,17 +9,19 @@ from typing import Any
 
 import msgspec
 
+from skills_runtime.engine.skill_evals.neighbours import digest_of, places_of
 from skills_runtime.engine.skill_evals.suite import Suite
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.runs.atomic import rewrite
 from skills_runtime.skills.digest import directory_digest
 
-SCHEMA = "skills-runtime.skill-evals/1"
+SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"
 BENCHMARK = "benchmark.json"
 LEFT_OUT = ("evals", "__pycache__", ".git", "artifacts", "eval_queries.json")
 """What of a skill a trial never sees: the answers, and what earlier executions left."""
 
+_PARTS = {"skill": "the skill", "suite": "its evals", "model": "the model", "others": "the other skills"}
 _ITERATION = re.compile(r"iteration-(\d{1,6})")
 
 
@@ -32,6 +34,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     suite: str
     """The digest of all cases and queries."""
     model: str
+    others: str = ""
+    """The digest of the other skills that queries are tried among."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +44,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     root: Path
     skill: Path
     """The skill as trials see it: a copy that nobody changes meanwhile."""
+    others: Path
+    """Copies of the other skills; it is not there where there are none."""
     identity: Identity
 
     def trial(self, *parts: str) -> Path:
@@ -76,26 +82,33 @@ def _is_finished(root: Path) -> bool:
 
 def _opened(root: Path, suite: Suite, model: str) -> Place:
     known = root / SUITE
-    skill = root / "skill" / suite.skill.name
+    skill, others = root / "skill" / suite.skill.name, root / "others"
     if not known.exists():
         if _names(root):
             raise ValidationFailed(f"`{root}` holds something else", hint="choose an empty directory")
-        _copy_skill(suite.skill, root, skill)
-        identity = Identity(skill=directory_digest(skill), suite=_digest(suite), model=model)
+        identity = _copied(suite, root, skill, others, model)
         rewrite(known, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
-        return Place(root=root, skill=skill, identity=identity)
-    now = Identity(skill=_digest_now(suite.skill, root), suite=_digest(suite), model=model)
+        return Place(root=root, skill=skill, others=others, identity=identity)
+    now = _identity_now(suite, root, model)
     try:
         before = msgspec.json.decode(known.read_bytes(), type=Identity)
     except msgspec.MsgspecError as error:
         raise ValidationFailed(f"`{known}` cannot be read: {error}", hint="choose another directory") from error
     if before != now:
-        names = [name for name in ("skill", "suite", "model") if getattr(before, name) != getattr(now, name)]
-        what = ", ".join({"skill": "the skill", "suite": "its evals", "model": "the model"}[name] for name in names)
+        what = ", ".join(said for name, said in _PARTS.items() if getattr(before, name) != getattr(now, name))
         raise ValidationFailed(
             f"`{root}` holds trials from before {what or 'the format'} changed", hint="choose another `--out`"
         )
-    return Place(root=root, skill=skill, identity=before)
+    return Place(root=root, skill=skill, others=others, identity=before)
+
+
+def _copied(suite: Suite, root: Path, skill: Path, others: Path, model: str) -> Identity:
+    """Copy the skill and the others, and tell what they are."""
+    _copy_skill(suite.skill, root, skill)
+    neighbours = places_of(suite.others, others)
+    for source, target in neighbours.items():
+        _copy_skill(source, root, target)
+    return Identity(skill=directory_digest(skill), suite=_digest(suite), model=model, others=digest_of(neighbours))
 
 
 def _copy_skill(source: Path, root: Path, target: Path) -> None:
@@ -117,14 +130,13 @@ def _copy_skill(source: Path, root: Path, target: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _digest_now(source: Path, root: Path) -> str:
-    """The digest that the skill would have as trials would see it now."""
-    target = root / f".now.{os.getpid()}" / source.name
+def _identity_now(suite: Suite, root: Path, model: str) -> Identity:
+    """What trials would share if they were begun now."""
+    aside = root / f".now.{os.getpid()}"
     try:
-        _copy_skill(source, target.parent, target)
-        return directory_digest(target)
+        return _copied(suite, aside, aside / "skill" / suite.skill.name, aside / "others", model)
     finally:
-        shutil.rmtree(target.parent, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _digest(suite: Suite) -> str:

@@ -19,9 +19,7 @@ from skills_runtime.engine.skill_evals.statistics import (
 )
 from skills_runtime.engine.skill_evals.suite import Suite
 from skills_runtime.engine.skill_evals.trials import Variant
-
-THRESHOLD = 0.5
-"""The share of trials from which on a query counts as one that calls the skill."""
+from skills_runtime.engine.skill_evals.trigger_report import TriggerReport, triggers_of
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,29 +57,6 @@ class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of each assertion the rate with and without the skill."""
 
 
-class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One query."""
-
-    id: str
-    query: str
-    should_trigger: bool
-    triggered: Rate
-    passed: bool | None
-
-
-class TriggerReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All queries."""
-
-    correct: Rate
-    """Queries that do what they should."""
-    recall: Rate
-    """Trials that call the skill, of those that should."""
-    false_alarms: Rate
-    """Trials that call the skill, of those that should not."""
-    queries: tuple[QueryReport, ...]
-    errors: int
-
-
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Everything, as it is written to `benchmark.json`."""
 
@@ -114,7 +89,9 @@ def report_of(suite: Suite, trials: Sequence[Trial], *, skill_name: str, model: 
         runs=runs,
         run_summary=summary,
         evals=tuple(_case(case.id, [one for one in cases if one.id == case.id]) for case in suite.cases),
-        triggers=_triggers(suite, [one for one in trials if one.kind == "query"]) if suite.queries else None,
+        triggers=triggers_of(suite, skill_name, [one for one in trials if one.kind == "query"])
+        if suite.queries
+        else None,
         cost_usd=round(sum(_cost(one) for one in trials), 6),
         errors=tuple(dict.fromkeys(one.ended.error for one in trials if one.ended.error)),
     )
@@ -174,32 +151,6 @@ def _held(text: str, trials: Sequence[Trial]) -> Rate:
     found = [graded.passed for one in trials if one.counts for graded in one.graded if graded.text == text]
     decided = [passed for passed in found if passed is not None]
     return rate_of(decided.count(True), len(decided))
-
-
-def _triggers(suite: Suite, trials: Sequence[Trial]) -> TriggerReport:
-    counted = [one for one in trials if one.counts]
-    wanted = {query.id for query in suite.queries if query.should_trigger}
-    queries: list[QueryReport] = []
-    for query in suite.queries:
-        rate = _called([one for one in counted if one.id == query.id])
-        passed = None if rate.rate is None else (rate.rate >= THRESHOLD) is query.should_trigger
-        queries.append(
-            QueryReport(
-                id=query.id, query=query.query, should_trigger=query.should_trigger, triggered=rate, passed=passed
-            )
-        )
-    decided = [one.passed for one in queries if one.passed is not None]
-    return TriggerReport(
-        correct=rate_of(decided.count(True), len(decided)),
-        recall=_called([one for one in counted if one.id in wanted]),
-        false_alarms=_called([one for one in counted if one.id not in wanted]),
-        queries=tuple(queries),
-        errors=len(trials) - len(counted),
-    )
-
-
-def _called(trials: Sequence[Trial]) -> Rate:
-    return rate_of(sum(bool(one.triggered) for one in trials), len(trials))
 
 
 def _cost(trial: Trial) -> float:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.engine.skill_evals.checks import Check, check_of
+from skills_runtime.engine.skill_evals.neighbours import neighbours_at
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.files import inner_parts
 
@@ -51,10 +52,17 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """Where the files of cases are."""
     cases: tuple[Case, ...] = ()
     queries: tuple[Query, ...] = ()
+    others: tuple[Path, ...] = ()
+    """The directories of the other skills that a model chooses among when it gets a query."""
 
 
-def suite_at(path: Path, *, skill: Path | None = None) -> Suite:
-    """The suite of a skill directory, or of one file with cases or queries."""
+def suite_at(path: Path, *, skill: Path | None = None, among: Iterable[Path] = ()) -> Suite:
+    """The suite of a skill directory, or of one file with cases or queries; `among` is where other skills are."""
+    suite = _suite_at(path, skill)
+    return msgspec.structs.replace(suite, others=neighbours_at(among, suite.skill))
+
+
+def _suite_at(path: Path, skill: Path | None) -> Suite:
     if path.is_dir():
         return _of_directory(path.resolve())
     if not path.is_file():

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
 Variant = Literal["with_skill", "without_skill"]
-NAMESPACE = "eval"
+NAMESPACE, BESIDE = "eval", "beside"
+"""The skill that is evaluated, and all others."""
 MAX_FILE_BYTES = 256 << 20
 BROKEN = frozenset({*MODEL_KINDS, "config_error", "missing_env_var", "sandbox_denied", "storage_error"})
 """Ends that say nothing about the skill: such a trial is not counted, and tried again the next time."""
@@ -58,13 +59,25 @@ class Bench(msgspec.Struct, frozen=True):
     resolved: "Resolved"
     backend: Backend
     skill: Path
+    others: Path | None = None
+    """Where the other skills are that queries are tried among."""
 
     def library(self, variant: Variant) -> Library:
-        """The skills that a trial can see: the one that is evaluated, or none."""
-        if variant == "without_skill":
-            return Library()
-        source = FilesystemSource(Origin("eval", NAMESPACE, "skill"), self.skill)
-        return Library([source], environment=self.resolved.environment.process)
+        """The skills that the trial of a case can see: the one that is evaluated, or none."""
+        return self._library(self._own(variant))
+
+    def catalog(self, variant: Variant) -> Library:
+        """The skills that the trial of a query can see: all others, and the one that is evaluated or not."""
+        if self.others is None or not self.others.is_dir():
+            return self.library(variant)
+        return self._library([*self._own(variant), FilesystemSource(Origin("eval", BESIDE, "others"), self.others)])
+
+    def _own(self, variant: Variant) -> list[FilesystemSource]:
+        origin = Origin("eval", NAMESPACE, "skill")
+        return [FilesystemSource(origin, self.skill)] if variant == "with_skill" else []
+
+    def _library(self, sources: Sequence[FilesystemSource]) -> Library:
+        return Library(sources, environment=self.resolved.environment.process)
 
     def agent(self, outputs: Path, library: Library, run: Mapping[str, Any], *, tools: bool = True) -> Agent:
         """An agent that works in a directory; `run` are settings of the section of that name."""

@@ -1,6 +1,6 @@
-"""Whether a model called a skill, as the log of its run tells it."""
+"""Which skills a model called, as the log of its run tells it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ _NOT_CALLED = ("skipped", "offered", "listed", "routed", "discovered", "shadowed
 _NAMES = ("skill_name", "skill", "name", "skill_mention", "mention_text")
 
 
-def was_called(root: Path, skill: Skill) -> bool:
-    """Whether the run at this place made use of the skill."""
-    return any(calls_it(event, skill) for event in read_events(RunPaths(root)))
+def called_in(root: Path, skills: Sequence[Skill]) -> tuple[str, ...]:
+    """The names of the skills that the run at this place made use of, the first first."""
+    events = read_events(RunPaths(root))
+    return tuple(dict.fromkeys(skill.name for event in events for skill in skills if calls_it(event, skill)))
 
 
 def calls_it(event: Event, skill: Skill) -> bool:

@@ -30,11 +30,17 @@ TEMPORARY, SHARED, HOME = "/tmp", "/dev/shm", "/tmp/home"
 LEFT_OVER_OBJECTS = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
 SCRIPT_COMES_FIRST = 32
 OUTSIDE, NOT_EXECUTED = 3, 127
+LOWER = 10
+"""How much less urgent executions are than whoever serves them: however many spin, the service answers."""
+AGAIN_MILLISECONDS = 100
+"""After which the system lets somebody say again how urgent a session is."""
+URGENCY = "/proc/self/autogroup"
 
 _kept: "set[str]" = set()
 """Where something is mounted: the skill's own directory may lie in a temporary one."""
 _above: "set[str]" = {TEMPORARY, SHARED, HOME}
 """Directories on the way there."""
+_is_lowered = False
 _LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -50,6 +56,7 @@ def main() -> NoReturn:
     _find_mounts()
     _prctl(SET_DUMPABLE, 0, 0, 0, 0)  # nobody looks into this process or takes its descriptors
     _prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.nice(LOWER)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # queues would outlive their execution unseen
     gc.freeze()
     control.send(b'{"ready": true}')
@@ -87,14 +94,16 @@ def _outlast(control: socket.socket, child: int) -> int:
     poll.register(ended, select.POLLIN)
     poll.register(control, select.POLLIN)
     code = None
+    pending = not _lowered()
     while code is None:
-        for descriptor, _ in poll.poll():
+        for descriptor, _ in poll.poll(AGAIN_MILLISECONDS if pending else None):
             if descriptor == ended:
                 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             elif control.recv(16):
                 os.kill(-1, signal.SIGKILL)
             else:
                 os._exit(0)  # nobody is interested any more; the fence falls with this process
+        pending = pending and not _lowered()
     os.close(ended)
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
@@ -103,6 +112,22 @@ def _outlast(control: socket.socket, child: int) -> int:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return code
+
+
+def _lowered() -> bool:
+    """Lower the session as a whole; false while the system wants that asked again."""
+    # Where it groups processes by session, it weighs whole sessions, and those in one only against each other.
+    global _is_lowered
+    if not _is_lowered:
+        try:
+            with open(URGENCY, "w") as file:
+                file.write(str(LOWER))
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass  # it does not group them
+        _is_lowered = True
+    return True
 
 
 def _is_clean() -> bool:
@@ -178,7 +203,7 @@ def _spawned(wanted: "dict[str, Any]", streams: "list[int]") -> int:
             wanted["argv"],
             {**os.environ, **wanted["environment"]},  # noqa: TID251 - its own
             file_actions=[(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)],
-            setsid=True,
+            setpgroup=0,
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
     except OSError as error:
@@ -195,7 +220,7 @@ def _become(message: bytearray, streams: "list[int]") -> NoReturn:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
         os.closerange(3, 4096)
-        os.setsid()
+        os.setpgid(0, 0)  # a session of its own would be as urgent as any other again
         wanted: dict[str, Any] = json.loads(bytes(message))
         os.environ.update(wanted["environment"])  # noqa: TID251 - its own
         os.chdir(wanted["cwd"])

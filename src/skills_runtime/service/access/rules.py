@@ -10,13 +10,15 @@ SKILL_SERVICE = frozenset({("GET", "/api/skills"), ("POST", "/api/skills/execute
 """What programs of this machine may do without a token, unless a setting closes it; health is always open."""
 
 _OPEN = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
+_GUARDED = re.compile(r"(/studio)?/api/v1/(keys|model)(/.*)?")
+"""What only who may change it may look at."""
 _CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (
     (re.compile(r"/api/skills/execute"), "execute"),
     (re.compile(r"(/studio)?/api/v1/executions(/.*)?"), "execute"),
     (re.compile(r"(/studio)?/api/v1/(runs/[^/]+/)?approvals(/.*)?"), "approve"),
     (re.compile(r"(/studio)?/api/v1/runs/[^/]+/review"), "approve"),
     (re.compile(r"(/studio)?/api/v1/(skills/(validate|route)|policy/check)"), "read"),
-    (re.compile(r"(/studio)?/api/v1/((sessions/[^/]+/)?skills|config|keys|sandbox)(/.*)?"), "admin"),
+    (re.compile(r"(/studio)?/api/v1/((sessions/[^/]+/)?skills|config|keys|model|sandbox)(/.*)?"), "admin"),
     (re.compile(r"(/studio)?/api/v1/.*"), "run"),
 )
 
@@ -26,6 +28,8 @@ def needed_scope(method: str, path: str) -> Scope | None:
     if method in READING:
         if _OPEN.fullmatch(path):
             return None
+        if _GUARDED.fullmatch(path):
+            return "admin"
         return "read" if is_api(path) else None
     for pattern, scope in _CHANGES:
         if pattern.fullmatch(path):

@@ -25,7 +25,11 @@ class Announced(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def link(self) -> str:
         """The address to open in a browser."""
-        return f"{self.url}/?token={self.token}"
+        return self.link_to("/")
+
+    def link_to(self, page: str) -> str:
+        """The address of one page."""
+        return f"{self.url}{page}?token={self.token}"
 
 
 def service_token(state: Path, *, renew: bool = False) -> str:

@@ -1,23 +1,29 @@
 """Approvals over HTTP: what waits for a decision, and decisions that count for exactly what was seen."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.errors import ApprovalStale, ValidationFailed
+from skills_runtime.agent.rules import user_rule_file
+from skills_runtime.errors import AccessRefused, ApprovalStale, ValidationFailed
 from skills_runtime.ports import Decision, InboxMessage
-from skills_runtime.safety.approvals.proposal import as_recorded, proposed_rule
+from skills_runtime.safety.approvals.proposal import as_recorded
+from skills_runtime.safety.policy import add_rule
 from skills_runtime.service.answers import as_json, caller_of, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId
 from skills_runtime.service.work import Work
+from skills_runtime.service.work.cards import card, rule_for
 from skills_runtime.service.work.requests import Asked, open_requests, request_named, requests_of
 
 router = APIRouter(prefix="/api/v1", tags=["approvals"])
 
+LASTING = ("skill", "user")
+"""How far rules reach that outlive their run."""
 ApprovalId = Annotated[str, Path(min_length=1, max_length=200, description="The id of a request.")]
 
 
@@ -29,6 +35,13 @@ class ApprovalDocument(Answer):
     run_id: str
     tool: str
     summary: str
+    command: str | None
+    cwd: str
+    patch: str
+    reason: str
+    sandbox: dict[str, Any]
+    rules: list[dict[str, Any]]
+    no_rule: str
 
 
 class ApprovalList(Answer):
@@ -46,21 +59,22 @@ class NewDecision(Body):
     note: Annotated[str, Field(max_length=10_000)] = ""
     arguments: dict[str, Any] | None = None
     """Run it with these arguments instead."""
-    rule: Literal["run"] | None = None
-    """Also allow such calls for the rest of this run."""
+    rule: Literal["run", "skill", "user"] | None = None
+    """Also allow such calls: for the rest of this run, or always, by this skill or by anything."""
 
 
 @router.get("/approvals", response_model=ApprovalList, responses=failures(*EVERYWHERE))
 def list_approvals(request: Request) -> Response:
     """Every request of this workspace that waits, with the exact call and what asked."""
-    return as_json({"approvals": [asked.document() for asked in open_requests(work_of(request))]})
+    work = work_of(request)
+    return as_json({"approvals": _cards(work, open_requests(work))})
 
 
 @router.get("/runs/{run_id}/approvals", response_model=ApprovalList, responses=failures(*EVERYWHERE, 404))
 def list_run_approvals(request: Request, run_id: RunId) -> Response:
     """The requests of one run that wait."""
     work = work_of(request)
-    return as_json({"approvals": [asked.document() for asked in requests_of(work, work.find(run_id))]})
+    return as_json({"approvals": _cards(work, requests_of(work, work.find(run_id)))})
 
 
 @router.post(
@@ -71,11 +85,16 @@ def list_run_approvals(request: Request, run_id: RunId) -> Response:
 )
 async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -> Response:
     """Decide on a request; a decision about something else than what is asked now is refused."""
-    work, who = work_of(request), caller_of(request).name
+    work, caller = work_of(request), caller_of(request)
+    if body.rule in LASTING and not caller.may("admin"):
+        raise AccessRefused("a rule that outlives its run needs the scope `admin`", hint="make it for this run only")
 
     def kept() -> InboxMessage:
         asked = request_named(work, approval_id, body.run_id)
-        return decided(work, asked, body, who)
+        message = decided(work, asked, body, caller.name)
+        if body.rule in LASTING:  # only now: a decision that came too late leaves no rule behind
+            add_rule(user_rule_file(work.home.settings()), rule_for(asked.request(), body.rule))
+        return message
 
     message = await asyncio.to_thread(kept)
     await work.go_on(message.run_id)
@@ -96,12 +115,15 @@ def decided(work: Work, asked: Asked, body: NewDecision, who: str) -> InboxMessa
 
 
 def _rule(asked: Asked, body: NewDecision) -> dict[str, Any]:
-    """The rule that allows such calls in this run; of a call of high risk none is made."""
+    """The rule that allows such calls from now on, as the decision carries it."""
     if body.rule is None:
         return {}
     if body.decision != "approved" or body.arguments is not None:
         raise ValidationFailed("a rule goes with a plain `approved`")
-    request = asked.request()
-    if request.risk.get("level") == "high":
-        raise ValidationFailed("no rule can be made of this call: it is of high risk", hint="approve it once")
-    return as_recorded(proposed_rule(request, body.rule), body.rule)
+    return as_recorded(rule_for(asked.request(), body.rule), body.rule)
+
+
+def _cards(work: Work, found: Iterable[Asked]) -> list[dict[str, Any]]:
+    """Every request with what a page shows of it."""
+    file = user_rule_file(work.home.settings())
+    return [{**asked.document(), **card(asked.request(), file)} for asked in found]

@@ -20,6 +20,7 @@ from skills_runtime.service.documents import (
 )
 from skills_runtime.service.executing import ClientGone, execute_for
 from skills_runtime.service.parts import parts_of
+from skills_runtime.service.previews import WantsPreview, preview_of
 from skills_runtime.service.problems import dumped
 from skills_runtime.service.sending import inner_path, open_inside, send_file
 
@@ -111,7 +112,9 @@ async def list_artifacts(request: Request, execution_id: ExecutionId) -> Respons
     response_class=Response,
     responses={**failures(*EVERYWHERE, 404), **_FILE},
 )
-async def get_artifact(request: Request, execution_id: ExecutionId, path: str, range: Range = None) -> Response:
+async def get_artifact(
+    request: Request, execution_id: ExecutionId, path: str, range: Range = None, preview: WantsPreview = None
+) -> Response:
     """Fetch a file that an execution left behind, or a part of it."""
     parts, execution = inner_path(path), await _execution(request, execution_id)
     found = next((artifact for artifact in execution.artifacts if artifact.path == path), None)
@@ -119,8 +122,14 @@ async def get_artifact(request: Request, execution_id: ExecutionId, path: str, r
         raise NotFound(f"the execution left no file {path[:200]!a}", hint="list its artifacts to see what there is")
     directory = parts_of(request).executor.directory(execution.id)
     descriptor = await asyncio.to_thread(open_inside, directory, parts)
-    media_type = "application/octet-stream"
-    return send_file(descriptor, asked_range=range, media_type=media_type, name=parts[-1], etag=found.sha256)
+    return send_file(
+        descriptor,
+        asked_range=range,
+        media_type="application/octet-stream",
+        name=parts[-1],
+        etag=found.sha256,
+        preview=preview_of(parts[-1]) if preview else None,
+    )
 
 
 @router.get("/{execution_id}/logs/{stream}", response_class=Response, responses={**failures(*EVERYWHERE, 404), **_LOGS})

@@ -4,7 +4,7 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Header, Path, Request
@@ -13,14 +13,17 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from skills_runtime.errors import NotFound
 from skills_runtime.projections import render
+from skills_runtime.projections.page import POLICY
 from skills_runtime.runs import RunPaths, export_run, read_events, verify_run
 from skills_runtime.runs.artifacts import ROLES
 from skills_runtime.runs.files import scan
 from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.manifests import ArtifactManifest
+from skills_runtime.runs.page import page_of
 from skills_runtime.runs.verify import Head
 from skills_runtime.service.answers import as_json, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.previews import WantsPreview, preview_of
 from skills_runtime.service.run_documents import Answer, RunId
 from skills_runtime.service.sending import inner_path, open_inside, send_file
 from skills_runtime.service.work import Work
@@ -67,15 +70,19 @@ def list_deliverables(request: Request, run_id: RunId) -> Response:
 
 
 @router.get("/{run_id}/artifacts/{path:path}", responses=_FILE, response_class=StreamingResponse)
-def get_artifact(request: Request, run_id: RunId, path: InnerPath, range: Range = None) -> Response:
+def get_artifact(
+    request: Request, run_id: RunId, path: InnerPath, range: Range = None, preview: WantsPreview = None
+) -> Response:
     """One file of a run, or a part of it."""
-    return _sent(work_of(request).find(run_id), path, range)
+    return _sent(work_of(request).find(run_id), path, range, preview=bool(preview))
 
 
 @router.get("/{run_id}/deliverables/{path:path}", responses=_FILE, response_class=StreamingResponse)
-def get_deliverable(request: Request, run_id: RunId, path: InnerPath, range: Range = None) -> Response:
+def get_deliverable(
+    request: Request, run_id: RunId, path: InnerPath, range: Range = None, preview: WantsPreview = None
+) -> Response:
     """One file that a run hands over, or a part of it."""
-    return _sent(work_of(request).find(run_id), f"deliverables/{path}", range)
+    return _sent(work_of(request).find(run_id), f"deliverables/{path}", range, preview=bool(preview))
 
 
 @router.get(
@@ -123,6 +130,23 @@ def export(request: Request, run_id: RunId) -> Response:
     )
 
 
+@router.get(
+    "/{run_id}/export.html",
+    responses={200: {"description": "The page.", "content": {"text/html": {}}}, **REFUSALS},
+    response_class=StreamingResponse,
+)
+def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en") -> Response:
+    """A run as one page that needs nothing else: no script, no network, everything in it escaped."""
+    pieces = page_of(work_of(request).find(run_id), lang)
+    first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
+    rest = (piece.encode(errors="replace") for some in ((first,), pieces) for piece in some)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{run_id}.html"',
+        "Content-Security-Policy": f"sandbox; {POLICY}",
+    }
+    return StreamingResponse(rest, media_type="text/html; charset=utf-8", headers=headers)
+
+
 def _listed(paths: RunPaths, tops: tuple[str, ...]) -> dict[str, Any]:
     try:
         manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
@@ -146,14 +170,22 @@ def _listed(paths: RunPaths, tops: tuple[str, ...]) -> dict[str, Any]:
     return {"artifacts": files, "final": False}
 
 
-def _sent(paths: RunPaths, path: str, asked_range: str | None) -> Response:
+def _sent(paths: RunPaths, path: str, asked_range: str | None, *, preview: bool) -> Response:
     top, *inner = inner_path(path)
     if top not in ROLES or not inner:
         raise NotFound(f"a run has no file {path[:200]!a} for others", hint="list the artifacts to see what there is")
     descriptor = open_inside(paths.root / top, inner)
     about = os.fstat(descriptor)
     etag = hashlib.sha256(f"{about.st_ino}-{about.st_mtime_ns}-{about.st_size}".encode()).hexdigest()[:32]
-    return send_file(descriptor, asked_range=asked_range, media_type=media_type(inner[-1]), name=inner[-1], etag=etag)
+    name = inner[-1]
+    return send_file(
+        descriptor,
+        asked_range=asked_range,
+        media_type=media_type(name),
+        name=name,
+        etag=etag,
+        preview=preview_of(name) if preview else None,
+    )
 
 
 def _known_head(work: Work, run_id: str) -> Head | None:

@@ -1,17 +1,24 @@
 """Runs over HTTP: begin one, list them, look at one."""
 
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from skills_runtime.clock import SystemClock
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.ledger.index import PAGE_LIMIT
+from skills_runtime.runs import RunPaths
 from skills_runtime.service.answers import as_json, caller_of, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.models import model_problem
 from skills_runtime.service.run_documents import (
+    Answer,
     Id,
     IdempotencyKey,
     MadeDocument,
@@ -22,12 +29,31 @@ from skills_runtime.service.run_documents import (
     row_document,
     run_document,
 )
+from skills_runtime.service.summaries import summaries_of
 from skills_runtime.service.work import Order, Work
+from skills_runtime.service.work.home import was_imported
+from skills_runtime.service.work.orders import allowed_choices
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 
 _PAGES = 50
 """How many pages of the index are looked through for one page of an answer."""
+
+
+LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
+
+
+class StartOptions(Answer):
+    """What a new run may be started with."""
+
+    models: dict[str, str]
+    policy_modes: list[str]
+    sandbox_profiles: list[str]
+    workspaces: list[str]
+    defaults: dict[str, str]
+    limits: dict[str, float | None]
+    workspace_root: str
+    model_ready: bool
 
 
 class RunFilter(BaseModel):
@@ -39,6 +65,9 @@ class RunFilter(BaseModel):
     text: Annotated[str | None, Field(max_length=1000, description="Words of the task, the answer or the error.")] = (
         None
     )
+    query: Annotated[str | None, Field(max_length=1000, description="The same as `text`.")] = None
+    model: Annotated[str | None, Field(max_length=200, description="Only of this model.")] = None
+    skill: Annotated[str | None, Field(max_length=300, description="Only with this skill, by mention or name.")] = None
     limit: Annotated[int, Field(ge=1, le=500)] = 50
     cursor: Annotated[str | None, Field(max_length=300, description="`next_cursor` of the page before.")] = None
 
@@ -60,6 +89,7 @@ async def create_run(request: Request, body: NewRun, idempotency_key: Idempotenc
         task_id=body.task_id,
         run_id=body.run_id,
         wishes=body.wishes(),
+        skills=tuple(body.skills),
     )
     made = await work_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
     answer = as_json({"run_id": made.run_id, "created": made.new}, 201 if made.new else 200)
@@ -70,35 +100,75 @@ async def create_run(request: Request, body: NewRun, idempotency_key: Idempotenc
 @router.get("", response_model=RunPage, responses=failures(*EVERYWHERE))
 def list_runs(request: Request, wanted: Annotated[RunFilter, Query()]) -> Response:
     """List the runs of this workspace, the newest first."""
-    work = work_of(request)
-    filters: dict[str, Any] = {
-        "status": wanted.status,
-        "session_id": wanted.session_id,
-        "task_id": wanted.task_id,
-    }
-    if wanted.text is not None and wanted.text.strip():
-        rows = _searched(work, wanted.text, filters, wanted.cursor)
-    else:
-        rows = _listed(work, filters, wanted.cursor, wanted.limit + 1)
-    page = rows[: wanted.limit]
-    following = page[-1].cursor if len(rows) > wanted.limit else None
-    return as_json({"runs": [row_document(row) for row in page], "next_cursor": following})
+    rows, following = _found(request, wanted)
+    about = summaries_of(request).about
+    told = [row_document(row, about(row, RunPaths(FilePath(row.path)))) for row in rows]
+    return as_json({"runs": told, "next_cursor": following})
+
+
+@router.get("/options", response_model=StartOptions, responses=failures(*EVERYWHERE))
+def start_options(request: Request) -> Response:
+    """What a new run may be started with: what holds here, and what a client may choose."""
+    resolved = work_of(request).home.settings()
+    settings = resolved.settings
+    choices = allowed_choices(settings)
+    return as_json(
+        {
+            "models": settings.models.model_dump(),
+            "policy_modes": choices["policy_mode"],
+            "sandbox_profiles": choices["sandbox_profile"],
+            "workspaces": choices["workspace"],
+            "defaults": {
+                "policy_mode": settings.safety.mode,
+                "sandbox_profile": settings.sandbox.profile,
+                "workspace": settings.sandbox.workspace,
+            },
+            "limits": {name: getattr(settings.run, name) for name in LIMITS},
+            "workspace_root": str(resolved.workspace_root),
+            "model_ready": not model_problem(resolved),
+        }
+    )
 
 
 @router.get("/{run_id}", response_model=RunDocument, responses=failures(*EVERYWHERE, 404))
 def get_run(request: Request, run_id: RunId) -> Response:
     """Where a run stands, by its own verified log."""
     work = work_of(request)
-    trouble = work.attendance.troubles.get(run_id)
-    return as_json(run_document(work.view(run_id), trouble=trouble.message if trouble else None))
+    trouble, paths = work.attendance.troubles.get(run_id), work.find(run_id)
+    told = run_document(work.view(run_id), trouble=trouble.message if trouble else None, now=SystemClock().now())
+    return as_json({**told, "imported": was_imported(paths)})
 
 
-def _listed(work: Work, filters: dict[str, Any], cursor: str | None, wanted: int) -> list[RunRow]:
+def _found(request: Request, wanted: RunFilter) -> tuple[list[RunRow], str | None]:
+    """One page, and where the next begins."""
+    work, text = work_of(request), wanted.query or wanted.text or ""
+    filters = {"status": wanted.status, "session_id": wanted.session_id, "task_id": wanted.task_id}
+    about = summaries_of(request).about
+
+    def fits(row: RunRow) -> bool:
+        if wanted.model is not None and row.model != wanted.model:
+            return False
+        if wanted.skill is None:
+            return True
+        skills = about(row, RunPaths(FilePath(row.path)))["skills"]
+        return any(wanted.skill in (one, one.rpartition(".")[2]) for one in skills)
+
+    if text.strip():
+        rows = [row for row in _searched(work, text, filters, wanted.cursor) if fits(row)]
+    else:
+        rows = _listed(work, filters, wanted.cursor, wanted.limit + 1, fits)
+    page = rows[: wanted.limit]
+    return page, page[-1].cursor if len(rows) > wanted.limit else None
+
+
+def _listed(
+    work: Work, filters: dict[str, Any], cursor: str | None, wanted: int, fits: Callable[[RunRow], bool]
+) -> list[RunRow]:
     """As many runs of this workspace as are wanted; the index knows those of others too."""
     found: list[RunRow] = []
     for _ in range(_PAGES):
         rows = work.ledger.index.list(**filters, before=cursor, limit=PAGE_LIMIT)
-        found.extend(row for row in rows if work.home.has(row))
+        found.extend(islice((row for row in rows if work.home.has(row) and fits(row)), wanted - len(found)))
         if len(found) >= wanted or len(rows) < PAGE_LIMIT:
             break
         cursor = rows[-1].cursor

@@ -20,6 +20,7 @@ from skills_runtime.service.documents import (
 from skills_runtime.service.executing import ClientGone, execute_for
 from skills_runtime.service.parts import parts_of
 from skills_runtime.service.problems import Problem, answer, dumped, problem_of
+from skills_runtime.skills import SkillError
 
 router = APIRouter(prefix="/api", tags=["skill service"])
 
@@ -111,7 +112,7 @@ def _failure(execution: Execution) -> dict[str, Any]:
 def _as_failure(error: SkillsRuntimeError) -> Problem:
     """An error around an execution; clients have always got 500 unless the request itself was wrong."""
     problem = problem_of(error)
-    told = problem.status in (400, 409) or isinstance(error, Busy)
+    told = (problem.status in (400, 409) and not isinstance(error, SkillError)) or isinstance(error, Busy)
     return problem if told else msgspec.structs.replace(problem, status=500, headers={})
 
 

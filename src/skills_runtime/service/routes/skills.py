@@ -1,9 +1,10 @@
 """Skills over HTTP: which there are, whether one is valid, new ones, and which a task calls for."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
@@ -12,8 +13,10 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.answers import as_json, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
+from skills_runtime.service.skill_details import why_not_editable
 from skills_runtime.service.work.installing import Wanted, install_skills
 from skills_runtime.service.work.writing import SkillDraft, write_skill
+from skills_runtime.skills import Skill
 from skills_runtime.skills.install.places import project_places
 from skills_runtime.skills.mentioned import mentioned
 from skills_runtime.skills.routing import route
@@ -30,6 +33,7 @@ class Catalog(Answer):
 
     skills: list[dict[str, Any]]
     problems: list[dict[str, Any]]
+    total: int
 
 
 class SkillFile(Body):
@@ -95,10 +99,16 @@ class Routing(Answer):
 
 
 @router.get("", response_model=Catalog, responses=failures(*EVERYWHERE))
-def list_skills(request: Request) -> Response:
+def list_skills(
+    request: Request,
+    query: Annotated[str | None, Query(max_length=200, description="Words of the name or the description.")] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
+) -> Response:
     """Every skill of the workspace: offered to runs, or shadowed by a nearer one."""
-    library = library_of(work_of(request).home.settings())
+    home = work_of(request).home
+    library = library_of(home.settings())
     offered = {skill.mention for skill in library.list()}
+    found = matching(library.all(), query or "")
     skills = [
         {
             "name": skill.name,
@@ -108,10 +118,23 @@ def list_skills(request: Request) -> Response:
             "source": skill.source_id,
             "path": skill.locator,
             "state": "offered" if skill.mention in offered else "shadowed",
+            "runnable": skill.run is not None,
+            "runtime": skill.run.runtime if skill.run is not None else None,
+            "editable": not why_not_editable(skill, home.workspace_root),
         }
-        for skill in library.all()
+        for skill in found[:limit]
     ]
-    return as_json({"skills": skills, "problems": msgspec.to_builtins(library.problems())})
+    problems: list[dict[str, Any]] = msgspec.to_builtins(library.problems()) if query is None else []
+    return as_json({"skills": skills, "problems": problems, "total": len(found)})
+
+
+def matching(skills: Sequence[Skill], query: str) -> list[Skill]:
+    """The skills that have every word, those whose names begin with the first one before the others."""
+    words = query.casefold().split()
+    if not words:
+        return list(skills)
+    found = [one for one in skills if all(word in f"{one.mention.text} {one.description}".casefold() for word in words)]
+    return sorted(found, key=lambda one: (not one.name.casefold().startswith(words[0]), words[0] not in one.name))
 
 
 @router.post("/validate", response_model=Validated, responses=failures(*EVERYWHERE, 413, 415))

@@ -42,7 +42,7 @@ class Streams:
     def heard(self, event: Event) -> None:
         """Tell those who follow a run of this process that it went on; from any thread."""
         stream = self._by_run.get(event.run_id)
-        if stream is not None:
+        if stream is not None and stream.resting:
             with suppress(RuntimeError):  # nobody listens any more when the loop is closed, and the run goes on
                 self._loop.call_soon_threadsafe(stream.stir)
 

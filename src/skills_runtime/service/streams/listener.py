@@ -67,7 +67,7 @@ class Listener:
                     ready = batch
                 elif self._stream.over:
                     self.over = True
-                elif not await self._stream.news():
+                elif not await self._stream.news(self._seq):
                     return b""
         return self._taken(ready)
 

@@ -13,6 +13,14 @@ from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, check_id, runs_root
 
+IMPORTED = "imported.json"
+"""In `archive/` of a run that was brought here from elsewhere: when, and by whom."""
+
+
+def was_imported(paths: RunPaths) -> bool:
+    """Whether somebody brought the run here from elsewhere."""
+    return (paths.archive / IMPORTED).is_file()
+
 
 class Home(msgspec.Struct, frozen=True, kw_only=True):
     """One workspace and the state directory of its user."""
@@ -36,6 +44,8 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
 
     def settings_of(self, paths: RunPaths, state: RunState, changes: Mapping[str, Any] | None = None) -> Resolved:
         """What holds for a run that exists: what it began with, and what is to be different now."""
+        if was_imported(paths):  # nobody here chose what stands in its files
+            return self.settings(changes)
         workspace = Path(state.workspace_root) if state.workspace_root else self.workspace_root
         return resolve(workspace, config_paths=[paths.root / "config.yaml"], session_settings=changes or {})
 
@@ -54,6 +64,9 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
 
     def has(self, row: RunRow) -> bool:
         """Whether a run belongs to this workspace; one that has not started yet is known by its place."""
-        if row.workspace_root:
-            return row.workspace_root == str(self.workspace_root)
-        return (runs_root(self.workspace_root) / row.run_id).exists()
+        if row.workspace_root and row.workspace_root == str(self.workspace_root):
+            return True
+        here = runs_root(self.workspace_root) / row.run_id
+        if row.workspace_root:  # one that was made elsewhere and brought here
+            return row.path == str(here)
+        return here.exists()

@@ -15,6 +15,7 @@ from skills_runtime.service.work.history import with_session
 from skills_runtime.service.work.home import Home
 from skills_runtime.service.work.orders import Order, Wishes, refuse_more
 from skills_runtime.service.work.sources import source_settings
+from skills_runtime.service.work.starting import with_skills
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -40,6 +41,8 @@ class Maker:
             resolved = self._home.settings(self._wanted(order, self._home.settings()))
         else:
             resolved, request = self._forked(order, request)
+        if order.skills:
+            request = msgspec.structs.replace(request, prompt=with_skills(request.prompt, order.skills, resolved))
         request = with_session(request, self._index, resolved.settings.prompt, self._ports)
         agent = self._agents.agent_for(resolved)
         return Opened(agent.create(request), agent)
@@ -61,7 +64,8 @@ class Maker:
 
     def _wanted(self, order: Order, allowed: Resolved) -> dict[str, object]:
         refuse_more(order.wishes, allowed.settings)
-        return deep_merge(order.wishes.settings(), source_settings(order.skill_sources, allowed.settings.skills))
+        wished = deep_merge(order.wishes.settings(), source_settings(order.skill_sources, allowed.settings.skills))
+        return deep_merge(wished, order.settings)
 
     def _forked(self, order: Order, request: RunRequest) -> tuple[Resolved, RunRequest]:
         parent = self._home.find(order.fork_of or "", self._index)

@@ -4,13 +4,20 @@ Pure: a client may make a run smaller than the operator's settings allow, never 
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from skills_runtime.config import Settings
+from skills_runtime.config.trust import tighten
 from skills_runtime.errors import AccessRefused
 
+_CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "policy_mode": ("safety.mode", ("allow", "ask", "deny")),
+    "sandbox_profile": ("sandbox.profile", ("dev", "balanced", "prod")),
+    "workspace": ("sandbox.workspace", ("shared", "isolated")),
+}
 _LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
 
 
@@ -26,6 +33,11 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_limit: Literal["fail", "park"] | None = None
     review: bool = False
     """Whether somebody must accept the result."""
+    policy_mode: Literal["allow", "ask", "deny"] | None = None
+    """What happens to a call that no rule decides."""
+    sandbox_profile: Literal["dev", "balanced", "prod"] | None = None
+    workspace: Literal["shared", "isolated"] | None = None
+    """Whether tools work in the user's tree or in the run's own directory."""
 
     def settings(self) -> dict[str, Any]:
         """The same as settings."""
@@ -33,7 +45,11 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         run["review"] = "required" if self.review else None
         given = {name: value for name, value in run.items() if value is not None}
         models = {"planner": self.model, "executor": self.model} if self.model else {}
-        return {**({"run": given} if given else {}), **({"models": models} if models else {})}
+        sandbox = {"profile": self.sandbox_profile, "workspace": self.workspace}
+        fence = {name: value for name, value in sandbox.items() if value is not None}
+        gate = {"mode": self.policy_mode} if self.policy_mode else {}
+        sections = {"run": given, "models": models, "sandbox": fence, "safety": gate}
+        return {name: section for name, section in sections.items() if section}
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,6 +66,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The last event of that run to keep; nothing means all of them."""
     skill_sources: tuple[str, ...] = ()
     """Directories of skills that the session uses besides."""
+    skills: tuple[str, ...] = ()
+    """Skills that the run is to have from the beginning, by mention or name."""
+    settings: Mapping[str, Any] = {}
+    """Settings that the service itself gives, such as those of the demonstration; never what a client says."""
 
     @property
     def digest(self) -> str:
@@ -57,8 +77,28 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
 
 
+def allowed_choices(allowed: Settings) -> dict[str, tuple[str, ...]]:
+    """For each wish about the gate and the fence, what a client may choose: what holds, and what is stricter."""
+    return {
+        name: tuple(one for one in choices if tighten(key, _value(allowed, key), one) == one)
+        for name, (key, choices) in _CHOICES.items()
+    }
+
+
+def _value(settings: Settings, key: str) -> str:
+    section, _, name = key.partition(".")
+    return getattr(getattr(settings, section), name)
+
+
 def refuse_more(wishes: Wishes, allowed: Settings) -> None:
-    """Refuse a limit that is larger than the operator's."""
+    """Refuse a limit that is larger than the operator's, and a gate or a fence that is weaker."""
+    for name, choices in allowed_choices(allowed).items():
+        wanted = getattr(wishes, name)
+        if wanted is not None and wanted not in choices:
+            raise AccessRefused(
+                f"`{name}` may be {' or '.join(choices)} here, not {wanted}",
+                hint=f"choose one of these, or let the operator change `{_CHOICES[name][0]}`",
+            )
     for name in _LIMITS:
         wanted, limit = getattr(wishes, name), getattr(allowed.run, name)
         if wanted is not None and limit is not None and wanted > limit:

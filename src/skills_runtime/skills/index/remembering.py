@@ -51,9 +51,11 @@ class Remembering:
 
     def recall(self, parts: Parts) -> Inside | Known | None:
         """What is known of a directory, unless one of its stamps has changed."""
+        if self._before is None:
+            return None
         place = os.fsencode("/".join(parts))
         row = self._rows.get(place)
-        if row is None or self._before is None:
+        if row is None:
             return None
         first, count = self._firsts[place], row.stamps if isinstance(row, SkillRow) else 1
         if self._changed and not self._changed.isdisjoint(range(first, first + count)):
@@ -89,7 +91,8 @@ class Remembering:
         """Keep what a skill says."""
         place = os.fsencode("/".join(found.parts))
         own = self._own if read.is_whole else NEVER
-        files = [os.path.join(place, os.fsencode(name)) for name, _ in self._files]
+        base = place + b"/" if place else b""
+        files = [base + os.fsencode(name) for name, _ in self._files]
         path = "/".join((self._root.rstrip("/"), *found.parts, found.file or RUN_FILE))
         shown = path if path.isprintable() and " " not in path else one_line(path)
         row = SkillRow(

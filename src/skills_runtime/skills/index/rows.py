@@ -5,11 +5,9 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.skills.index.stamps import WORDS
+from skills_runtime.skills.index.stamps import STAMP_BYTES
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import RunDefinition
-
-_STAMP_BYTES = 8 * WORDS
 
 
 class DirectoryRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -56,9 +54,9 @@ class Index(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False
 
     def is_sound(self) -> bool:
         """Whether its parts fit together."""
-        count = len(self.watched)
+        count, stamps = len(self.watched), [row.stamps for row in self.skills]
         return (
-            len(self.stamps) == count * _STAMP_BYTES
-            and all(row.stamps > 0 for row in self.skills)
-            and count == len(self.directories) + sum(row.stamps for row in self.skills)
+            len(self.stamps) == count * STAMP_BYTES
+            and min(stamps, default=1) > 0
+            and count == len(self.directories) + sum(stamps)
         )

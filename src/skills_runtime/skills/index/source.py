@@ -19,6 +19,7 @@ from skills_runtime.skills import sources, standard
 from skills_runtime.skills.files import opened
 from skills_runtime.skills.index.files import load, save
 from skills_runtime.skills.index.remembering import Remembering
+from skills_runtime.skills.index.revising import revised
 from skills_runtime.skills.index.rows import Index
 from skills_runtime.skills.index.stamps import changed, stamp_of
 from skills_runtime.skills.problems import Problem
@@ -67,6 +68,12 @@ class IndexedSource:
             report = self._unchanged(before)
             if report is not None:
                 self._last = before
+                return report
+        if before is not None and differing and (now := revised(before, differing, self._files, self._now_ns)):
+            report = self._unchanged(now.index)
+            if report is not None:
+                # What changed a moment ago is read again the next time anyway, and that it did need not be kept.
+                self._keep(now.index, before if now.is_settled else now.index)
                 return report
         memory = Remembering(self._root, before, differing, now_ns=self._now_ns)
         search = Search(self._files.options, memory)

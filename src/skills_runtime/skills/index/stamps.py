@@ -8,6 +8,7 @@ Stamp = tuple[int, int, int, int]
 """When its entry changed, when its content changed, its number and its size; an error is its number below zero."""
 
 WORDS = 4
+STAMP_BYTES = 8 * WORDS
 GRAIN_NS = 2_000_000_000
 """The coarsest clock of a file system: of two changes within it, the second may leave no trace."""
 NEVER: Stamp = (-1 << 32, 0, 0, 0)

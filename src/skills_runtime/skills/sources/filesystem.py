@@ -42,14 +42,16 @@ class FilesystemSource:
         try:
             with opened(self.root) as root:
                 for found in search.found(root):
-                    read = found.read if isinstance(found, Known) else self._read(found, memory)
+                    read = found.read if isinstance(found, Known) else self.read(found, memory)
                     skills += self._skill(found, read)
-                    problems += self.placed(read.problems, found.parts)
+                    if read.problems:
+                        problems += self.placed(read.problems, found.parts)
         except OSError as error:
             problems += self._unavailable((), error)
         return Report(tuple(skills), (*problems, *self.left_out(search)))
 
-    def _read(self, found: Found, memory: Memory | None) -> Read:
+    def read(self, found: Found, memory: Memory | None) -> Read:
+        """Read one skill, and let the memory know."""
         if memory:
             memory.found(found)
         read = read_skill(found, self._name_of(found.parts), self.options.max_frontmatter_bytes)

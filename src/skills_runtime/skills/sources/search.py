@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 
-from skills_runtime.skills.files import LISTING, open_below, opened
+from skills_runtime.skills.files import ENTERING, LISTING, open_below, opened
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import skill_file_among
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
@@ -105,6 +105,10 @@ class Search:
 
     def found(self, root: int) -> Iterator[Found | Known]:
         """The same, with those that the memory has."""
+        with _Above(root) as above:
+            yield from self._below(root, above)
+
+    def _below(self, root: int, above: "_Above") -> Iterator[Found | Known]:
         waiting: deque[Parts] = deque([()])
         room = self._options.max_dirs_per_root - 1
         while waiting and "max_entries_per_root" not in self.limits:
@@ -117,7 +121,7 @@ class Search:
                 continue
             if inside is None:
                 try:
-                    descriptor = open_below(root, parts, LISTING)
+                    descriptor = above.open(parts)
                 except OSError as error:
                     self.refused.append((parts, error))
                     continue
@@ -140,6 +144,16 @@ class Search:
                 self._stopped_by("max_dirs_per_root")
             waiting.extend((*parts, name) for name in found[:room])
             room = max(room - len(found), 0)
+
+    def at(self, root: int, parts: Parts) -> Iterator[Found]:
+        """The skill in one directory, if there is one; raises `OSError` where nobody can look into it."""
+        descriptor = open_below(root, parts, LISTING)
+        try:
+            inside = self._look(descriptor, parts)
+            if isinstance(inside, Found):
+                yield inside
+        finally:
+            os.close(descriptor)
 
     def _look(self, descriptor: int, parts: Parts) -> Found | Inside:
         if self._memory:
@@ -179,6 +193,36 @@ class Search:
     def _stopped_by(self, limit: str) -> None:
         if limit not in self.limits:
             self.limits.append(limit)
+
+
+class _Above:
+    """The directory that the last one was in, kept open for the others in it."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._parts: Parts = ()
+        self._descriptor = root
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def open(self, parts: Parts) -> int:
+        """Open a directory to see what is in it."""
+        if len(parts) < 2:
+            return open_below(self._root, parts, LISTING)
+        if parts[:-1] != self._parts:
+            self._close()
+            self._descriptor = open_below(self._root, parts[:-1], ENTERING)
+            self._parts = parts[:-1]
+        return open_below(self._descriptor, parts[-1:], LISTING)
+
+    def _close(self) -> None:
+        if self._descriptor != self._root:
+            os.close(self._descriptor)
+        self._parts, self._descriptor = (), self._root
 
 
 def leads_on(root: int, parts: Parts) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -38,10 +38,11 @@ def find_skill_file(directory: Path) -> Path | None:
     return directory / name if name else None
 
 
-def skill_file_among(names: Iterable[str]) -> str | None:
+def skill_file_among(names: Collection[str]) -> str | None:
     """The name that is the file of a skill, among all names of a directory."""
-    alike = [name for name in names if len(name) == len(FILE_NAME) and name.lower() == FILE_NAME.lower()]
-    return FILE_NAME if FILE_NAME in alike else min(alike, default=None)
+    if FILE_NAME in names:
+        return FILE_NAME
+    return min((one for one in names if len(one) == len(FILE_NAME) and one.lower() == FILE_NAME.lower()), default=None)
 
 
 def validate_directory(path: Path, *, mode: Mode = "strict") -> list[Diagnostic]:

@@ -78,6 +78,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "body_not_utf8": _Rule("error", "error", "save the file as UTF-8"),
         "run_invalid": _Rule("error", "error", 'write {"name": …, "runtime": {"type": "python"}}, as JSON or YAML'),
         "run_field": _Rule("error", "error", "correct the field"),
+        "run_artifact_outside": _Rule("error", "warning", "name files below the directory of the skill"),
         "run_name_unusual": _Rule("warning", "warning", "use 2 to 64 small letters, digits, `-` and `_`"),
         "run_name_mismatch": _Rule("error", "error", "give both files the same name"),
         "run_entry_missing": _Rule("error", "warning", "add the file"),

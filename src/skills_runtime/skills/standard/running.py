@@ -4,6 +4,7 @@ Pure, and no bytes make it raise.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any, cast
 
 import msgspec
@@ -80,8 +81,7 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "run_field", "`runtime.warm` must be `true` or `false`"
     if _timeout(fields) == 0:
         yield "run_field", f"`timeout` must be milliseconds from 1 to {MAX_TIMEOUT_MS}"
-    if not all(inner_parts(one) for one in _list(fields, "artifacts")):
-        yield "run_field", "`artifacts` must be a list of paths inside the skill's directory"
+    yield from _artifact_faults(_list(fields, "artifacts"))
     if not all(is_variable(one) for one in _list(fields, "env")):
         yield "run_field", "`env` must be a list of names of variables"
     if fields.get("network", "false") not in ("true", "false"):
@@ -99,13 +99,28 @@ def _name_faults(name: Any) -> Iterator[tuple[str, str]]:
         yield "run_name_unusual", f"the name {quoted(name)} cannot be mentioned"
 
 
+def _artifact_faults(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """What makes no sense at all is an error; a way out is never taken, and the skill can run without it."""
+    if "" in paths:
+        yield "run_field", "`artifacts` must be a list of paths inside the skill's directory"
+    outside = [path for path in paths if path and not inner_parts(_plain_path(path))]
+    if outside:
+        shown = ", ".join(map(quoted, outside[:10]))
+        yield "run_artifact_outside", f"`artifacts` has paths that are not inside the skill's directory: {shown}"
+
+
+def _plain_path(path: str) -> str:
+    """The same path without the parts that say nothing, such as `./`."""
+    return str(PurePosixPath(path))
+
+
 def _definition(fields: Mapping[str, Any]) -> RunDefinition:
     return RunDefinition(
         name=fields["name"].strip(),
         description=str(fields.get("description", "")).strip(),
         runtime=_runtime(fields)["type"],
         timeout_ms=_timeout(fields),
-        artifacts=_list(fields, "artifacts"),
+        artifacts=tuple(map(_plain_path, _list(fields, "artifacts"))),
         env=_list(fields, "env"),
         isolation=fields.get("isolation", "copy"),
         warm=_runtime(fields).get("warm", "true") == "true",
@@ -121,7 +136,7 @@ def _runtime(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def _timeout(fields: Mapping[str, Any]) -> int | None:
     """The milliseconds; nothing where none are given, and 0 where they make no sense."""
     text = fields.get("timeout", "")
-    if text in ("", "null", "~"):
+    if text in ("", "null", "~", "0"):  # none, in the words of those who have always written skills
         return None
     legal = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= len(str(MAX_TIMEOUT_MS))
     return int(text) if legal and int(text) <= MAX_TIMEOUT_MS else 0

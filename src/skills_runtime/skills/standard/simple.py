@@ -4,77 +4,52 @@ Pure. It takes only what cannot mean anything else in YAML, and leaves everythin
 """
 
 import re
-from collections.abc import Callable, Sequence
 from typing import Any
 
-_KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_-]{0,63}):(?: (.*))?")
+_CHUNK = re.compile(r"(([A-Za-z_][A-Za-z0-9_-]{0,63}):(?: (.*))?\n((?:[ -].*\n)*+)\n*+)")
+"""All of a field, its key, what stands beside the key, and the lines below it."""
 _VALUE = re.compile(r""""([^"\\]*)"|'([^']*)'|([\w(/$<.~+].*)""")
 _BLOCKS = {">": (" ", "\n"), ">-": (" ", ""), "|": ("\n", "\n"), "|-": ("\n", "")}
 """What comes between the lines of a block of text, and after them."""
 
-_Chunk = tuple[str, str, list[str]]
-"""A key, what stands beside it, and the lines below it."""
-
 
 def simple_fields(text: str) -> dict[str, Any] | None:
     """The fields of a front matter that needs no parser, or nothing for any other."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return _mapping(lines, _below) if "".join(lines).isprintable() else None
-
-
-def _mapping(lines: Sequence[str], below: Callable[[str, Sequence[str]], Any]) -> dict[str, Any] | None:
-    chunks = _chunks(lines)
-    if chunks is None:
+    plain = text.replace("\r\n", "\n") if "\r" in text else text
+    if not plain.replace("\n", "").isprintable():
         return None
+    return _mapping(plain.strip("\n") + "\n", may_nest=True) if plain.strip("\n") else {}
+
+
+def _mapping(text: str, *, may_nest: bool) -> dict[str, Any] | None:
+    """The fields of a text whose last line ends, if that is all there is in it."""
     fields: dict[str, Any] = {}
-    for key, beside, more in chunks:
-        value = below(beside, more) if more else _scalar(beside)
+    rest = len(text)
+    for whole, key, beside, below in _CHUNK.findall(text):
+        rest -= len(whole)
+        value = _scalar(beside.strip(" ")) if not below else _below(beside.strip(" "), below) if may_nest else None
         if value is None or key in fields:
             return None
         fields[key] = value
-    return fields
+    return fields if rest == 0 else None
 
 
-def _chunks(lines: Sequence[str]) -> list[_Chunk] | None:
-    chunks: list[_Chunk] = []
-    gap = False
-    for line in lines:
-        if not line:
-            gap = True
-        elif line[0] in " -":
-            if gap or not chunks:
-                return None
-            chunks[-1][2].append(line)
-        else:
-            match = _KEY.fullmatch(line)
-            if match is None:
-                return None
-            chunks.append((match[1], (match[2] or "").strip(" "), []))
-            gap = False
-    return chunks
-
-
-def _below(beside: str, more: Sequence[str]) -> Any:
+def _below(beside: str, below: str) -> Any:
     """What the lines below a key amount to, if they are all at one depth."""
-    depth = len(more[0]) - len(more[0].lstrip(" "))
-    margin = " " * depth
-    lines = [line[depth:] for line in more if line.startswith(margin)]
-    if len(lines) < len(more) or any(not line or line[0] == " " for line in lines):
+    depth = len(below) - len(below.lstrip(" "))
+    outer = f"\n{below}"
+    count, inner = below.count("\n"), outer.replace("\n" + " " * depth, "\n")
+    if (depth and outer.count("\n" + " " * depth) < count) or "\n " in inner or "\n\n" in inner:
         return None
     if beside in _BLOCKS and depth:
         between, after = _BLOCKS[beside]
-        return None if any(line[-1] == " " for line in lines) else between.join(lines) + after
+        return None if " \n" in inner else inner[1:-1].replace("\n", between) + after
     if beside:
         return None
-    if all(line.startswith("- ") for line in lines):
-        items = [_scalar(line[2:].strip(" ")) for line in lines]
+    if inner.count("\n- ") == count:
+        items = [_scalar(item.strip(" ")) for item in inner[3:-1].split("\n- ")]
         return items if all(items) else None
-    return _mapping(lines, _too_deep) if depth else None
-
-
-def _too_deep(beside: str, more: Sequence[str]) -> None:
-    """What lies deeper is for the parser."""
-    del beside, more
+    return _mapping(inner[1:], may_nest=False) if depth else None
 
 
 def _scalar(text: str) -> str | None:

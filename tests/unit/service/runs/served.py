@@ -6,8 +6,9 @@ import socket
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import httpx2
 import uvicorn
@@ -20,8 +21,12 @@ from skills_runtime.ports import Backend
 from skills_runtime.service.access.caller import SCOPES, Caller
 from skills_runtime.service.problems import install_problems
 from skills_runtime.service.work import Home, Work, open_work
+from skills_runtime.service.work.agents import Model
 
-ROUTES = ("runs", "events", "steering", "files", "approvals", "sessions", "studio_v1", "skills", "configuration")
+ROUTES = (
+    "runs", "events", "steering", "files", "approvals", "sessions", "studio_v1", "skills", "configuration",
+    "comparing", "demo", "feed", "importing", "model", "skill_details",
+)  # fmt: skip
 OWNER = Caller(kind="token", name="owner", scopes=frozenset(SCOPES))
 
 
@@ -93,13 +98,13 @@ def types_in(lines: Iterable[str]) -> list[str]:
 
 @asynccontextmanager
 async def serving(
-    workspace: Path, answers: Iterable[FakeChatCall] | Backend = (), **settings: Any
+    workspace: Path, answers: Iterable[FakeChatCall] | Backend | Model = (), **settings: Any
 ) -> AsyncGenerator[Served]:
-    """A service whose model gives these answers."""
+    """A service whose model gives these answers, or is made from the settings as a real one is."""
     backend = ScriptedBackend(answers) if isinstance(answers, Iterable) else answers
 
-    def model(_: Resolved) -> Backend:
-        return backend
+    def model(resolved: Resolved) -> Backend:
+        return backend(resolved) if isfunction(backend) else cast("Backend", backend)
 
     given = {"safety": {"mode": "allow"}, **settings}
     home = Home(workspace_root=workspace, state=state_home(), given=given)

@@ -61,11 +61,8 @@ def test_only_a_name_and_a_kind_are_needed() -> None:
         ("name: ab", "`runtime.type`"),
         ("name: ab\nruntime: {type: ruby}", "`runtime.type`"),
         ("name: ab\nruntime: {type: python, warm: maybe}", "`runtime.warm`"),
-        ("name: ab\nruntime: {type: python}\ntimeout: 0", "`timeout`"),
         ("name: ab\nruntime: {type: python}\ntimeout: 1e15", "`timeout`"),
         ("name: ab\nruntime: {type: python}\ntimeout: -1", "`timeout`"),
-        ("name: ab\nruntime: {type: python}\nartifacts: [../x]", "`artifacts`"),
-        ("name: ab\nruntime: {type: python}\nartifacts: [/etc/passwd]", "`artifacts`"),
         ("name: ab\nruntime: {type: python}\nartifacts: x", "`artifacts`"),
         ("name: ab\nruntime: {type: python}\nenv: [A B]", "`env`"),
         ("name: ab\nruntime: {type: python}\nisolation: none", "`isolation`"),
@@ -79,6 +76,27 @@ def test_what_cannot_run_is_an_error_of_that_file(text: str, words: str) -> None
     errors = [one for one in findings if one.severity == "error"]
     assert any(words in one.message for one in errors)
     assert {one.file for one in errors} == {"skill.yaml"}
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../b", "."])
+def test_an_artifact_that_is_elsewhere_is_told_and_an_error_only_for_whoever_is_strict(path: str) -> None:
+    text = f"name: ab\nruntime: {{type: python}}\nartifacts: [own.txt, {path}]".encode()
+    definition, findings = parse_run(text)
+    assert definition is not None
+    assert [(one.code, one.severity) for one in findings] == [("run_artifact_outside", "warning")]
+    assert parse_run(text, mode="strict")[0] is None
+
+
+def test_a_path_may_begin_with_the_directory_itself() -> None:
+    definition, findings = parse_run(b"name: ab\nruntime: {type: python}\nartifacts: [./a/b.txt, c//d.txt]")
+    assert definition is not None
+    assert (definition.artifacts, findings) == (("a/b.txt", "c/d.txt"), ())
+
+
+def test_a_time_limit_of_zero_is_none() -> None:
+    definition, findings = parse_run(b'{"name": "go-on", "runtime": {"type": "shell"}, "timeout": 0}')
+    assert definition is not None
+    assert (definition.timeout_ms, findings) == (None, ())
 
 
 def test_a_name_that_cannot_be_mentioned_and_unknown_fields_are_told() -> None:

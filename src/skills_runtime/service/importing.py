@@ -1,0 +1,130 @@
+"""Bringing a run here that somebody exported elsewhere: unpacked aside, verified, and shown only when it is whole.
+
+Nothing of it is ever executed or trusted: what it says about settings does not count here.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExists, StorageFailed, ValidationFailed
+from skills_runtime.projections import RunState, fold
+from skills_runtime.runs import RunPaths, Verdict, is_legal_id, read_events, runs_root, verify_run
+from skills_runtime.runs.drafts import made_aside, put_in_place
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
+from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.service.work import Work
+from skills_runtime.service.work.home import IMPORTED
+from skills_runtime.skills.install.archives import ArchiveLimits, unpack
+
+MAX_ARCHIVE_BYTES = 64 << 20
+LIMITS = ArchiveLimits(
+    archive_bytes=MAX_ARCHIVE_BYTES, members=20_000, file_bytes=256 << 20, total_bytes=512 << 20, ratio=500
+)
+LOG = "events.jsonl"
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that is here now."""
+
+    run_id: str
+    status: str
+    authentic: bool
+    events: int
+    findings: list[dict[str, Any]]
+
+
+def import_run(work: Work, archive: Path, *, who: str) -> Imported:
+    """Take in an archive of a run directory that has ended; one that exists already is never touched."""
+    here = runs_root(work.home.workspace_root)
+    with tempfile.TemporaryDirectory(prefix="skills-runtime-import-") as place:
+        source = _unpacked(Path(place), archive)
+        state = _state(source)
+        _refuse_known(work, state.run_id)
+        with made_aside(here / state.run_id) as draft:
+            shutil.copytree(source, draft.path, dirs_exist_ok=True, copy_function=shutil.copyfile)
+            _tidy(draft.path)
+            verdict = _verified(draft.path, work, state)
+            marked = {"imported_at": SystemClock().now(), "imported_by": who}
+            (draft.path / "archive" / IMPORTED).write_bytes(pretty(marked))
+            put_in_place(draft, here / state.run_id)
+    work.record(RunPaths(here / state.run_id))
+    return Imported(
+        run_id=state.run_id,
+        status=state.status.value,
+        authentic=verdict.authentic,
+        events=verdict.events,
+        findings=msgspec.to_builtins(verdict.findings),
+    )
+
+
+def _unpacked(place: Path, archive: Path) -> Path:
+    """The run directory in an archive: the whole of it, or the one directory it has."""
+    into = place / "run"
+    try:
+        unpack(archive, into, LIMITS)
+    except ValidationFailed as error:
+        raise ValidationFailed(
+            error.message.replace("a skill", "a run"), hint="send a zip or a tar.gz of a run, as it was exported"
+        ) from error
+    except OSError as error:
+        raise StorageFailed(f"the archive could not be unpacked: {error.strerror}") from error
+    names = [entry for entry in into.iterdir() if entry.name not in ("__MACOSX", ".DS_Store")]
+    source = names[0] if len(names) == 1 and names[0].is_dir() else into
+    if not (source / LOG).is_file():
+        raise ValidationFailed(
+            f"the archive holds no run: there is no `{LOG}` in it", hint="send a run as it was exported"
+        )
+    return source
+
+
+def _state(source: Path) -> RunState:
+    try:
+        state = fold(read_events(RunPaths(source)), RunState())
+    except LogError as error:
+        raise ValidationFailed(f"the log of the run cannot be read: {error.message}") from error
+    if not is_legal_id(state.run_id):
+        raise ValidationFailed("the log does not say which run it is", hint="send a run as it was exported")
+    if state.open:
+        raise IllegalTransition(
+            f"the run `{state.run_id}` is still `{state.status}`", hint="export it when it has ended"
+        )
+    return state
+
+
+def _refuse_known(work: Work, run_id: str) -> None:
+    if os.path.lexists(runs_root(work.home.workspace_root) / run_id):
+        raise RunExists(f"there is a run `{run_id}` in this workspace already")
+    try:
+        work.ledger.index.get(run_id)
+    except NotFound:
+        return
+    raise RunExists(f"there is a run `{run_id}` on this machine already", hint="it belongs to another workspace")
+
+
+def _tidy(root: Path) -> None:
+    """Give everything the modes of a run, and the directories that an archive leaves out when they are empty."""
+    for name in SUBDIRECTORIES:
+        (root / name).mkdir(mode=DIRECTORY_MODE, exist_ok=True)
+    for directory, _, files in os.walk(root):
+        Path(directory).chmod(DIRECTORY_MODE)
+        for name in files:
+            Path(directory, name).chmod(FILE_MODE)
+
+
+def _verified(root: Path, work: Work, state: RunState) -> Verdict:
+    verdict = verify_run(root, work.ports.keys)
+    if verdict.ok and verdict.run_id == state.run_id:
+        return verdict
+    wrong = [one for one in verdict.findings if one.severity == "error"]
+    first = f": {wrong[0].message}" if wrong else ""
+    raise ValidationFailed(
+        f"the run does not verify{first}",
+        hint="it was changed after it ended, or is not whole",
+        details={"findings": msgspec.to_builtins(wrong[:50])},
+    )

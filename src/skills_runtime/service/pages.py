@@ -1,0 +1,113 @@
+"""The web app as files: its one page for every address below `/studio/`, and its assets, which never change."""
+
+import mimetypes
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.service.problems import answer, problem_of
+from skills_runtime.service.sending import inner_path, open_inside
+
+STUDIO = "/studio/"
+INDEX = "index.html"
+ASSETS = "assets"
+MAX_FILE_BYTES = 16 << 20
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; frame-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Nothing but our own files: no inline script, no other host, no form, no frame around the page."""
+_TYPES: Mapping[str, str] = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".map": "application/json",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+    ".webmanifest": "application/manifest+json",
+}
+"""What the build makes; the answer does not depend on the machine."""
+_FILE_NAME = re.compile(r"[^/]+\.[A-Za-z0-9]{1,12}")
+_NOT_BUILT = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Studio is not built</title></head>
+<body><h1>Studio is not built</h1>
+<p>This checkout has no built web app. <code>make studio</code> builds it and starts it; it needs Node 20 or newer.
+An installed wheel has it inside.</p>
+<p>The HTTP interface works without it: <a href="/api/docs">its reference page</a>.</p>
+<hr><p lang="zh">Studio 尚未构建：请运行 <code>make studio</code>（需要 Node 20 或更新版本）。</p>
+</body></html>
+"""
+
+
+def built_studio() -> Path:
+    """Where the built web app is, if it was built."""
+    return Path(__file__).resolve().parent.parent / "studio_dist"
+
+
+def is_built(root: Path) -> bool:
+    """Whether there is a page to show."""
+    return (root / INDEX).is_file()
+
+
+class StudioRoute(Route):
+    """Everything below `/studio/` but the data, which is below `/studio/api/`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        super().__init__("/studio{path:path}", self._shown, methods=["GET"], include_in_schema=False)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether a request is for the web app."""
+        path = scope.get("path", "")
+        if not (path == "/studio" or path.startswith(STUDIO)) or path.startswith(f"{STUDIO}api/"):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+    async def _shown(self, request: Request) -> Response:
+        path = request.url.path
+        if path == "/studio":
+            return RedirectResponse(STUDIO, status_code=307)
+        try:
+            return await run_in_threadpool(studio_file, self._root, path.removeprefix(STUDIO))
+        except (NotFound, ValidationFailed) as error:
+            return answer(path, problem_of(error))
+
+
+def studio_file(root: Path, path: str) -> Response:
+    """The file at a path of the web app; an address that names no file is one of the app's own, and gets its page."""
+    if not is_built(root):
+        return Response(_NOT_BUILT, status_code=503, media_type="text/html", headers=_headers("no-store"))
+    if path.startswith(f"{ASSETS}/"):
+        return _file(root, path, "public, max-age=31536000, immutable")
+    if path != INDEX and _FILE_NAME.fullmatch(path) and (root / path).is_file():
+        return _file(root, path, "no-cache")
+    return _file(root, INDEX, "no-store")
+
+
+def _file(root: Path, path: str, caching: str) -> Response:
+    parts = inner_path(path)
+    with open(open_inside(root, parts), "rb") as file:
+        if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+            raise NotFound(f"there is no file {path[:200]!a} to show")
+        data = file.read(MAX_FILE_BYTES)
+    suffix = Path(parts[-1]).suffix.lower()
+    media_type = _TYPES.get(suffix) or mimetypes.types_map.get(suffix, "application/octet-stream")
+    return Response(data, headers={**_headers(caching), "Content-Type": media_type})
+
+
+def _headers(caching: str) -> dict[str, str]:
+    return {
+        "Content-Security-Policy": POLICY,
+        "Cache-Control": caching,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+    }

@@ -1,0 +1,65 @@
+"""Two runs side by side, over HTTP: what each said and did that the other did not."""
+
+from difflib import SequenceMatcher, unified_diff
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from skills_runtime.projections import Moves, fold
+from skills_runtime.projections.moves import Move
+from skills_runtime.runs import whole_history
+from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.run_documents import Answer, RunId
+
+router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
+
+MAX_MOVES = 2_000
+"""More of a run is not compared: whoever looks at both reads no further."""
+MAX_CHARS = 20_000
+
+
+class Comparison(Answer):
+    """Where two runs are the same and where they differ, leaving out ids and times."""
+
+    a: str
+    b: str
+    same: bool
+    truncated: bool
+    unified: list[str]
+    rows: list[dict[str, Any]]
+
+
+@router.get("/{run_id}/diff/{other_id}", response_model=Comparison, responses=failures(*EVERYWHERE, 404, 409))
+def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
+    """Compare what two runs said and did, as `runs diff` does."""
+    one, other = _moves(request, run_id), _moves(request, other_id)
+    lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (one, other))
+    unified = unified_diff(lines, other_lines, run_id, other_id, lineterm="", n=1)
+    return as_json(
+        {
+            "a": run_id,
+            "b": other_id,
+            "same": [str(move) for move in one] == [str(move) for move in other],
+            "truncated": max(len(one), len(other)) > MAX_MOVES,
+            "unified": [line[:MAX_CHARS] for line in unified],
+            "rows": _rows(one[:MAX_MOVES], other[:MAX_MOVES], lines, other_lines),
+        }
+    )
+
+
+def _moves(request: Request, run_id: str) -> list[Move]:
+    return fold(whole_history(work_of(request).find(run_id)), Moves()).all()
+
+
+def _rows(one: list[Move], other: list[Move], lines: list[str], other_lines: list[str]) -> list[dict[str, Any]]:
+    matched = SequenceMatcher(None, lines, other_lines, autojunk=False)
+    return [
+        {"op": op, "a": [_shown(move) for move in one[a:a_end]], "b": [_shown(move) for move in other[b:b_end]]}
+        for op, a, a_end, b, b_end in matched.get_opcodes()
+    ]
+
+
+def _shown(move: Move) -> dict[str, str]:
+    return {"kind": move.kind, "what": move.what[:MAX_CHARS]}

@@ -1,0 +1,85 @@
+"""API keys over HTTP: which there are, a new one whose secret is shown once, and the end of one."""
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Path, Request
+from pydantic import Field
+from starlette.responses import Response
+
+from skills_runtime.errors import RequestConflict, ValidationFailed
+from skills_runtime.service.access.caller import Scope
+from skills_runtime.service.access.keys import ApiKey
+from skills_runtime.service.answers import as_json
+from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.parts import parts_of
+from skills_runtime.service.run_documents import Answer, Body
+
+router = APIRouter(prefix="/api/v1/keys", tags=["keys"])
+
+KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The id of a key.")]
+
+
+class KeyDocument(Answer):
+    """What is kept of a key: everything but the key itself."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    created_at: str
+    last_used_at: str | None
+    revoked_at: str | None
+
+
+class KeyList(Answer):
+    """Every key there is, the revoked ones too, in the order in which they were made."""
+
+    keys: list[KeyDocument]
+
+
+class NewKey(Body):
+    """A key to make."""
+
+    name: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=20)]
+
+
+class MadeKey(Answer):
+    """A new key, and its secret, which is shown this once and kept nowhere."""
+
+    key: KeyDocument
+    secret: str
+
+
+class OneKey(Answer):
+    """One key."""
+
+    key: KeyDocument
+
+
+@router.get("", response_model=KeyList, responses=failures(*EVERYWHERE))
+def list_keys(request: Request) -> Response:
+    """List the keys of this user; needs the scope `admin`."""
+    return as_json({"keys": [_document(key) for key in parts_of(request).keys.list()]})
+
+
+@router.post("", status_code=201, response_model=MadeKey, responses=failures(*EVERYWHERE, 408, 409, 413, 415))
+def create_key(request: Request, body: NewKey) -> Response:
+    """Make a key and show it once; needs the scope `admin`."""
+    try:
+        key, secret = parts_of(request).keys.create(body.name, body.scopes)
+    except ValidationFailed as error:
+        if "already" in error.message:
+            raise RequestConflict(error.message, hint=error.hint) from error
+        raise
+    return as_json({"key": _document(key), "secret": secret}, 201)
+
+
+@router.delete("/{key_id}", response_model=OneKey, responses=failures(*EVERYWHERE, 404))
+def revoke_key(request: Request, key_id: KeyId) -> Response:
+    """Make a key worthless; needs the scope `admin`."""
+    return as_json({"key": _document(parts_of(request).keys.revoke(key_id))})
+
+
+def _document(key: ApiKey) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(key).items() if name != "digest"}

@@ -1,0 +1,160 @@
+"""One skill with everything a page shows of it, and changing its text where it belongs to the workspace."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, StorageFailed, ValidationFailed
+from skills_runtime.skills import Library, Skill
+from skills_runtime.skills.bundled import bundled_skills
+from skills_runtime.skills.files import opened, read_below
+from skills_runtime.skills.scan_report import jsonable
+from skills_runtime.skills.security import scan_directory
+from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.skills.standard.parsing import parse_skill
+
+MAX_FILES = 500
+MAX_TEXT = 1 << 20
+INPUT_SCHEMA = "input.schema.json"
+"""Beside `skill.yaml`: the JSON schema of what the skill reads."""
+_SKIPPED = (".git", "node_modules", "__pycache__")
+
+
+def why_not_editable(skill: Skill, workspace: Path) -> str:
+    """Why the text of a skill is not changed here, or nothing where it may be."""
+    path = skill.path
+    if path is None:
+        return "the skill does not come from a file"
+    real, root = Path(os.path.realpath(path)), Path(os.path.realpath(workspace))
+    if not real.is_relative_to(root):
+        return "the skill is not in this workspace"
+    if real.is_relative_to(Path(os.path.realpath(bundled_skills()))):
+        return "the skill comes with the runtime; copy it under another name to change it"
+    if not os.access(real, os.W_OK):
+        return "the file of the skill may not be written"
+    return ""
+
+
+def described(library: Library, skill: Skill, workspace: Path) -> dict[str, Any]:
+    """Everything that is known of a skill."""
+    directory = skill.directory
+    inspected = inspect_directory(directory, mode="lenient") if directory is not None else Inspected()
+    properties = inspected.skill
+    reason = why_not_editable(skill, workspace)
+    files = _files(directory) if directory is not None else []
+    return {
+        "name": skill.name,
+        "mention": skill.mention.text,
+        "description": skill.description,
+        "namespace": skill.namespace,
+        "source": skill.source_id,
+        "path": skill.locator,
+        "directory": str(directory) if directory is not None else None,
+        "state": "offered" if skill.mention in {one.mention for one in library.list()} else "shadowed",
+        "editable": not reason,
+        "editable_reason": reason,
+        "content_hash": skill.content_hash,
+        "text": _text(skill),
+        "front_matter": jsonable(properties.other) if properties else jsonable(skill.metadata),
+        "body": inspected.body if inspected.file else library.body(skill) if directory is None else "",
+        "allowed_tools": list(properties.allowed_tools) if properties else [],
+        "license": properties.license if properties else None,
+        "compatibility": properties.compatibility if properties else None,
+        "required_env_vars": list(skill.required_env_vars),
+        "files": files[:MAX_FILES],
+        "files_truncated": len(files) > MAX_FILES,
+        "diagnostics": msgspec.to_builtins(inspected.diagnostics),
+        "security": msgspec.to_builtins(scan_directory(directory)) if directory is not None else None,
+        "run": msgspec.to_builtins(skill.run) if skill.run is not None else None,
+        "input_schema": _input_schema(directory) if directory is not None and skill.run is not None else None,
+    }
+
+
+def change_text(skill: Skill, text: str, *, seen: str, workspace: Path) -> None:
+    """Put another text in the place of the one that was seen; the skill must stay a skill, and keep its name."""
+    if reason := why_not_editable(skill, workspace):
+        raise AccessRefused(f"`{skill.mention.text}` is not changed here: {reason}", hint="make a skill of your own")
+    assert skill.path is not None, "an editable skill has a file"
+    data = _checked(skill, text)
+    place = Path(os.path.realpath(skill.path))
+    if hashlib.sha256(place.read_bytes()).hexdigest() != seen:
+        raise RequestConflict(f"`{skill.mention.text}` was changed meanwhile", hint="look at it again")
+    _replace(place, data)
+
+
+def read_file(skill: Skill, parts: tuple[str, ...]) -> bytes:
+    """The first part of a file of a skill; no link is followed."""
+    if skill.directory is None:
+        raise NotFound("the skill has no files")
+    try:
+        with opened(skill.directory) as top:
+            return read_below(top, parts, limit=MAX_TEXT)
+    except OSError:
+        raise NotFound(f"the skill has no file {'/'.join(parts)[:200]!a}") from None
+
+
+def _checked(skill: Skill, text: str) -> bytes:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
+    parsed = parse_skill(data, mode="lenient", directory_name=skill.directory.name if skill.directory else None)
+    wrong = [one for one in parsed.diagnostics if one.severity == "error"]
+    if wrong or parsed.skill is None:
+        message = wrong[0].message if wrong else "this is not the text of a skill"
+        raise ValidationFailed(message, details={"diagnostics": msgspec.to_builtins(parsed.diagnostics)})
+    if parsed.skill.name != skill.name:
+        raise ValidationFailed(f"the skill must keep its name `{skill.name}`", hint="make a new skill instead")
+    return data
+
+
+def _replace(place: Path, data: bytes) -> None:
+    draft = place.with_name(f".{place.name}.{os.urandom(6).hex()}")
+    try:
+        mode = place.stat().st_mode & 0o777
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        draft.replace(place)
+    except OSError as error:
+        raise StorageFailed(f"the skill could not be written: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _text(skill: Skill) -> str:
+    if skill.path is None:
+        return ""
+    try:
+        with open(skill.path, "rb") as file:
+            return file.read(MAX_TEXT).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _input_schema(directory: Path) -> dict[str, Any] | None:
+    """The schema of what a skill reads, if it brings one along that is an object."""
+    try:
+        with opened(Path(os.path.realpath(directory))) as top:
+            return msgspec.json.decode(read_below(top, (INPUT_SCHEMA,), limit=MAX_TEXT), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _files(directory: Path) -> list[dict[str, Any]]:
+    """Its files by name, links not followed; one more than is shown where there are more."""
+    files: list[dict[str, Any]] = []
+    for here, directories, names in os.walk(directory):
+        directories[:] = sorted(name for name in directories if name not in _SKIPPED)
+        for name in sorted(names):
+            path = Path(here, name)
+            shown = os.fsencode(path.relative_to(directory)).decode(errors="backslashreplace")
+            files.append({"path": shown, "size": path.lstat().st_size})
+        if len(files) > MAX_FILES:
+            break
+    return files[: MAX_FILES + 1]

@@ -1,0 +1,201 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getJson, newIdempotencyKey, path, sendJson } from "./client";
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+/** The state of a run. */
+export type RunStatus = Schemas["RunStatus"];
+
+/** The states after which nothing follows. */
+export const FINAL: ReadonlySet<string> = new Set<RunStatus>(["completed", "failed", "cancelled"]);
+
+/** A question that a run asks. */
+export interface OpenQuestion {
+  call_id: string;
+  question: string;
+  choices: string[];
+  ids: string[];
+}
+
+/** A run as a list shows it. */
+export interface RunRow {
+  run_id: string;
+  session_id: string;
+  task_id: string;
+  status: RunStatus;
+  title: string;
+  created_at: string;
+  updated_at: string;
+  last_seq: number;
+  kind: string;
+  profile_id: string;
+  model: string;
+  started_at: string | null;
+  completed_at: string | null;
+  failure_reason: string | null;
+  input_tokens: number;
+  output_tokens: number;
+  tool_calls: number;
+  pending_approvals: number;
+  parent_run_id: string | null;
+  attempt: number;
+  /** Where the server's list knows it. */
+  cost_usd?: number;
+}
+
+/** A run by its log. */
+export interface Run extends Omit<RunRow, "title"> {
+  task: string;
+  error_kind: string | null;
+  final_output: string;
+  waiting_kind: string | null;
+  waiting_message: string;
+  turns: number;
+  steps: number;
+  cached_tokens: number;
+  cost_usd: number;
+  workspace_mode: string;
+  required_deliverables: string[];
+  artifacts: string[];
+  fork: { run_id: string; seq: number } | null;
+  children: Record<string, string>;
+  questions: OpenQuestion[];
+  trouble: string | null;
+}
+
+/** Which runs a list shows. */
+export interface RunFilter {
+  status?: string;
+  session_id?: string;
+  task_id?: string;
+  text?: string;
+}
+
+/** One page of runs. */
+export interface RunPage {
+  runs: RunRow[];
+  next_cursor: string | null;
+}
+
+/** What a new run starts from. */
+export type NewRun = Pick<Schemas["NewRun"], "prompt"> & Partial<Schemas["NewRun"]>;
+
+/** Where a fork begins, and what is different in it. */
+export type NewFork = Partial<Schemas["NewFork"]>;
+
+/** What may be different when a run goes on. */
+export type Limits = Partial<Schemas["Limits"]>;
+
+/** Whether a repeated run went the same way, and where not. */
+export type Replayed = Schemas["Replayed"];
+
+const PAGE = 50;
+const MOVING_MS = 3_000;
+
+/** The runs of the workspace, the newest first, page by page; looked at again while it is shown. */
+export function useRuns(filter: RunFilter = {}) {
+  return useInfiniteQuery({
+    queryKey: ["runs", filter],
+    queryFn: ({ pageParam, signal }) =>
+      getJson<RunPage>("runs", { query: { ...filter, limit: PAGE, cursor: pageParam }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+    refetchInterval: MOVING_MS,
+  });
+}
+
+/** One run, looked at again until it ends. */
+export function useRun(id: string) {
+  return useQuery({
+    queryKey: ["run", id],
+    queryFn: ({ signal }) => getJson<Run>(path`runs/${id}`, { signal }),
+    refetchInterval: (query) => (query.state.data && FINAL.has(query.state.data.status) ? false : MOVING_MS),
+  });
+}
+
+function useRunChange<Given, Answer>(change: (given: Given) => Promise<Answer>) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: change,
+    onSettled: () =>
+      Promise.all(
+        ["runs", "run", "approvals", "sessions"].map((name) =>
+          client.invalidateQueries({ queryKey: [name] }),
+        ),
+      ),
+  });
+}
+
+/** Begins a run: `mutate(wanted)` gives `{run_id, created}`. */
+export function useCreateRun() {
+  return useRunChange((wanted: NewRun) =>
+    sendJson<Schemas["MadeDocument"]>("POST", "runs", { body: wanted, idempotencyKey: newIdempotencyKey() }),
+  );
+}
+
+/** Ends a run for good. */
+export function useCancelRun() {
+  return useRunChange(({ id, reason }: { id: string; reason?: string }) =>
+    sendJson<Run>("POST", path`runs/${id}/cancel`, { body: reason ? { reason } : {} }),
+  );
+}
+
+/** Goes on with a run that waits or was left. */
+export function useResumeRun() {
+  return useRunChange(({ id, limits }: { id: string; limits?: Limits }) =>
+    sendJson<Run>("POST", path`runs/${id}/resume`, { body: limits ?? {} }),
+  );
+}
+
+/** Begins a run that goes on from an event of another one. */
+export function useForkRun() {
+  return useRunChange(({ id, wanted }: { id: string; wanted: NewFork }) =>
+    sendJson<Schemas["MadeDocument"]>("POST", path`runs/${id}/fork`, {
+      body: wanted,
+      idempotencyKey: newIdempotencyKey(),
+    }),
+  );
+}
+
+/** Repeats a run with what it recorded; nothing is executed. */
+export function useReplayRun() {
+  return useRunChange(({ id }: { id: string }) =>
+    sendJson<Replayed>("POST", path`runs/${id}/replay`, { body: {} }),
+  );
+}
+
+/** Tells a run something. */
+export function useSendMessage() {
+  return useRunChange(({ id, text }: { id: string; text: string }) =>
+    sendJson<Schemas["Receipt"]>("POST", path`runs/${id}/messages`, {
+      body: { text },
+      idempotencyKey: newIdempotencyKey(),
+    }),
+  );
+}
+
+/** The answer to a question: one text, or one for each part. */
+export interface GivenAnswer {
+  id: string;
+  call_id?: string;
+  answer?: string;
+  answers?: Record<string, string>;
+}
+
+/** Answers what a run has asked. */
+export function useAnswer() {
+  return useRunChange(({ id, ...body }: GivenAnswer) =>
+    sendJson<Schemas["Receipt"]>("POST", path`runs/${id}/answers`, {
+      body,
+      idempotencyKey: newIdempotencyKey(),
+    }),
+  );
+}
+
+/** Accepts a result, or sends it back with a note. */
+export function useReview() {
+  return useRunChange(({ id, ...body }: { id: string; decision: "approve" | "revise"; note?: string }) =>
+    sendJson<Run>("POST", path`runs/${id}/review`, { body }),
+  );
+}

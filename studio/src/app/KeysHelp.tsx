@@ -1,0 +1,43 @@
+import { useWords } from "../i18n";
+import { setSingleKeys, singleKeys, useKeyBindings } from "../lib/keys";
+import { useStore } from "../lib/store";
+import { Dialog } from "../ui/Dialog";
+import { Checkbox } from "../ui/Field";
+import { KeyName } from "../ui/KeyName";
+
+/** The list of keys that mean something now, and the switch for single keys. */
+export function KeysHelp({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const words = useWords("shell");
+  const bindings = useKeyBindings();
+  const single = useStore(singleKeys);
+  return (
+    <Dialog open={open} onClose={onClose} title={words.keysHelp}>
+      <div className="flex flex-col gap-4">
+        {(["page", "everywhere"] as const).map((group) => {
+          const own = bindings.filter((one) => (one.group ?? "page") === group);
+          return own.length === 0 ? null : (
+            <section key={group}>
+              <h3 className="mb-1 font-medium">{words.keyGroups[group]}</h3>
+              <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+                {own.map((one) => (
+                  <div key={one.keys} className="contents">
+                    <dt>
+                      <KeyName keys={one.keys} />
+                    </dt>
+                    <dd>{one.label}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+          );
+        })}
+        <Checkbox
+          label={words.keysSingle}
+          hint={words.keysSingleHint}
+          checked={single}
+          onChange={(event) => setSingleKeys(event.target.checked)}
+        />
+      </div>
+    </Dialog>
+  );
+}

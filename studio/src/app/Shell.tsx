@@ -1,0 +1,153 @@
+import type { ReactNode } from "react";
+import { useEffect, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useApprovals } from "../api/approvals";
+import { useWords } from "../i18n";
+import { classes } from "../lib/classes";
+import { useCommands } from "../lib/commands";
+import { useKeys } from "../lib/keys";
+import { useWindowTitle } from "../lib/title";
+import { IconButton } from "../ui/IconButton";
+import {
+  BookIcon,
+  CogIcon,
+  HandIcon,
+  KeyboardIcon,
+  LayersIcon,
+  ListIcon,
+  PlusIcon,
+  SearchIcon,
+} from "../ui/icons";
+import { announce } from "../ui/LiveRegion";
+import { Choices } from "./Choices";
+import { KeysHelp } from "./KeysHelp";
+import { Palette } from "./Palette";
+
+/** The frame around all pages: skip link, navigation, commands, keys. */
+export function Shell({ children }: { children: ReactNode }) {
+  const words = useWords("shell");
+  const [open, setOpen] = useState<"palette" | "keys" | null>(null);
+  const [, navigate] = useLocation();
+  const waiting = useWaiting();
+  useWindowTitle(words.product, waiting);
+  const places = usePlaces(waiting);
+  useKeys([
+    { keys: "mod+k", label: words.openPalette, group: "everywhere", run: () => setOpen("palette") },
+    { keys: "?", label: words.showKeys, group: "everywhere", run: () => setOpen("keys") },
+  ]);
+  useCommands([
+    { id: "new", label: words.newRun, icon: <PlusIcon />, run: () => navigate("/new") },
+    ...places.map((one) => ({
+      id: one.to,
+      label: words.goTo(one.label),
+      icon: one.icon,
+      run: () => navigate(one.to),
+    })),
+    { id: "keys", label: words.showKeys, icon: <KeyboardIcon />, run: () => setOpen("keys") },
+  ]);
+  return (
+    <div className="flex min-h-full flex-col">
+      <button
+        type="button"
+        onClick={() => document.getElementById("content")?.focus()}
+        className="sr-only z-50 rounded bg-raised px-3 py-2 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
+      >
+        {words.skip}
+      </button>
+      <header className="sticky top-0 z-30 border-b bg-surface">
+        <div className="flex flex-wrap items-center gap-x-2 gap-y-1 px-3 py-1.5">
+          <Link href="/runs" className="mr-1 font-semibold text-text no-underline">
+            {words.product}
+          </Link>
+          <nav
+            aria-label={words.navigation}
+            className="order-last flex w-full gap-0.5 overflow-x-auto md:order-none md:w-auto"
+          >
+            {places.map((one) => (
+              <Place key={one.to} {...one} />
+            ))}
+          </nav>
+          <div className="ml-auto flex items-center gap-0.5">
+            <Link
+              href="/new"
+              className="mr-1 inline-flex min-h-8 items-center gap-1 rounded-md bg-accent-strong px-2.5 text-sm font-medium text-on-accent hover:brightness-110"
+            >
+              <PlusIcon />
+              {words.newRun}
+            </Link>
+            <IconButton label={words.palette} icon={<SearchIcon />} onClick={() => setOpen("palette")} />
+            <Choices />
+            <IconButton label={words.keys} icon={<KeyboardIcon />} onClick={() => setOpen("keys")} />
+          </div>
+        </div>
+      </header>
+      <main
+        id="content"
+        tabIndex={-1}
+        className="mx-auto w-full max-w-[110rem] min-w-0 flex-1 px-3 py-3 outline-none sm:px-4"
+      >
+        {children}
+      </main>
+      <Palette open={open === "palette"} onClose={() => setOpen(null)} />
+      <KeysHelp open={open === "keys"} onClose={() => setOpen(null)} />
+    </div>
+  );
+}
+
+interface PlaceProps {
+  to: string;
+  label: string;
+  icon: ReactNode;
+  badge?: { count: number; label: string };
+}
+
+function usePlaces(waiting: number): PlaceProps[] {
+  const words = useWords("shell");
+  const badge = waiting > 0 ? { count: waiting, label: words.waiting(waiting) } : undefined;
+  return [
+    { to: "/runs", label: words.runs, icon: <ListIcon /> },
+    { to: "/approvals", label: words.approvals, icon: <HandIcon />, badge },
+    { to: "/sessions", label: words.sessions, icon: <LayersIcon /> },
+    { to: "/skills", label: words.skills, icon: <BookIcon /> },
+    { to: "/operations", label: words.operations, icon: <CogIcon /> },
+  ];
+}
+
+function Place({ to, label, icon, badge }: PlaceProps) {
+  const [place] = useLocation();
+  const current = place === to || place.startsWith(`${to}/`);
+  return (
+    <Link
+      href={to}
+      aria-current={current ? "page" : undefined}
+      className={classes(
+        "inline-flex min-h-8 items-center gap-1.5 rounded-md px-2 whitespace-nowrap no-underline hover:bg-sunken",
+        current ? "bg-accent-soft font-medium text-accent" : "text-text",
+      )}
+    >
+      {icon}
+      {label}
+      {badge ? (
+        <span className="rounded-full bg-wait-soft px-1.5 text-xs font-semibold text-wait">
+          <span aria-hidden="true">{badge.count}</span>
+          <span className="sr-only">{badge.label}</span>
+        </span>
+      ) : null}
+    </Link>
+  );
+}
+
+/** How many requests wait that nobody has decided; more than before is announced. */
+function useWaiting(): number {
+  const words = useWords("shell");
+  const { data } = useApprovals();
+  const count = data?.filter((one) => one.decided === null).length;
+  const before = useRef<number | undefined>(undefined);
+  useEffect(() => {
+    if (count !== undefined && before.current !== undefined && count > before.current) {
+      announce(words.newApproval(count));
+    }
+    before.current = count;
+  }, [count, words]);
+  return count ?? 0;
+}

@@ -1,0 +1,4 @@
+/** Texts of the inbox of approvals. */
+export const approvals = {
+  title: "Approvals",
+};

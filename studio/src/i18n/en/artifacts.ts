@@ -1,0 +1,4 @@
+/** Texts of the files of a run. */
+export const artifacts = {
+  title: "Files",
+};

@@ -1,0 +1,4 @@
+/** Texts of the forking of a run. */
+export const fork = {
+  title: "Fork",
+};

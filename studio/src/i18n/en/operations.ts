@@ -1,0 +1,4 @@
+/** Texts of the operations. */
+export const operations = {
+  title: "Operations",
+};

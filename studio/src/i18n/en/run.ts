@@ -1,0 +1,4 @@
+/** Texts of the page of one run. */
+export const run = {
+  title: "Run",
+};

@@ -1,0 +1,4 @@
+/** Texts of the list of runs. */
+export const runs = {
+  title: "Runs",
+};

@@ -1,0 +1,4 @@
+/** Texts of the sessions. */
+export const sessions = {
+  title: "Sessions",
+};

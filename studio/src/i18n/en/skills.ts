@@ -1,0 +1,4 @@
+/** Texts of the skills. */
+export const skills = {
+  title: "Skills",
+};

@@ -1,0 +1,4 @@
+/** Texts of the form that starts a run. */
+export const start = {
+  title: "New run",
+};

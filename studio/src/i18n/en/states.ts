@@ -1,0 +1,31 @@
+/** Words for the states of runs, calls and connections, which every view shows alike. */
+export const states = {
+  run: {
+    pending: "Pending",
+    running: "Running",
+    waiting_for_tool: "Waiting for a tool",
+    waiting_for_user: "Waiting for you",
+    review_required: "Needs review",
+    revision_required: "Being revised",
+    completed: "Completed",
+    failed: "Failed",
+    cancelled: "Cancelled",
+  } as Record<string, string>,
+  call: {
+    requested: "Requested",
+    waiting: "Waiting for you",
+    denied: "Denied",
+    running: "Running",
+    ok: "Done",
+    failed: "Failed",
+    abandoned: "Not finished",
+  } as Record<string, string>,
+  connection: {
+    idle: "Not connected",
+    connecting: "Connecting",
+    live: "Live",
+    waiting: "Connection lost, trying again",
+    ended: "Complete",
+    failed: "Not connected",
+  } as Record<string, string>,
+};

@@ -1,0 +1,4 @@
+/** Texts of the timeline of a run. */
+export const timeline = {
+  title: "Timeline",
+};

@@ -1,0 +1,4 @@
+/** Texts of the first visit and the demo. */
+export const welcome = {
+  title: "Welcome",
+};

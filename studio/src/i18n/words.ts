@@ -1,0 +1,43 @@
+import { createStore, useStore } from "../lib/store";
+import type { words as english } from "./en";
+import { keepLanguage, type Language, languageStore } from "./language";
+
+/** All texts of the app, by the name of their dictionary. */
+export type Words = typeof english;
+
+/** The name of a dictionary. */
+export type DictionaryName = keyof Words;
+
+const store = createStore<Words | null>(null);
+
+async function load(language: Language): Promise<Words> {
+  return language === "zh-CN" ? (await import("./zh")).words : (await import("./en")).words;
+}
+
+/** Fetches the texts of the language in use; the app is shown after that. */
+export async function loadWords(): Promise<void> {
+  const language = languageStore.get();
+  store.set(await load(language));
+  document.documentElement.lang = language;
+}
+
+/** Changes the language of the whole page at once, and keeps the choice. */
+export async function setLanguage(language: Language): Promise<void> {
+  const words = await load(language);
+  store.set(words);
+  keepLanguage(language);
+}
+
+/** The texts of one dictionary in the language in use. */
+export function useWords<Name extends DictionaryName>(name: Name): Words[Name] {
+  const words = useStore(store);
+  if (words === null) {
+    throw new Error("the texts are not there yet");
+  }
+  return words[name];
+}
+
+/** Gives texts without fetching them; for tests. */
+export function provideWords(words: Words): void {
+  store.set(words);
+}

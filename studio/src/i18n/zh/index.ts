@@ -1,0 +1,34 @@
+import { approvals } from "./approvals";
+import { artifacts } from "./artifacts";
+import { compare } from "./compare";
+import { fork } from "./fork";
+import { operations } from "./operations";
+import { run } from "./run";
+import { runs } from "./runs";
+import { sessions } from "./sessions";
+import { shell } from "./shell";
+import { skills } from "./skills";
+import { start } from "./start";
+import { states } from "./states";
+import { timeline } from "./timeline";
+import { ui } from "./ui";
+import { welcome } from "./welcome";
+
+/** All texts in this language, by the name of their dictionary. */
+export const words = {
+  approvals,
+  artifacts,
+  compare,
+  fork,
+  operations,
+  run,
+  runs,
+  sessions,
+  shell,
+  skills,
+  start,
+  states,
+  timeline,
+  ui,
+  welcome,
+};

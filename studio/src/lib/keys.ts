@@ -1,0 +1,101 @@
+import { useEffect, useRef } from "react";
+import { createStore, useStore } from "./store";
+import { readStored, writeStored } from "./stored";
+
+/** A key on this page: `j`, `?`, `[`, `Enter`, or with Ctrl/Cmd `mod+k`. */
+export interface KeyBinding {
+  keys: string;
+  /** What it does, for the list of keys. */
+  label: string;
+  run: (event: KeyboardEvent) => void;
+  group?: "everywhere" | "page";
+}
+
+/** Whether single keys do anything; those with Ctrl or Cmd always do. */
+export const singleKeys = createStore(readStored("single-keys") !== "off");
+
+const bindings = createStore<readonly KeyBinding[]>([]);
+
+/** Switches single keys on or off, and keeps the choice. */
+export function setSingleKeys(on: boolean): void {
+  writeStored("single-keys", on ? null : "off");
+  singleKeys.set(on);
+}
+
+/** Gives keys a meaning while the component is shown; the latest binding of a key wins. */
+export function useKeys(wanted: readonly KeyBinding[]): void {
+  const latest = useRef(wanted);
+  latest.current = wanted;
+  const signature = wanted
+    .map((one) => `${one.keys}\u0000${one.label}\u0000${one.group ?? ""}`)
+    .join("\u0001");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: handlers are read when a key is pressed
+  useEffect(() => {
+    const mine = latest.current.map((one, index) => ({
+      ...one,
+      run: (event: KeyboardEvent) => latest.current[index]?.run(event),
+    }));
+    bindings.set((before) => [...before, ...mine]);
+    return () =>
+      bindings.set((before) => before.filter((one) => !mine.includes(one as (typeof mine)[number])));
+  }, [signature]);
+}
+
+/** All keys that mean something now, for the list of keys. */
+export function useKeyBindings(): readonly KeyBinding[] {
+  return useStore(bindings);
+}
+
+/** The name of a pressed key as bindings write it. */
+export function keyName(event: KeyboardEvent): string {
+  const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  return event.ctrlKey || event.metaKey ? `mod+${name}` : name;
+}
+
+/** Whether somebody is typing, or a dialog or menu has the keys. */
+export function isTaken(target: EventTarget | null): boolean {
+  if (!(target instanceof Element)) {
+    return false;
+  }
+  return (
+    target.closest(
+      "input, textarea, select, [contenteditable=''], [contenteditable='true'], [role='dialog'], [role='menu'], [role='listbox']",
+    ) !== null
+  );
+}
+
+/** Finds what a pressed key means; nothing while somebody types or single keys are off. */
+export function bindingFor(
+  event: KeyboardEvent,
+  known: readonly KeyBinding[],
+  single: boolean,
+): KeyBinding | undefined {
+  const name = keyName(event);
+  if (event.defaultPrevented || event.isComposing || event.altKey) {
+    return undefined;
+  }
+  if (!name.startsWith("mod+")) {
+    if (!single || isTaken(event.target)) {
+      return undefined;
+    }
+    const onControl =
+      event.target instanceof Element && event.target.closest("a, button, summary, [role='tab']");
+    if (onControl && (name === "Enter" || name === " ")) {
+      return undefined;
+    }
+  }
+  return known.findLast((one) => one.keys === name);
+}
+
+/** Starts listening to keys; once for the app. */
+export function listenToKeys(): () => void {
+  const listener = (event: KeyboardEvent) => {
+    const found = bindingFor(event, bindings.get(), singleKeys.get());
+    if (found) {
+      event.preventDefault();
+      found.run(event);
+    }
+  };
+  window.addEventListener("keydown", listener);
+  return () => window.removeEventListener("keydown", listener);
+}

@@ -1,0 +1,30 @@
+import { createStore, useStore } from "./store";
+import { readStored, writeStored } from "./stored";
+
+/** Which colours somebody chose; `system` leaves it to the system. */
+export type Theme = "system" | "light" | "dark";
+
+/** All choices, in the order they are offered. */
+export const THEMES: readonly Theme[] = ["system", "light", "dark"];
+
+const store = createStore<Theme>(known(readStored("theme")));
+
+function known(text: string | null): Theme {
+  return text === "light" || text === "dark" ? text : "system";
+}
+
+/** The chosen colours, and a setter that keeps the choice. */
+export function useTheme(): [Theme, (theme: Theme) => void] {
+  return [useStore(store), setTheme];
+}
+
+/** Changes the colours at once, and keeps the choice. */
+export function setTheme(theme: Theme): void {
+  writeStored("theme", theme === "system" ? null : theme);
+  if (theme === "system") {
+    delete document.documentElement.dataset.theme;
+  } else {
+    document.documentElement.dataset.theme = theme;
+  }
+  store.set(theme);
+}

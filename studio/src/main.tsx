@@ -1,0 +1,18 @@
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./app/App";
+import { loadWords } from "./i18n";
+import { listenToKeys } from "./lib/keys";
+import "./styles.css";
+
+const place = document.getElementById("root");
+if (place) {
+  listenToKeys();
+  void loadWords().then(() =>
+    createRoot(place).render(
+      <StrictMode>
+        <App />
+      </StrictMode>,
+    ),
+  );
+}

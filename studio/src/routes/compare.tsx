@@ -1,0 +1,8 @@
+import { useWords } from "../i18n";
+import { Page } from "../ui/Page";
+
+/** Two runs side by side. */
+export default function ComparePage() {
+  const words = useWords("compare");
+  return <Page title={words.title} />;
+}

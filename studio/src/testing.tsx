@@ -1,0 +1,44 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { render } from "@testing-library/react";
+import type { ReactNode } from "react";
+import { vi } from "vitest";
+import { Router } from "wouter";
+import { memoryLocation } from "wouter/memory-location";
+import { words } from "./i18n/en";
+import { provideWords, type Words } from "./i18n/words";
+import { TooltipProvider } from "./ui/Tooltip";
+
+/** Renders something as the app would, in English unless other words are given; for tests. */
+export function renderApp(element: ReactNode, given: { path?: string; words?: Words } = {}) {
+  provideWords(given.words ?? words);
+  const location = memoryLocation({ path: given.path ?? "/", record: true });
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  const shown = render(
+    <QueryClientProvider client={client}>
+      <TooltipProvider>
+        <Router hook={location.hook} searchHook={location.searchHook}>
+          {element}
+        </Router>
+      </TooltipProvider>
+    </QueryClientProvider>,
+  );
+  return { ...shown, history: location.history };
+}
+
+/** What the server answers, by method and path below the API; anything else is not found. Gives the requests made. */
+export function answer(answers: Record<string, unknown>): { method: string; path: string; body: unknown }[] {
+  const made: { method: string; path: string; body: unknown }[] = [];
+  vi.stubGlobal("fetch", async (address: string, asking: RequestInit = {}) => {
+    const path = new URL(address, "http://localhost/studio/").pathname.replace(/^.*\/api\/v1\//, "");
+    const method = asking.method ?? "GET";
+    made.push({ method, path, body: typeof asking.body === "string" ? JSON.parse(asking.body) : undefined });
+    const found = answers[`${method} ${path}`];
+    if (found instanceof Response) {
+      return found.clone();
+    }
+    return found === undefined
+      ? Response.json({ kind: "not_found", detail: "not found" }, { status: 404 })
+      : Response.json(found);
+  });
+  return made;
+}

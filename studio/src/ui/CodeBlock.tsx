@@ -1,0 +1,77 @@
+import { useMemo, useState } from "react";
+import { useFormat, useWords } from "../i18n";
+import { classes } from "../lib/classes";
+import { shownText } from "../lib/hidden";
+import { Button } from "./Button";
+import { CopyButton } from "./CopyButton";
+
+const FIRST_LINES = 40;
+const MOST_CHARACTERS = 200_000;
+
+/** Text of a program or a file, only as text: escapes are taken out, hidden characters are shown. */
+export function CodeBlock({
+  text,
+  label,
+  lines = FIRST_LINES,
+  copy = true,
+}: {
+  text: string;
+  /** What it is, for who listens. */
+  label: string;
+  /** How many lines are shown at first. */
+  lines?: number;
+  copy?: boolean;
+}) {
+  const words = useWords("ui");
+  const format = useFormat();
+  const [all, setAll] = useState(false);
+  const cut = text.length > MOST_CHARACTERS;
+  const whole = useMemo(() => shownText(cut ? text.slice(0, MOST_CHARACTERS) : text), [text, cut]);
+  const count = useMemo(() => countLines(whole), [whole]);
+  const shown = all || count <= lines ? whole : firstLines(whole, lines);
+  return (
+    <div className="group relative min-w-0">
+      <section
+        aria-label={label}
+        // What scrolls must be reachable by keyboard.
+        tabIndex={0}
+        className={classes("max-h-[32rem] overflow-auto rounded-md bg-sunken px-3 py-2", copy && "pr-10")}
+      >
+        <pre className="font-mono text-xs break-words whitespace-pre-wrap [overflow-wrap:anywhere]" dir="ltr">
+          {shown}
+        </pre>
+      </section>
+      {copy ? (
+        <span className="absolute top-1 right-1">
+          <CopyButton text={text} />
+        </span>
+      ) : null}
+      {count > lines ? (
+        <Button small tone="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? words.showLess : words.showAll(count)}
+        </Button>
+      ) : null}
+      {cut ? (
+        <p className="text-xs text-soft">
+          {words.cut(format.short(MOST_CHARACTERS), format.short(text.length))}
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+function countLines(text: string): number {
+  let count = 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) {
+    count += 1;
+  }
+  return count;
+}
+
+function firstLines(text: string, wanted: number): string {
+  let at = -1;
+  for (let line = 0; line < wanted; line += 1) {
+    at = text.indexOf("\n", at + 1);
+  }
+  return text.slice(0, at);
+}

@@ -1,0 +1,34 @@
+import { createStore, useStore } from "../lib/store";
+
+const QUIET_MS = 1500;
+const said = createStore("");
+let waiting: string | null = null;
+let quiet = false;
+
+/** Says something to who listens, politely; of several in a short time only the last is said. */
+export function announce(text: string): void {
+  if (quiet) {
+    waiting = text;
+    return;
+  }
+  // A text that is said again would not be noticed unless it differs.
+  said.set((before) => (before === text ? `${text}\u00a0` : text));
+  quiet = true;
+  setTimeout(() => {
+    quiet = false;
+    const next = waiting;
+    waiting = null;
+    if (next !== null) {
+      announce(next);
+    }
+  }, QUIET_MS);
+}
+
+/** Where announcements are read from; stands once in the app. */
+export function LiveRegion() {
+  return (
+    <div role="status" aria-live="polite" className="sr-only">
+      {useStore(said)}
+    </div>
+  );
+}

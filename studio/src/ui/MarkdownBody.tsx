@@ -1,0 +1,13 @@
+import { useLayoutEffect, useRef } from "react";
+import { useWords } from "../i18n";
+import { renderMarkdown } from "./renderMarkdown";
+
+/** Markdown as elements; fetched only when it is needed. */
+export default function MarkdownBody({ text }: { text: string }) {
+  const words = useWords("ui");
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    place.current?.replaceChildren(renderMarkdown(text, words.image));
+  }, [text, words]);
+  return <div ref={place} dir="auto" className="prose-plain min-w-0 [overflow-wrap:anywhere]" />;
+}

@@ -1,0 +1,50 @@
+import * as Primitive from "@radix-ui/react-tabs";
+import type { ReactNode } from "react";
+import { classes } from "../lib/classes";
+
+/** One tab: what it is called and what it shows. */
+export interface Tab<Value extends string> {
+  value: Value;
+  label: ReactNode;
+  content?: ReactNode;
+}
+
+/** Several views of which one is shown; contents may also stand elsewhere. */
+export function Tabs<Value extends string>({
+  label,
+  value,
+  onChange,
+  tabs,
+  className,
+}: {
+  label: string;
+  value: Value;
+  onChange: (value: Value) => void;
+  tabs: readonly Tab<Value>[];
+  className?: string;
+}) {
+  return (
+    <Primitive.Root
+      value={value}
+      onValueChange={(next) => onChange(next as Value)}
+      className={classes("flex min-h-0 flex-col", className)}
+    >
+      <Primitive.List aria-label={label} className="flex shrink-0 gap-1 overflow-x-auto border-b">
+        {tabs.map((tab) => (
+          <Primitive.Trigger
+            key={tab.value}
+            value={tab.value}
+            className="-mb-px inline-flex min-h-9 items-center gap-1.5 border-b-2 border-transparent px-3 whitespace-nowrap text-soft hover:text-text data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
+          >
+            {tab.label}
+          </Primitive.Trigger>
+        ))}
+      </Primitive.List>
+      {tabs.map((tab) => (
+        <Primitive.Content key={tab.value} value={tab.value} className="min-h-0 flex-1 pt-3">
+          {tab.content}
+        </Primitive.Content>
+      ))}
+    </Primitive.Root>
+  );
+}

@@ -1,0 +1,40 @@
+import DOMPurify from "dompurify";
+import { marked } from "marked";
+import { withHiddenShown, withoutEscapes } from "../lib/hidden";
+
+const TAGS = [
+  ..."a b blockquote br code dd del dl dt em h1 h2 h3 h4 h5 h6 hr i img li ol p pre s strong".split(" "),
+  ..."sub sup table tbody td th thead tr ul".split(" "),
+];
+const MOST_CHARACTERS = 500_000;
+
+/** Markdown as elements that are safe to show: only text tags, links that leave no trace, pictures as their text. */
+export function renderMarkdown(text: string, imageText: (alternative: string) => string): DocumentFragment {
+  const clean = withHiddenShown(withoutEscapes(text.slice(0, MOST_CHARACTERS)));
+  const html = marked.parse(clean, { async: false, gfm: true });
+  const fragment = DOMPurify.sanitize(html, {
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: ["href", "alt", "align", "start"],
+    ALLOWED_URI_REGEXP: /^https?:\/\//i,
+    RETURN_DOM_FRAGMENT: true,
+  });
+  for (const link of fragment.querySelectorAll("a")) {
+    settle(link);
+  }
+  for (const image of fragment.querySelectorAll("img")) {
+    image.replaceWith(document.createTextNode(imageText(image.getAttribute("alt") ?? "")));
+  }
+  return fragment;
+}
+
+/** A link to elsewhere opens apart and shows where it leads; any other is only text. */
+function settle(link: HTMLAnchorElement): void {
+  const address = link.getAttribute("href");
+  if (!address) {
+    link.removeAttribute("href");
+    return;
+  }
+  link.target = "_blank";
+  link.rel = "noopener noreferrer nofollow";
+  link.title = address;
+}

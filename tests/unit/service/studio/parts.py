@@ -1,0 +1,46 @@
+"""The whole app without a server, for a caller on this machine who has the token."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from skills_runtime.config import resolve
+from skills_runtime.service.app import create_app
+from skills_runtime.service.opening import opened_parts
+from skills_runtime.service.parts import Parts
+from skills_runtime.service.settings import settings_from
+
+
+class Whole:
+    """The app, a client with the token, and what it is made of."""
+
+    def __init__(self, parts: Parts, client: httpx2.AsyncClient) -> None:
+        self.parts = parts
+        self.client = client
+
+    def as_browser(self, **headers: str) -> httpx2.AsyncClient:
+        """A client as a page is: with the cookie, and no token in a header."""
+        return client_of(self.parts, {"Cookie": f"skills-runtime-8000={self.parts.token}", **headers})
+
+    def with_key(self, *scopes: str) -> httpx2.AsyncClient:
+        """A client with a key of its own."""
+        _, secret = self.parts.keys.create(f"k{len(self.parts.keys.list())}", scopes)
+        return client_of(self.parts, {"Authorization": f"Bearer {secret}"})
+
+
+@asynccontextmanager
+async def whole(workspace: Path, environ: dict[str, str] | None = None) -> AsyncGenerator[Whole]:
+    """The app of a workspace."""
+    settings = settings_from(workspace, workspace / "state", environ or {})
+    async with opened_parts(settings, resolve(workspace)) as parts:
+        async with client_of(parts, {"Authorization": f"Bearer {parts.token}"}) as client:
+            yield Whole(parts, client)
+
+
+def client_of(parts: Parts, headers: dict[str, str], app: Any = None) -> httpx2.AsyncClient:
+    """A client of the app with these headers."""
+    transport = httpx2.ASGITransport(app=app or create_app(parts), client=("127.0.0.1", 5), raise_app_exceptions=False)
+    return httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000", headers=headers)

@@ -1,0 +1,132 @@
+"""Keys, storage and the model over HTTP: for those who may, and without ever showing a secret."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from skills_runtime.config import config_home, resolve
+from skills_runtime.config.model_choice import KEYS, stored_keys
+from skills_runtime.service.storage import Budget, measured
+from tests.unit.service.studio.parts import whole
+
+KEY = "sk-test-0123456789abcdef"
+
+
+async def test_a_key_is_shown_once_used_and_revoked(tmp_path: Path) -> None:
+    async with whole(tmp_path) as app:
+        made = await app.client.post("/api/v1/keys", json={"name": "ci", "scopes": ["read", "run"]})
+        assert made.status_code == 201, made.text
+        key, secret = made.json()["key"], made.json()["secret"]
+        listed = (await app.client.get("/api/v1/keys")).text
+        assert secret not in listed
+        assert "digest" not in listed
+        bearer = {"Authorization": f"Bearer {secret}"}
+        assert (await app.client.get("/api/v1/runs", headers=bearer)).status_code == 200
+        gone = await app.client.delete(f"/api/v1/keys/{key['id']}")
+        assert gone.json()["key"]["revoked_at"]
+        assert (await app.client.get("/api/v1/runs", headers=bearer)).status_code == 401
+        assert (await app.client.delete(f"/api/v1/keys/{key['id']}")).status_code == 404
+
+
+async def test_two_keys_of_one_name_are_a_conflict(tmp_path: Path) -> None:
+    async with whole(tmp_path) as app:
+        body = {"name": "ci", "scopes": ["read"]}
+        await app.client.post("/api/v1/keys", json=body)
+        again = await app.client.post("/api/v1/keys", json=body)
+        assert (again.status_code, again.json()["kind"]) == (409, "conflict")
+        odd = await app.client.post("/api/v1/keys", json={"name": "x y", "scopes": ["read"]})
+        unknown = await app.client.post("/api/v1/keys", json={"name": "xy", "scopes": ["root"]})
+        assert (odd.status_code, unknown.status_code) == (400, 400)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/api/v1/keys"), ("POST", "/api/v1/keys"), ("GET", "/api/v1/model"), ("PUT", "/api/v1/model"),
+     ("DELETE", "/api/v1/keys/0123456789ab"), ("PUT", "/api/v1/skills/x")],
+)  # fmt: skip
+async def test_what_belongs_to_the_owner_needs_the_scope_admin(tmp_path: Path, method: str, path: str) -> None:
+    async with whole(tmp_path) as app, app.with_key("read", "run", "approve", "execute") as other:
+        answer = await other.request(method, path, json={} if method in ("POST", "PUT") else None)
+        assert (answer.status_code, answer.json()["kind"]) == (403, "scope_missing")
+
+
+async def test_storage_counts_runs_executions_and_caches(tmp_path: Path) -> None:
+    async with whole(tmp_path) as app:
+        run = tmp_path / ".skills_runtime_sdk" / "runs" / "run_1"
+        run.mkdir(parents=True)
+        (run / "events.jsonl").write_bytes(b"x" * 10_000)
+        shown = (await app.client.get("/api/v1/storage")).json()
+    runs = {part["name"]: part for part in shown["parts"]}["runs"]
+    assert (runs["count"], runs["files"], runs["complete"]) == (1, 1, True)
+    assert runs["bytes"] >= 10_000
+    assert shown["largest_runs"][0]["run_id"] == "run_1"
+    assert shown["disk"]["free"] > 0
+
+
+def test_counting_stops_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        (tmp_path / f"{number}").write_text("x")
+    monkeypatch.setattr("skills_runtime.service.storage.Budget", lambda: Budget(files=5))
+    shown = measured(tmp_path, tmp_path, tmp_path, tmp_path)
+    assert not all(part.complete for part in shown.parts)
+
+
+async def test_a_model_is_chosen_and_its_key_never_shown(tmp_path: Path) -> None:
+    async with whole(tmp_path) as app:
+        before = (await app.client.get("/api/v1/model")).json()
+        assert (before["key_present"], before["ready"]) == (False, False)
+        body = {"base_url": "http://127.0.0.1:9/v1", "model": "small", "api_key": KEY}
+        answer = await app.client.put("/api/v1/model", json=body)
+        assert answer.status_code == 200, answer.text
+        assert KEY not in answer.text
+        after = answer.json()
+        assert (after["base_url"], after["model"], after["key_origin"]) == ("http://127.0.0.1:9/v1", "small", "stored")
+        assert (after["ready"], after["overridden"]) == (True, [])
+        assert KEY not in (await app.client.get("/api/v1/config")).text
+        gone = (await app.client.put("/api/v1/model", json={"remove_key": True})).json()
+        assert (gone["key_present"], gone["model"]) == (False, "small")
+
+
+async def test_a_stored_key_is_private_and_counts_below_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with whole(tmp_path) as app:
+        await app.client.put("/api/v1/model", json={"api_key": KEY, "api_key_env": "MY_MODEL_KEY"})
+    file = config_home() / KEYS
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stored_keys(config_home()) == {"MY_MODEL_KEY": KEY}
+    assert resolve(tmp_path).environment.get("MY_MODEL_KEY") == KEY
+    monkeypatch.setenv("MY_MODEL_KEY", "from the process")
+    assert resolve(tmp_path).environment.get("MY_MODEL_KEY") == "from the process"
+
+
+async def test_what_counts_more_than_the_choice_is_named(tmp_path: Path) -> None:
+    (tmp_path / "kgent.yaml").write_text("models: {planner: theirs, executor: theirs}\n")
+    async with whole(tmp_path) as app:
+        answer = (await app.client.put("/api/v1/model", json={"model": "mine"})).json()
+    assert answer["model"] == "theirs"
+    (over,) = answer["overridden"]
+    assert over["field"] == "model"
+    assert "kgent.yaml" in over["by"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"base_url": "ftp://x"}, {"base_url": "http://a:b@c/v1"}, {"api_key_env": "not a name"}, {"api_key": "two words"},
+     {"api_key": KEY, "remove_key": True}, {"model": "\n"}, {"unknown": 1}],
+)  # fmt: skip
+async def test_a_choice_that_cannot_be_changes_nothing(tmp_path: Path, body: dict[str, str]) -> None:
+    async with whole(tmp_path) as app:
+        answer = await app.client.put("/api/v1/model", json=body)
+        assert answer.status_code == 400
+        assert KEY not in answer.text
+    assert not (config_home() / "model.yaml").exists()
+
+
+async def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    async with whole(tmp_path) as app:
+        await app.client.put("/api/v1/model", json={"api_key": KEY})
+        (config_home() / KEYS).chmod(0o644)
+        answer = await app.client.get("/api/v1/model")
+    assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
