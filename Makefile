@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; nothing has to be installed or activated before.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo studio test check bench format docs lock clean setup lint types layers tests
+.PHONY: help demo studio test check bench format docs lock clean setup built lint types layers tests
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto --maxprocesses 8
@@ -16,15 +16,13 @@ demo: ## set up, then run one complete agent run offline and say where the resul
 	$(call heading,demo: one agent run without network)
 	@$(BIN)/skills-runtime demo
 
-studio: ## set up, build the web app if its sources changed, then start it in a browser
-	@scripts/setup dev
-	@scripts/studio
+studio: built ## set up, build the web app if its sources changed, then start it in a browser
 	$(call heading,studio)
 	@$(BIN)/skills-runtime studio
 
 test: setup lint types layers tests ## set up, then run everything: lint, types, layers, all tests
 
-check: setup lint types layers ## set up, then run what is fast: lint, types, layers, unit tests
+check: setup built lint types layers ## set up, then run what is fast: lint, types, layers, unit tests
 	$(call heading,unit tests)
 	@$(PYTEST) tests/unit tests/test_architecture.py tests/test_public_api.py
 
@@ -51,6 +49,9 @@ clean: ## remove .venv, the caches and the output of the demo
 setup:
 	@scripts/setup dev
 
+built: setup
+	@scripts/studio
+
 lint: setup
 	$(call heading,format)
 	@$(BIN)/ruff format --check
@@ -65,7 +66,7 @@ layers: setup
 	$(call heading,layers)
 	@$(BIN)/lint-imports --no-logo
 
-tests: setup
+tests: setup built
 	$(call heading,all tests)
 	@$(PYTEST) || { [ $$? -eq 1 ] || exit 1; \
 		printf '\n== what failed, once more and alone: the machine may have been busy\n'; \

@@ -11,10 +11,10 @@ def main(arguments: list[str]) -> int:
         case ["migrate", *_]:
             sys.stdout.write("There is no database to migrate.\n")
             return 0
-        case ["runserver", address, *_]:
-            return run_program(["serve", "--listen", address])
-        case ["runserver"]:
-            return run_program(["serve"])
+        case ["runserver", *rest]:
+            # Flags such as `--noreload` were about what ran it; there is at most one address.
+            addresses = [one for one in rest if not one.startswith("-")]
+            return run_program(["serve", *(["--listen", addresses[0]] if addresses else [])])
         case _:
             sys.stderr.write("usage: manage.py migrate | runserver [HOST:PORT]\n")
             return 2

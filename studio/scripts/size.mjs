@@ -14,7 +14,7 @@ function initial() {
   const found = new Set([...page.matchAll(/assets\/([\w.-]+\.js)/g)].map((match) => match[1]));
   // The words of one language are always needed too.
   for (const name of readdirSync(assets)) {
-    if (/^words-en/.test(name) && name.endsWith(".js")) {
+    if (/^en-.*\.js$/.test(name)) {
       found.add(name);
     }
   }

@@ -363,6 +363,7 @@ def config_summary(resolved: "Resolved") -> Mapping[str, object]:
         "profile_id": settings.profile_id,
         "models": {"planner": settings.models.planner, "executor": settings.models.executor},
         "llm": {"base_url": settings.llm.base_url, "api_key_env": settings.llm.api_key_env},
+        "sandbox": {"profile": settings.sandbox.profile, "policy_mode": settings.safety.mode},
         "config_overlays": [str(path) for path in resolved.overlay_paths],
     }
 

@@ -46,19 +46,18 @@ def skill_tools(run: Run, resolved: "Resolved", equipment: "Equipment", library:
 
     settings, room = resolved.settings.skills, SkillRoom(run, resolved, equipment, library)
     references, skills = settings.references, library.list()
-    tools: list[Tool] = [
-        SkillExec(
-            library,
-            enabled=settings.actions.enabled,
-            runner=RunExecutions(run.paths.root / "executions", library),
-        ),
-        SkillRefRead(
-            library,
-            enabled=references.enabled,
-            allow_assets=references.allow_assets,
-            default_max_bytes=references.default_max_bytes,
-        ),
-    ]
+    tools: list[Tool] = []
+    if settings.actions.enabled:
+        tools.append(SkillExec(library, enabled=True, runner=RunExecutions(run.paths.root / "executions", library)))
+    if references.enabled:
+        tools.append(
+            SkillRefRead(
+                library,
+                enabled=True,
+                allow_assets=references.allow_assets,
+                default_max_bytes=references.default_max_bytes,
+            )
+        )
     if not skills and not library.all():
         return tools
     tools += [ActivateSkill(library, room), UnloadSkill(active=room.active), ReadSkillFile(library, active=room.active)]

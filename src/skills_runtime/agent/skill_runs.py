@@ -11,9 +11,12 @@ import msgspec
 
 from skills_runtime.agent.executing import ScriptPackages, variables_of
 from skills_runtime.errors import TOOL_KINDS, SkillsRuntimeError, ToolError, UsageError
+from skills_runtime.events.payloads import SkillExecutionFinished, SkillExecutionStarted
 from skills_runtime.executions import Execution, ExecutionLimits, Executor, PoolLimits, Supplies, Within
 from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan, ToolContext, ToolResult
+from skills_runtime.processes import Captured, Finished
 from skills_runtime.skills.skill import Skill
+from skills_runtime.tools.denied import Asked, with_denials
 from skills_runtime.tools.networks import Network
 from skills_runtime.tools.processes import DEFAULT_TIMEOUT_MS, DIED_OF_SIGNAL, MAX_TIMEOUT_MS, facts_of
 
@@ -59,13 +62,18 @@ class RunExecutions:
             async with executor:
                 key = context.idempotency_key
                 within = Within(execution_id=_name(key), run_id=context.run_id, call_id=context.call_id)
+                began = SkillExecutionStarted(call_id=context.call_id, execution_id=_name(key), skill=skill.name)
                 try:
+                    if not (self._place / began.execution_id).exists():  # else the call is made again
+                        context.emit(began)
                     execution = await executor.execute(skill, value, key=key, within=within)
                 except UsageError as error:  # it did not begin
                     kind = error.kind if error.kind in TOOL_KINDS else "validation"
                     raise ToolError(kind, error.message, hint=error.hint) from error
+                context.emit(_finished(execution, context.call_id))
                 kept = _kept(execution, executor.directory(execution.id), context)
-        return _result(execution, kept, network.evidence(execution.record.isolation))
+        result = _result(execution, kept, network.evidence(execution.record.isolation))
+        return _explained(result, execution, Path(stages), context.sandbox)
 
 
 class _OfTheRun:
@@ -82,6 +90,47 @@ class _OfTheRun:
         # Nobody was asked for it: it is as private to the execution as the temporary directory of any command.
         evidence = {name: value for name, value in plan.evidence.items() if name != "granted"}
         return msgspec.structs.replace(plan, evidence=evidence)
+
+
+def _finished(execution: Execution, call_id: str) -> SkillExecutionFinished:
+    record = execution.record
+    return SkillExecutionFinished(
+        call_id=call_id,
+        execution_id=execution.id,
+        skill=record.skill,
+        status=record.status,
+        exit_code=record.exit_code,
+        duration_ms=record.duration_ms or 0,
+        error=record.error.code if record.error is not None else "",
+        skill_digest=record.skill_digest,
+        input_digest=record.input_digest,
+        stdout_bytes=record.stdout.total,
+        stderr_bytes=record.stderr.total,
+        artifacts=[msgspec.to_builtins(one) for one in record.artifacts],
+    )
+
+
+def _explained(result: ToolResult, execution: Execution, stages: Path, fence: Sandbox) -> ToolResult:
+    """The result of a skill that failed, with what the fence stopped; nobody can be asked to allow it for one call."""
+    if execution.error is None or execution.error.code != "exit_code":
+        return result
+    code = execution.exit_code
+    by_signal = code is not None and code < 0
+    ended = Finished(
+        exit_code=None if by_signal else code,
+        signal=-code if by_signal and code is not None else None,
+        stdout=_captured(execution.stdout),
+        stderr=_captured(execution.stderr),
+        duration_ms=execution.duration_ms,
+        ended_by="exit",
+    )
+    asked = Asked(argv=(), cwd=stages)
+    return with_denials(result, ended, asked, fence, grantable=False)
+
+
+def _captured(text: str) -> Captured:
+    data = text.encode()
+    return Captured(data, b"", len(data), hashlib.sha256(data).hexdigest())
 
 
 def _name(key: str) -> str:

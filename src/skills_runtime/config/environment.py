@@ -7,12 +7,11 @@ import io
 import os
 import pwd
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from skills_runtime.config.files import canonical, is_there, read_text
-from skills_runtime.config.model_choice import stored_keys
 from skills_runtime.config.wording import printable
 from skills_runtime.errors import ConfigError
 
@@ -86,11 +85,7 @@ def without_dotenv(environ: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def read_environment(root: Path, process: Mapping[str, str]) -> Environment:
-    """The environment of a workspace: the process's variables over those of its `.env` file, and stored keys."""
-    return replace(_with_dotenv(root, process), stored=stored_keys(config_home(process)))
-
-
-def _with_dotenv(root: Path, process: Mapping[str, str]) -> Environment:
+    """The environment of a workspace: the process's variables over those of its `.env` file."""
     named = process.get(ENV_FILE, "")
     if named == _NO_DOTENV:
         return Environment(process)

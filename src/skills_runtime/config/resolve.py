@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from skills_runtime.config.environment import Environment, process_environ, read_environment
+from skills_runtime.config.environment import Environment, config_home, process_environ, read_environment
 from skills_runtime.config.files import current_directory, workspace
 from skills_runtime.config.layers import checked, embedded_layer, given_layer, overlays, read_layers, variable_layers
 from skills_runtime.config.merge import Layer, settle
+from skills_runtime.config.model_choice import stored_keys
 from skills_runtime.config.models import Settings
 from skills_runtime.config.problems import Problem, refuse
 
@@ -83,6 +84,7 @@ def resolve(
     root = workspace(workspace_root, here)
     environment = read_environment(root, process_environ(environ))
     files = overlays(root, environment, config_paths, here)
+    environment = replace(environment, stored=stored_keys(config_home(environment.process)))
     layers, problems = read_layers(files)
     low, high = _given_layers(defaults, session_settings, root)
     given = [*low, *layers, *variable_layers(root, environment), *high]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError
+from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError, StorageFailed
 from skills_runtime.executions import contract
 from skills_runtime.executions.fresh import MakeFence
 from skills_runtime.executions.keeping import Keeper, Wanted, Within
@@ -253,5 +253,15 @@ class Executor:
             keeper, _, performer = self._opened
             program = await performer.program(wanted.skill)
             live.begun = True
-            done = await performer.perform(wanted, program, live)
+            try:
+                done = await performer.perform(wanted, program, live)
+            except OSError as error:
+                raise _not_kept(error) from error
         return await self._settled(keeper, done) if isinstance(done, str) else done
+
+
+def _not_kept(error: OSError) -> StorageFailed:
+    """The error for a place that takes no more; nothing of the execution is left."""
+    return StorageFailed(
+        f"the execution cannot be kept: {os.strerror(error.errno or 0)}", hint="make room where executions are kept"
+    )

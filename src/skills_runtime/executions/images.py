@@ -120,6 +120,7 @@ class Images:
                     f"the skill is too large to be copied: more than {self._limits.skill_files} files"
                     f" or {self._limits.skill_bytes} bytes",
                     hint="keep its data elsewhere, or set `isolation: shared` in its `skill.yaml`",
+                    details={"about": "skill"},
                 )
         return found
 

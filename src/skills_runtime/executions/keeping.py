@@ -233,7 +233,10 @@ class Keeper:
         except (FileNotFoundError, msgspec.MsgspecError):  # it was killed before it had begun
             self.place.forget(execution_id)
             return
-        if record.status == "running":
+        key = record.key_digest
+        if record.status == "running" and key is not None and not self.keys.stands_for(key, execution_id):
+            self.place.forget(execution_id)  # nothing is started before it has the key
+        elif record.status == "running":
             ended = {"status": "failed", "error": INTERRUPTED, "finished_at": self._clock.now()}
             write_record(directory, msgspec.structs.replace(record, **ended), durable=True)
 

@@ -44,6 +44,14 @@ class Keys:
         check_same(taken.request, request)
         return taken.execution_id
 
+    def stands_for(self, digest: str, execution_id: str) -> bool:
+        """Whether a key was given to this execution."""
+        try:
+            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=Taken)
+        except (OSError, msgspec.MsgspecError):
+            return False
+        return taken.execution_id == execution_id
+
     def take(self, digest: str, request: str, execution_id: str) -> str | None:
         """Let the key stand for this execution; returns the other one if somebody was quicker."""
         aside = self._directory / f".{execution_id}"

@@ -106,7 +106,7 @@ class Zygote:
             self._finished.cancel()
             with suppress(asyncio.CancelledError, SkillsRuntimeError):
                 await self._finished
-        self._control.close()
+        self._conversation.close()
         self._theirs.close()
         await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 

@@ -66,7 +66,7 @@ def _entry(kind: str, event: Event, heading: str, body: str | Mapping[str, Any])
 
 def _told(payload: Payload, words: Words) -> tuple[str, str, str | Mapping[str, Any]] | None:
     match payload:
-        case RunStarted(task=task):
+        case RunStarted(task=task, resume=resume) if not resume:
             return "task", words.task, task
         case ToolCallRequested(name=name, arguments=arguments):
             return "call", f"{words.call} {name}", arguments

@@ -37,7 +37,7 @@ async def opened_parts(settings: ServiceSettings, resolved: "Resolved") -> Async
         audit = AuditLog(settings.state)
         closing.callback(audit.close)
         executor = await closing.enter_async_context(_executor(settings, resolved))
-        work = await closing.enter_async_context(open_work(_home(settings), stopping=stopping))
+        work = await closing.enter_async_context(open_work(_home(settings, resolved), stopping=stopping))
         audit.add(AuditEntry(time=clock.now(), what="started", who="service"))
         closing.callback(lambda: audit.add(AuditEntry(time=clock.now(), what="stopped", who="service")))
         yield Parts(
@@ -66,12 +66,13 @@ def _metrics(executor: Executor) -> Metrics:
     return metrics
 
 
-def _home(settings: ServiceSettings) -> Home:
+def _home(settings: ServiceSettings, resolved: "Resolved") -> Home:
     return Home(
         workspace_root=settings.workspace_root,
         state=settings.state,
         config_paths=settings.config_paths,
         given=settings.given,
+        env_file=resolved.env_file,
     )
 
 

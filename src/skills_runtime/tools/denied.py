@@ -32,8 +32,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     grant: "Grant | None" = None
 
 
-def with_denials(result: ToolResult, finished: "Finished", asked: Asked, fence: "Sandbox") -> ToolResult:
-    """The result of a command that failed, as `sandbox_denied` where the fence is the reason or seems to be."""
+def with_denials(
+    result: ToolResult, finished: "Finished", asked: Asked, fence: "Sandbox", *, grantable: bool = True
+) -> ToolResult:
+    """The result of a command that failed, as `sandbox_denied` where the fence is the reason or seems to be.
+
+    What would help is told only where the same call could be made with it.
+    """
     if result.ok or result.error_kind == "timeout" or not isinstance(fence, Explaining):
         return result
     from skills_runtime.sandbox.denials import Aftermath, combined
@@ -51,6 +56,8 @@ def with_denials(result: ToolResult, finished: "Finished", asked: Asked, fence: 
     denials = fence.denials(aftermath, asked.grant)
     if not denials:
         return result
+    if not grantable:
+        denials = tuple(msgspec.structs.replace(one, grant=None) for one in denials)
     grant = combined(one.grant for one in denials if one.grant is not None)
     facts: dict[str, Any] = {"denials": [_told(one) for one in denials]}
     if grant:

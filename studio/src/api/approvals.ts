@@ -8,6 +8,10 @@ export interface Approval {
   approval_key: string;
   run_id: string;
   session_id: string;
+  /** The first line of what the run is about. */
+  run_title: string;
+  /** The directory the run works in. */
+  workspace: string;
   call_id: string;
   tool: string;
   summary: string;
@@ -22,6 +26,51 @@ export interface Approval {
   intent: Record<string, unknown>;
   /** What was decided already and is not acted on yet. */
   decided: Record<string, unknown> | null;
+  /** The exact command as one would type it. */
+  command: string | null;
+  argv: string[];
+  cwd: string;
+  /** Everything that would change in files, as one patch. */
+  patch: string;
+  files: FileTouch[];
+  /** What the model says it is for. */
+  reason: string;
+  /** Whether it asks for more than the sandbox allows. */
+  escalated: boolean;
+  sandbox: SandboxPlan;
+  rules: RulePreview[];
+  /** Why no rule can be made of it. */
+  no_rule: string;
+}
+
+/** A file that a call would touch. */
+export interface FileTouch {
+  path: string;
+  touch: string;
+}
+
+/** The fence a call would run behind; empty where it runs nothing. */
+export interface SandboxPlan {
+  adapter?: string;
+  active?: boolean;
+  effective?: string;
+  profile?: string;
+  network?: string;
+  cwd?: string;
+  promises?: string[];
+  gaps?: string[];
+  accepted_gaps?: string[];
+}
+
+/** How far a rule reaches: this run, one skill in all runs, or all runs. */
+export type RuleScope = "run" | "skill" | "user";
+
+/** A rule that could be added, as it would be written. */
+export interface RulePreview {
+  scope: RuleScope;
+  text: string;
+  /** The file it is kept in; none where it ends with the run. */
+  file: string | null;
 }
 
 /** A decision about exactly what was seen: it names the request and its digest. */
@@ -33,11 +82,12 @@ export interface NewDecision {
   note?: string;
   /** Runs the call with these arguments instead. */
   arguments?: Record<string, unknown>;
-  /** Also allows such calls for the rest of the run. */
-  rule?: "run";
+  /** Also allows such calls from now on. */
+  rule?: RuleScope;
 }
 
-const LOOK_MS = 3_000;
+/** The feed tells of new ones at once; this is for when it cannot be reached. */
+const LOOK_MS = 5_000;
 
 /** Every request that waits, the oldest first; with a run, only its own. */
 export function useApprovals(runId?: string) {

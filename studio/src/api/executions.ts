@@ -1,9 +1,12 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { addressOf, getJson, getText, path, sendJson } from "./client";
 import type { components } from "./schema";
 
 /** One execution of a deterministic skill; `output` is there when it was looked at alone. */
 export type Execution = components["schemas"]["ExecutionDocument"] & { output?: unknown };
+
+const SOON_MS = 300;
+const MOVING_MS = 1_000;
 
 /** Which executions a list shows. */
 export interface ExecutionFilter {
@@ -11,8 +14,8 @@ export interface ExecutionFilter {
   status?: string;
 }
 
-/** The executions, the latest first, page by page. */
-export function useExecutions(filter: ExecutionFilter = {}) {
+/** The executions, the latest first, page by page; looked at often while one is `expected` or runs. */
+export function useExecutions(filter: ExecutionFilter = {}, expected = false) {
   return useInfiniteQuery({
     queryKey: ["executions", filter],
     queryFn: ({ pageParam, signal }) =>
@@ -22,6 +25,12 @@ export function useExecutions(filter: ExecutionFilter = {}) {
       }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next_cursor ?? undefined,
+    refetchInterval: (query) => {
+      const running = query.state.data?.pages.some((page) =>
+        page.executions.some((one) => one.status === "running"),
+      );
+      return expected ? SOON_MS : running ? MOVING_MS : false;
+    },
   });
 }
 
@@ -30,16 +39,24 @@ export function useExecution(id: string) {
   return useQuery({
     queryKey: ["execution", id],
     queryFn: ({ signal }) => getJson<Execution>(path`executions/${id}`, { signal }),
-    refetchInterval: (query) => (query.state.data?.status === "running" ? 1_000 : false),
+    refetchInterval: (query) => (query.state.data?.status === "running" ? MOVING_MS : false),
   });
+}
+
+/** What is executed; the same under the same key is executed once. */
+export interface NewExecution {
+  skill: string;
+  input?: unknown;
+  timeout_ms?: number;
+  key?: string;
 }
 
 /** Executes a skill, and answers when it has ended. */
 export function useExecute() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: { skill: string; input?: unknown; timeout_ms?: number }) =>
-      sendJson<Execution>("POST", "executions", { body }),
+    mutationFn: ({ key, ...body }: NewExecution) =>
+      sendJson<Execution>("POST", "executions", { body, idempotencyKey: key }),
     onSettled: () => client.invalidateQueries({ queryKey: ["executions"] }),
   });
 }
@@ -54,15 +71,30 @@ export function useCancelExecution() {
   });
 }
 
-/** What an execution wrote, at most its first bytes. */
-export function useExecutionLog(id: string, stream: "stdout" | "stderr", limit = 200_000) {
+/** What an execution wrote, at most its first bytes; looked at again while it is `running`. */
+export function useExecutionLog(
+  id: string,
+  stream: "stdout" | "stderr",
+  running: boolean,
+  limit = 200_000,
+) {
   return useQuery({
-    queryKey: ["execution-log", id, stream, limit],
+    queryKey: ["execution-log", id, stream, limit, running],
     queryFn: ({ signal }) => getText(path`executions/${id}/logs/${stream}`, { limit, signal }),
+    refetchInterval: running ? MOVING_MS : false,
+    placeholderData: keepPreviousData,
   });
 }
 
-/** The address of a file that an execution left, for a download. */
-export function executionFileAddress(id: string, name: string): string {
-  return addressOf(path`executions/${id}/artifacts/${name}`);
+/** A file that an execution left, as text, at most its first bytes. */
+export function useExecutionFile(id: string, name: string, limit = 200_000) {
+  return useQuery({
+    queryKey: ["execution-file", id, name, limit],
+    queryFn: ({ signal }) => getText(path`executions/${id}/artifacts/${name}`, { limit, signal }),
+  });
+}
+
+/** The address of a file that an execution left: for a download, or to be shown where nothing in it can act. */
+export function executionFileAddress(id: string, name: string, preview = false): string {
+  return addressOf(path`executions/${id}/artifacts/${name}`, preview ? { preview: 1 } : {});
 }

@@ -42,6 +42,16 @@ export function artifactAddress(id: string, name: string): string {
   return addressOf(path`runs/${id}/artifacts/${name}`);
 }
 
+/** The address of a file to look at in a frame; the server then answers so that it can do nothing. */
+export function previewAddress(id: string, name: string): string {
+  return addressOf(path`runs/${id}/artifacts/${name}`, { preview: 1 });
+}
+
+/** Fetches a file of a run, to be saved. */
+export function fetchArtifact(id: string, name: string): Promise<Blob> {
+  return getBlob(path`runs/${id}/artifacts/${name}`);
+}
+
 /** The text of a file, at most its first `limit` bytes. */
 export function useArtifactText(id: string, name: string, limit: number, enabled = true) {
   return useQuery({
@@ -78,4 +88,9 @@ export function useVerifyRun() {
 /** The address of a run as one archive. */
 export function exportAddress(id: string): string {
   return addressOf(path`runs/${id}/export`);
+}
+
+/** The address of a run as one page that needs nothing else. */
+export function pageAddress(id: string, lang: "en" | "zh"): string {
+  return addressOf(path`runs/${id}/export.html`, { lang });
 }

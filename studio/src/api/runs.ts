@@ -40,8 +40,15 @@ export interface RunRow {
   pending_approvals: number;
   parent_run_id: string | null;
   attempt: number;
-  /** Where the server's list knows it. */
-  cost_usd?: number;
+  cost_usd: number;
+  /** How long it took, or has taken so far. */
+  duration_ms: number | null;
+  /** Skills by mention. */
+  skills: string[];
+  /** True where the model only followed a script. */
+  scripted: boolean;
+  /** True where the run was brought here from elsewhere. */
+  imported: boolean;
 }
 
 /** A run by its log. */
@@ -70,6 +77,8 @@ export interface RunFilter {
   session_id?: string;
   task_id?: string;
   text?: string;
+  model?: string;
+  skill?: string;
 }
 
 /** One page of runs. */

@@ -124,6 +124,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/demo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin Demo
+         * @description Begin the demonstration: a real skill in a real sandbox, one approval to give, and one file to open.
+         */
+        post: operations["begin_demo_api_v1_demo_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executions": {
         parameters: {
             query?: never;
@@ -248,6 +268,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/feed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow Feed
+         * @description Follow all runs of the workspace: each message names one that changed, and nothing is told twice.
+         */
+        get: operations["follow_feed_api_v1_feed_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -312,6 +352,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Model
+         * @description The model that new runs use; needs the scope `admin`.
+         */
+        get: operations["show_model_api_v1_model_get"];
+        /**
+         * Choose
+         * @description Choose the model of this user for all workspaces; needs the scope `admin`.
+         */
+        put: operations["choose_api_v1_model_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/policy/check": {
         parameters: {
             query?: never;
@@ -350,6 +414,46 @@ export interface paths {
          * @description Begin a run; when this answers it is on the disk, and is worked on even if the service is killed.
          */
         post: operations["create_run_api_v1_runs_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Archive
+         * @description Take in an exported run that has ended, as a zip or a tar.gz; it is verified first, and replaces nothing.
+         */
+        post: operations["import_archive_api_v1_runs_import_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Start Options
+         * @description What a new run may be started with: what holds here, and what a client may choose.
+         */
+        get: operations["start_options_api_v1_runs_options_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -496,6 +600,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/blobs/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Blob
+         * @description The bytes that an event of a run, or of the runs it was forked from, refers to; checked against their digest.
+         */
+        get: operations["get_blob_api_v1_runs__run_id__blobs__digest__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/cancel": {
         parameters: {
             query?: never;
@@ -556,6 +680,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/diff/{other_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Runs
+         * @description Compare what two runs said and did, as `runs diff` does.
+         */
+        get: operations["compare_runs_api_v1_runs__run_id__diff__other_id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/events": {
         parameters: {
             query?: never;
@@ -608,6 +752,26 @@ export interface paths {
          * @description A run that has ended, as one archive with checksums and provenance; private contents stay behind.
          */
         get: operations["export_api_v1_runs__run_id__export_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/export.html": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Page
+         * @description A run as one page that needs nothing else: no script, no network, everything in it escaped.
+         */
+        get: operations["export_page_api_v1_runs__run_id__export_html_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -996,6 +1160,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/skills/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Skill
+         * @description One skill: its text, its files, its diagnostics, what a security scan says, and how it runs by itself.
+         */
+        get: operations["show_skill_api_v1_skills__name__get"];
+        /**
+         * Change Skill
+         * @description Change the text of a skill of this workspace; needs the scope `admin`.
+         */
+        put: operations["change_skill_api_v1_skills__name__put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/skills/{name}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Skill File
+         * @description The first megabyte of one file of a skill, as plain text.
+         */
+        get: operations["show_skill_file_api_v1_skills__name__files_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/storage": {
         parameters: {
             query?: never;
@@ -1089,8 +1297,26 @@ export interface components {
             approval_id: string;
             /** Approval Key */
             approval_key: string;
+            /** Command */
+            command: string | null;
+            /** Cwd */
+            cwd: string;
+            /** No Rule */
+            no_rule: string;
+            /** Patch */
+            patch: string;
+            /** Reason */
+            reason: string;
+            /** Rules */
+            rules: {
+                [key: string]: unknown;
+            }[];
             /** Run Id */
             run_id: string;
+            /** Sandbox */
+            sandbox: {
+                [key: string]: unknown;
+            };
             /** Summary */
             summary: string;
             /** Tool */
@@ -1168,6 +1394,87 @@ export interface components {
             skills: {
                 [key: string]: unknown;
             }[];
+            /** Total */
+            total: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ChangedModel
+         * @description The same after a change, and what was chosen but does not hold, because something else counts more.
+         */
+        ChangedModel: {
+            /** Api Key Env */
+            api_key_env: string;
+            /** Backend */
+            backend: string;
+            /** Base Url */
+            base_url: string;
+            /** Executor */
+            executor: string;
+            /** File */
+            file: string;
+            /** Key Origin */
+            key_origin: string | null;
+            /** Key Present */
+            key_present: boolean;
+            /** Model */
+            model: string;
+            /** Origins */
+            origins: {
+                [key: string]: string;
+            };
+            /** Overridden */
+            overridden: {
+                [key: string]: string;
+            }[];
+            /** Planner */
+            planner: string;
+            /** Problem */
+            problem: string;
+            /** Ready */
+            ready: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ChosenModel
+         * @description What to change; what is not given stays, and a key goes into a private file and is never shown again.
+         */
+        ChosenModel: {
+            /** Api Key */
+            api_key?: string | null;
+            /** Api Key Env */
+            api_key_env?: string | null;
+            /** Base Url */
+            base_url?: string | null;
+            /** Model */
+            model?: string | null;
+            /**
+             * Remove Key
+             * @default false
+             */
+            remove_key: boolean;
+        };
+        /**
+         * Comparison
+         * @description Where two runs are the same and where they differ, leaving out ids and times.
+         */
+        Comparison: {
+            /** A */
+            a: string;
+            /** B */
+            b: string;
+            /** Rows */
+            rows: {
+                [key: string]: unknown;
+            }[];
+            /** Same */
+            same: boolean;
+            /** Truncated */
+            truncated: boolean;
+            /** Unified */
+            unified: string[];
         } & {
             [key: string]: unknown;
         };
@@ -1196,6 +1503,20 @@ export interface components {
         Decide: {
             /** Decision */
             decision: string;
+        };
+        /**
+         * DemoDocument
+         * @description The run that was begun; its model is scripted, all else is real.
+         */
+        DemoDocument: {
+            /** Created */
+            created: boolean;
+            /** Run Id */
+            run_id: string;
+            /** Scripted */
+            scripted: boolean;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * DoctorDocument
@@ -1395,10 +1716,32 @@ export interface components {
         HealthDocument: {
             /** Env File */
             env_file: string | null;
+            /** Env Loaded */
+            env_loaded: boolean;
             /** Ok */
             ok: boolean;
             /** Workspace Root */
             workspace_root: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ImportedDocument
+         * @description A run that is here now; it is not authentic where this machine does not have the key of its log.
+         */
+        ImportedDocument: {
+            /** Authentic */
+            authentic: boolean;
+            /** Events */
+            events: number;
+            /** Findings */
+            findings: {
+                [key: string]: unknown;
+            }[];
+            /** Run Id */
+            run_id: string;
+            /** Status */
+            status: string;
         } & {
             [key: string]: unknown;
         };
@@ -1506,11 +1849,17 @@ export interface components {
             model?: string | null;
             /** On Limit */
             on_limit?: ("fail" | "park") | null;
+            /** Policy Mode */
+            policy_mode?: ("allow" | "ask" | "deny") | null;
             /**
              * Review
              * @default false
              */
             review: boolean;
+            /** Sandbox Profile */
+            sandbox_profile?: ("dev" | "balanced" | "prod") | null;
+            /** Workspace */
+            workspace?: ("shared" | "isolated") | null;
         };
         /**
          * ListedSkill
@@ -1551,6 +1900,40 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * ModelDocument
+         * @description The model that new runs use; of its key only whether there is one, and where it comes from.
+         */
+        ModelDocument: {
+            /** Api Key Env */
+            api_key_env: string;
+            /** Backend */
+            backend: string;
+            /** Base Url */
+            base_url: string;
+            /** Executor */
+            executor: string;
+            /** File */
+            file: string;
+            /** Key Origin */
+            key_origin: string | null;
+            /** Key Present */
+            key_present: boolean;
+            /** Model */
+            model: string;
+            /** Origins */
+            origins: {
+                [key: string]: string;
+            };
+            /** Planner */
+            planner: string;
+            /** Problem */
+            problem: string;
+            /** Ready */
+            ready: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * NewDecision
          * @description What somebody decided about the request they saw.
          */
@@ -1572,10 +1955,15 @@ export interface components {
              */
             note: string;
             /** Rule */
-            rule?: "run" | null;
+            rule?: ("run" | "skill" | "user") | null;
             /** Run Id */
             run_id?: string | null;
         };
+        /**
+         * NewDemo
+         * @description Nothing has to be said about it.
+         */
+        NewDemo: Record<string, never>;
         /**
          * NewExecution
          * @description Which skill to execute, and with what.
@@ -1609,6 +1997,8 @@ export interface components {
             model?: string | null;
             /** On Limit */
             on_limit?: ("fail" | "park") | null;
+            /** Policy Mode */
+            policy_mode?: ("allow" | "ask" | "deny") | null;
             /** Prompt */
             prompt?: string | null;
             /**
@@ -1618,6 +2008,10 @@ export interface components {
             review: boolean;
             /** Run Id */
             run_id?: string | null;
+            /** Sandbox Profile */
+            sandbox_profile?: ("dev" | "balanced" | "prod") | null;
+            /** Workspace */
+            workspace?: ("shared" | "isolated") | null;
         };
         /**
          * NewKey
@@ -1656,6 +2050,8 @@ export interface components {
             model?: string | null;
             /** On Limit */
             on_limit?: ("fail" | "park") | null;
+            /** Policy Mode */
+            policy_mode?: ("allow" | "ask" | "deny") | null;
             /** Prompt */
             prompt: string;
             /**
@@ -1665,10 +2061,19 @@ export interface components {
             review: boolean;
             /** Run Id */
             run_id?: string | null;
+            /** Sandbox Profile */
+            sandbox_profile?: ("dev" | "balanced" | "prod") | null;
             /** Session Id */
             session_id?: string | null;
+            /**
+             * Skills
+             * @default []
+             */
+            skills: string[];
             /** Task Id */
             task_id?: string | null;
+            /** Workspace */
+            workspace?: ("shared" | "isolated") | null;
         };
         /**
          * NewSession
@@ -1679,6 +2084,19 @@ export interface components {
             filesystem_sources?: string[] | null;
             /** Title */
             title?: string | null;
+        };
+        /**
+         * NewText
+         * @description Another text for a skill, in the place of the one that was seen.
+         */
+        NewText: {
+            /**
+             * Content Hash
+             * @description Of the text that was seen.
+             */
+            content_hash: string;
+            /** Text */
+            text: string;
         };
         /**
          * OneKey
@@ -1912,6 +2330,58 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * SkillDocument
+         * @description Everything that is known of a skill.
+         */
+        SkillDocument: {
+            /** Body */
+            body: string;
+            /** Content Hash */
+            content_hash: string;
+            /** Description */
+            description: string;
+            /** Diagnostics */
+            diagnostics: {
+                [key: string]: unknown;
+            }[];
+            /** Editable */
+            editable: boolean;
+            /** Editable Reason */
+            editable_reason: string;
+            /** Executable As */
+            executable_as: string | null;
+            /** Files */
+            files: {
+                [key: string]: unknown;
+            }[];
+            /** Front Matter */
+            front_matter: {
+                [key: string]: unknown;
+            };
+            /** Input Schema */
+            input_schema: {
+                [key: string]: unknown;
+            } | null;
+            /** Mention */
+            mention: string;
+            /** Name */
+            name: string;
+            /** Run */
+            run: {
+                [key: string]: unknown;
+            } | null;
+            /** Security */
+            security: {
+                [key: string]: unknown;
+            } | null;
+            /** State */
+            state: string;
+            /** Text */
+            text: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * SkillFile
          * @description The text of a `SKILL.md`.
          */
@@ -1957,6 +2427,36 @@ export interface components {
             filesystem_sources: string[];
             /** Ok */
             ok: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * StartOptions
+         * @description What a new run may be started with.
+         */
+        StartOptions: {
+            /** Defaults */
+            defaults: {
+                [key: string]: string;
+            };
+            /** Limits */
+            limits: {
+                [key: string]: number | null;
+            };
+            /** Model Ready */
+            model_ready: boolean;
+            /** Models */
+            models: {
+                [key: string]: string;
+            };
+            /** Policy Modes */
+            policy_modes: string[];
+            /** Sandbox Profiles */
+            sandbox_profiles: string[];
+            /** Workspace Root */
+            workspace_root: string;
+            /** Workspaces */
+            workspaces: string[];
         } & {
             [key: string]: unknown;
         };
@@ -2249,6 +2749,33 @@ export interface operations {
             };
         };
     };
+    begin_demo_api_v1_demo_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is the same thing. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewDemo"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DemoDocument"];
+                };
+            };
+        };
+    };
     list_executions_api_v1_executions_get: {
         parameters: {
             query?: {
@@ -2354,7 +2881,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description To look at it, as far as that is safe, instead of to save it. */
-                preview?: boolean;
+                preview?: boolean | null;
             };
             header?: {
                 /** @description One range of bytes, such as `bytes=0-99`. */
@@ -2448,6 +2975,26 @@ export interface operations {
             };
         };
     };
+    follow_feed_api_v1_feed_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What changed, as it changes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+        };
+    };
     health_api_v1_health_get: {
         parameters: {
             query?: never;
@@ -2535,6 +3082,50 @@ export interface operations {
             };
         };
     };
+    show_model_api_v1_model_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelDocument"];
+                };
+            };
+        };
+    };
+    choose_api_v1_model_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChosenModel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedModel"];
+                };
+            };
+        };
+    };
     check_policy_api_v1_policy_check_post: {
         parameters: {
             query?: never;
@@ -2567,6 +3158,12 @@ export interface operations {
                 task_id?: string | null;
                 /** @description Words of the task, the answer or the error. */
                 text?: string | null;
+                /** @description The same as `text`. */
+                query?: string | null;
+                /** @description Only of this model. */
+                model?: string | null;
+                /** @description Only with this skill, by mention or name. */
+                skill?: string | null;
                 limit?: number;
                 /** @description `next_cursor` of the page before. */
                 cursor?: string | null;
@@ -2620,6 +3217,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MadeDocument"];
+                };
+            };
+        };
+    };
+    import_archive_api_v1_runs_import_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/gzip": string;
+                "application/octet-stream": string;
+                "application/zip": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedDocument"];
+                };
+            };
+        };
+    };
+    start_options_api_v1_runs_options_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartOptions"];
                 };
             };
         };
@@ -2778,7 +3421,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description To look at it, as far as that is safe, instead of to save it. */
-                preview?: boolean;
+                preview?: boolean | null;
             };
             header?: {
                 /** @description One range of bytes, such as `bytes=0-99`. */
@@ -2805,6 +3448,31 @@ export interface operations {
             };
             /** @description The part of the file. */
             206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+        };
+    };
+    get_blob_api_v1_runs__run_id__blobs__digest__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a run. */
+                run_id: string;
+                /** @description A digest that an event refers to. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes, to be saved. */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2871,7 +3539,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description To look at it, as far as that is safe, instead of to save it. */
-                preview?: boolean;
+                preview?: boolean | null;
             };
             header?: {
                 /** @description One range of bytes, such as `bytes=0-99`. */
@@ -2903,6 +3571,31 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": unknown;
+                };
+            };
+        };
+    };
+    compare_runs_api_v1_runs__run_id__diff__other_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a run. */
+                run_id: string;
+                /** @description The id of a run. */
+                other_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
                 };
             };
         };
@@ -3000,6 +3693,31 @@ export interface operations {
                 };
                 content: {
                     "application/gzip": unknown;
+                };
+            };
+        };
+    };
+    export_page_api_v1_runs__run_id__export_html_get: {
+        parameters: {
+            query?: {
+                lang?: "en" | "zh";
+            };
+            header?: never;
+            path: {
+                /** @description The id of a run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": unknown;
                 };
             };
         };
@@ -3450,7 +4168,11 @@ export interface operations {
     };
     list_skills_api_v1_skills_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Words of the name or the description. */
+                query?: string | null;
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3560,6 +4282,81 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Validated"];
+                };
+            };
+        };
+    };
+    show_skill_api_v1_skills__name__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A mention, a name, or `namespace:name`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillDocument"];
+                };
+            };
+        };
+    };
+    change_skill_api_v1_skills__name__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A mention, a name, or `namespace:name`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewText"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillDocument"];
+                };
+            };
+        };
+    };
+    show_skill_file_api_v1_skills__name__files_get: {
+        parameters: {
+            query: {
+                path: string;
+            };
+            header?: never;
+            path: {
+                /** @description A mention, a name, or `namespace:name`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The text. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
                 };
             };
         };

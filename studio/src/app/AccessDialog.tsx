@@ -8,7 +8,7 @@ import { Dialog } from "../ui/Dialog";
 import { TextInput } from "../ui/Field";
 
 /** Asks for a key when the server does not know who asks. */
-export function AccessDialog() {
+export default function AccessDialog() {
   const words = useWords("shell");
   const needed = useStore(accessNeeded);
   const [key, setKey] = useState("");

@@ -1,13 +1,17 @@
 import { QueryClientProvider } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
 import { Router } from "wouter";
+import { accessNeeded } from "../api/access";
 import { queryClient } from "../api/queries";
 import { appPath } from "../lib/place";
+import { useStore } from "../lib/store";
 import { LiveRegion } from "../ui/LiveRegion";
 import { Toasts } from "../ui/Toast";
 import { TooltipProvider } from "../ui/Tooltip";
-import { AccessDialog } from "./AccessDialog";
 import { Pages } from "./Pages";
 import { Shell } from "./Shell";
+
+const AccessDialog = lazy(() => import("./AccessDialog"));
 
 /** The whole app. */
 export function App() {
@@ -18,11 +22,20 @@ export function App() {
           <Shell>
             <Pages />
           </Shell>
-          <AccessDialog />
+          <Access />
         </Router>
         <LiveRegion />
         <Toasts />
       </TooltipProvider>
     </QueryClientProvider>
   );
+}
+
+/** Asks for a key when one is needed, and is not even fetched before. */
+function Access() {
+  return useStore(accessNeeded) ? (
+    <Suspense fallback={null}>
+      <AccessDialog />
+    </Suspense>
+  ) : null;
 }

@@ -6,7 +6,7 @@ import { Checkbox } from "../ui/Field";
 import { KeyName } from "../ui/KeyName";
 
 /** The list of keys that mean something now, and the switch for single keys. */
-export function KeysHelp({ open, onClose }: { open: boolean; onClose: () => void }) {
+export default function KeysHelp({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords("shell");
   const bindings = useKeyBindings();
   const single = useStore(singleKeys);

@@ -5,7 +5,7 @@ import { Dialog } from "../ui/Dialog";
 import { KeyName } from "../ui/KeyName";
 
 /** All commands of the app in one list that typing narrows. */
-export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
+export default function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords("shell");
   return (
     <Dialog open={open} onClose={onClose} title={words.palette} hideTitle>

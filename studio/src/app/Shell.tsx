@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useApprovals } from "../api/approvals";
+import { useFeed } from "../api/feed";
 import { useWords } from "../i18n";
 import { classes } from "../lib/classes";
 import { useCommands } from "../lib/commands";
@@ -20,13 +21,20 @@ import {
 } from "../ui/icons";
 import { announce } from "../ui/LiveRegion";
 import { Choices } from "./Choices";
-import { KeysHelp } from "./KeysHelp";
-import { Palette } from "./Palette";
+
+// What opens over the page is fetched when it is first opened.
+const Palette = lazy(() => import("./Palette"));
+const KeysHelp = lazy(() => import("./KeysHelp"));
 
 /** The frame around all pages: skip link, navigation, commands, keys. */
 export function Shell({ children }: { children: ReactNode }) {
   const words = useWords("shell");
-  const [open, setOpen] = useState<"palette" | "keys" | null>(null);
+  const [open, setShown] = useState<"palette" | "keys" | null>(null);
+  const [known, setKnown] = useState<ReadonlySet<string>>(new Set());
+  const setOpen = (next: "palette" | "keys" | null) => {
+    setShown(next);
+    setKnown((before) => (next === null || before.has(next) ? before : new Set([...before, next])));
+  };
   const [, navigate] = useLocation();
   const waiting = useWaiting();
   useWindowTitle(words.product, waiting);
@@ -88,8 +96,10 @@ export function Shell({ children }: { children: ReactNode }) {
       >
         {children}
       </main>
-      <Palette open={open === "palette"} onClose={() => setOpen(null)} />
-      <KeysHelp open={open === "keys"} onClose={() => setOpen(null)} />
+      <Suspense fallback={null}>
+        {known.has("palette") ? <Palette open={open === "palette"} onClose={() => setOpen(null)} /> : null}
+        {known.has("keys") ? <KeysHelp open={open === "keys"} onClose={() => setOpen(null)} /> : null}
+      </Suspense>
     </div>
   );
 }
@@ -140,6 +150,7 @@ function Place({ to, label, icon, badge }: PlaceProps) {
 /** How many requests wait that nobody has decided; more than before is announced. */
 function useWaiting(): number {
   const words = useWords("shell");
+  useFeed();
   const { data } = useApprovals();
   const count = data?.filter((one) => one.decided === null).length;
   const before = useRef<number | undefined>(undefined);

@@ -24,11 +24,15 @@ function told(view: RunView, expectedSpans: Record<string, unknown>[]) {
     state: { ...view.state, fork: fork ? { run_id: fork.run_id, seq: fork.seq } : null },
     pending_approvals: view.approvals.map((one) => one.approval_id),
     questions: view.questions.map((one) => one.call_id),
-    answers: view.items.flatMap((item) => (item.kind === "assistant" && item.complete && !item.discarded ? [item.text] : [])),
+    answers: view.items.flatMap((item) =>
+      item.kind === "assistant" && item.complete && !item.discarded ? [item.text] : [],
+    ),
     tool_calls: calls.map(({ call_id, tool, state }) => ({ call_id, tool, state })),
     plan: view.plan,
     skills: view.skills,
-    children: Object.fromEntries(view.items.flatMap((item) => (item.kind === "child" ? [[item.run_id, item.status]] : []))),
+    children: Object.fromEntries(
+      view.items.flatMap((item) => (item.kind === "child" ? [[item.run_id, item.status]] : [])),
+    ),
     spans: view.spans.map((span, index) => only(span, Object.keys(expectedSpans[index] ?? {}))),
   };
 }
@@ -62,25 +66,34 @@ describe.each(fixtures)("%s", (_name, { events, expected }) => {
 });
 
 it("keeps the identity of items that an event does not touch", () => {
-  const { events } = fixtures.find(([name]) => name === "deciding.json")?.[1] as Fixture;
+  const events = fixtures.find(([name]) => name === "deciding.json")?.[1].events ?? [];
   const before = foldLog(events.slice(0, -1));
   const after = foldEvents(before, events.slice(-1));
   expect(after.items[0]).toBe(before.items[0]);
 });
 
 it("folds ten thousand events quickly enough for one frame each batch", () => {
-  const many = Array.from({ length: 10_000 }, (_, seq): LogEvent => ({
-    seq,
-    type: seq % 2 ? "tool_call_finished" : "tool_call_requested",
-    timestamp: "2026-01-01T00:00:00Z",
-    run_id: "r",
-    payload: { call_id: `c${seq >> 1}`, tool: "look", name: "look", result: { ok: true } },
-  }));
+  const many = Array.from(
+    { length: 10_000 },
+    (_, seq): LogEvent => ({
+      seq,
+      type: seq % 2 ? "tool_call_finished" : "tool_call_requested",
+      timestamp: "2026-01-01T00:00:00Z",
+      run_id: "r",
+      payload: { call_id: `c${seq >> 1}`, tool: "look", name: "look", result: { ok: true } },
+    }),
+  );
   expect(foldLog(many).state.tool_calls).toBe(5000);
 });
 
 it("ignores events it does not know", () => {
-  const event = { seq: 0, type: "from_the_future", timestamp: "2026-01-01T00:00:00Z", run_id: "r", payload: {} };
+  const event = {
+    seq: 0,
+    type: "from_the_future",
+    timestamp: "2026-01-01T00:00:00Z",
+    run_id: "r",
+    payload: {},
+  };
   expect(foldLog([event]).items).toEqual([]);
   expect(foldLog([event]).state.last_seq).toBe(0);
 });

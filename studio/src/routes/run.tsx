@@ -1,8 +1,6 @@
-import { useWords } from "../i18n";
-import { Page } from "../ui/Page";
+import { RunPage } from "../features/run/RunPage";
 
 /** One run. */
-export default function RunPage({ id }: { id: string; view?: string }) {
-  const words = useWords("run");
-  return <Page title={id ? `${words.title} · ${id}` : words.title} />;
+export default function RunRoute({ id, view }: { id: string; view?: string }) {
+  return <RunPage key={id} runId={id} viewName={view} />;
 }

@@ -1,8 +1,6 @@
-import { useWords } from "../i18n";
-import { Page } from "../ui/Page";
+import { RunsPage } from "../features/runs/RunsPage";
 
 /** The list of runs. */
-export default function RunsPage() {
-  const words = useWords("runs");
-  return <Page title={words.title} />;
+export default function RunsRoute() {
+  return <RunsPage />;
 }

@@ -1,8 +1,7 @@
-import { useWords } from "../i18n";
-import { Page } from "../ui/Page";
+import { SessionList } from "../features/sessions/SessionList";
+import { SessionView } from "../features/sessions/SessionView";
 
 /** Sessions, or one of them. */
 export default function SessionsPage({ id }: { id?: string }) {
-  const words = useWords("sessions");
-  return <Page title={id ? `${words.title} · ${id}` : words.title} />;
+  return id ? <SessionView key={id} id={id} /> : <SessionList />;
 }

@@ -51,8 +51,7 @@ def poet(request: dict[str, Any]) -> Answer:
         result = {"number": 1, "passed": "A rhyme" in said, "evidence": "it rhymes"}
         return model_server.says(json.dumps({"results": [result]}), usage=(10, 1))
     if "Poem?" in said and "SECRET-OF-THE-SKILL" not in said and '"role": "tool"' not in said:
-        call = {"skill_mention": "$[eval].writer", "ref_path": "references/none.md"}
-        return model_server.calls(("skill_ref_read", call), usage=(10, 1))
+        return model_server.calls(("activate_skill", {"name": "writer"}), usage=(10, 1))
     if "SECRET-OF-THE-SKILL" in said:
         return model_server.says("A rhyme.", usage=(100, 20))
     return model_server.says("Prose.", usage=(50, 10))

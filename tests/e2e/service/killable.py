@@ -1,9 +1,9 @@
-"""A service about runs that is there to be killed: `python -m tests.e2e.service.killable WORKSPACE PORT`."""
+"""A service about runs that is there to be killed."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import IO
 
 import uvicorn
 
@@ -47,5 +47,7 @@ async def main(workspace: Path, port: int) -> None:
         await uvicorn.Server(config).serve()
 
 
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+def serve_until_killed(say: IO[bytes], hear: IO[bytes], workspace: Path, port: int) -> None:
+    """Serve in a child that was forked for it."""
+    del say, hear
+    asyncio.run(main(workspace, port))

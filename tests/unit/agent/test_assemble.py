@@ -73,6 +73,12 @@ def test_the_summary_names_the_key_and_never_holds_it(tmp_path: Path, monkeypatc
     assert "OPENAI_API_KEY" in str(summary)
 
 
+def test_the_summary_says_how_the_run_is_fenced_and_who_decides(tmp_path: Path) -> None:
+    settings = {"sandbox": {"profile": "prod"}, "safety": {"mode": "ask"}}
+    summary = config_summary(resolve(tmp_path, session_settings=settings))
+    assert summary["sandbox"] == {"profile": "prod", "policy_mode": "ask"}
+
+
 def test_each_backend_is_made_from_its_settings(tmp_path: Path) -> None:
     script = tmp_path / "script.yaml"
     script.write_text("calls: [{text: hello}]\n")

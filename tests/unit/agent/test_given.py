@@ -68,7 +68,15 @@ def test_a_library_works_without_any_skills_in_the_settings(place: Path) -> None
     agent = Agent(workspace_root=place, backend=model, skills_manager=library(POET))
     agent.run("Go.")
     assert "$[own].poet" in told(model)[0]
-    assert {"skill_exec", "skill_ref_read"} <= {tool["name"] for tool in model.requests[0].tools}
+    assert "activate_skill" in {tool["name"] for tool in model.requests[0].tools}
+
+
+@pytest.mark.parametrize(("section", "tool"), [("actions", "skill_exec"), ("references", "skill_ref_read")])
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_tool_for_skills_is_offered_only_where_it_is_on(place: Path, section: str, tool: str, enabled: bool) -> None:
+    model = Watched([says("done")])
+    built(place, model, skills={section: {"enabled": enabled}}).skills_manager(library(POET)).build().run("Go.")
+    assert (tool in {one["name"] for one in model.requests[0].tools}) is enabled
 
 
 def test_a_variable_that_a_given_skill_needs_is_asked_for(place: Path) -> None:

@@ -87,3 +87,28 @@ def test_a_time_that_makes_no_sense_is_refused(asked: int) -> None:
 )
 def test_the_caller_is_heard_before_the_skill(asked: int | None, declared: int | None, allowed: int) -> None:
     assert allowed_time(asked, declared, default=10, longest=1000) == allowed
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_an_answer_may_have_five_hundred_levels_and_not_one_more(opening: str, closing: str) -> None:
+    inner = "1" if closing == "}" else ""
+    output, failure = parse_output((opening * 500 + inner + closing * 500).encode())
+    assert failure is None
+    assert json.loads(input_text(output, limit=10_000)) == output
+    _, failure = parse_output((opening * 501 + inner + closing * 501).encode())
+    assert failure is not None
+    assert failure.message == "Invalid JSON output: it is nested too deeply"
+
+
+def test_many_brackets_beside_each_other_or_in_a_text_are_no_levels() -> None:
+    for value in ([[] for _ in range(2_000)], "[" * 2_000, {"a": "{" * 2_000}):
+        assert parse_output(json.dumps(value).encode()) == (value, None)
+        assert json.loads(input_text(value, limit=100_000)) == value
+
+
+def test_an_input_that_is_nested_too_deeply_is_refused() -> None:
+    value: Any = ()
+    for _ in range(500):
+        value = (value,)
+    with pytest.raises(ValidationFailed, match="nested too deeply"):
+        input_text(value, limit=100_000)

@@ -120,6 +120,25 @@ def test_a_body_that_a_form_could_send_is_refused(essence: str) -> None:
     assert kind(GATE.judge(asked("POST", headers=headers))) == "unsupported_media_type"
 
 
+@pytest.mark.parametrize("essence", ["text/plain+json", "+json", "application/+json", "x+json"])
+def test_only_json_of_an_application_is_json(essence: str) -> None:
+    owner = {"authorization": f"Bearer {TOKEN}"}
+    assert kind(GATE.judge(asked("POST", headers={**owner, "content-type": essence}))) == "unsupported_media_type"
+    assert kind(GATE.judge(asked("POST", headers={**owner, "content-type": "application/merge-patch+json"}))) == "token"
+
+
+def test_a_body_must_come_as_it_is() -> None:
+    owner = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+    assert kind(GATE.judge(asked("POST", headers={**owner, "content-encoding": "gzip"}))) == "unsupported_media_type"
+    assert kind(GATE.judge(asked("POST", headers={**owner, "content-encoding": "Identity"}))) == "token"
+
+
+def test_a_request_with_two_lengths_is_refused_and_its_connection_closed() -> None:
+    found = GATE.judge(asked("POST", headers={"transfer-encoding": "chunked", "content-length": "5"}))
+    assert isinstance(found, Problem)
+    assert (found.status, found.headers["Connection"]) == (400, "close")
+
+
 @pytest.mark.parametrize(
     ("host", "answered"),
     [

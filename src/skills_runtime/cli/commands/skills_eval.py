@@ -114,9 +114,5 @@ async def _run(evaluation: "Evaluation", backend: "Backend", *, quiet: bool) -> 
 COMMAND = Command(
     options=SkillsEvalOptions,
     work=skills_eval,
-    examples=(
-        "skills eval ./my-skill --runs 5",
-        "skills eval ./my-skill --among ./skills",
-        "skills eval evals.json --skill ./my-skill --json",
-    ),
+    examples=("skills eval ./my-skill --runs 5 --among ./skills", "skills eval evals.json --skill ./my-skill --json"),
 )

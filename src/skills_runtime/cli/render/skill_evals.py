@@ -92,8 +92,8 @@ def _show_compared(compared: Compared, out: TextIO) -> None:
             out.write(f"    another skill: {_rate(there.others)}\n")
         return
     out.write(f"    another skill: {_rate(there.others)} with it, {_rate(gone.others)} without it\n")
-    out.write(f"    difference: {_difference(compared.others)} for other skills, ")
-    out.write(f"{_difference(compared.any_skill)} for any skill\n")
+    out.write(f"    difference for other skills: {_difference(compared.others)}\n")
+    out.write(f"    difference for any skill: {_difference(compared.any_skill)}\n")
 
 
 def _show_query(query: QueryReport, out: TextIO) -> None:

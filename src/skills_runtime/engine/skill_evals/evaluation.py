@@ -113,12 +113,6 @@ class Evaluation:
             raise ValidationFailed(
                 f"`{self._suite.skill}` cannot be evaluated: {problem}", hint="see `skills validate`"
             )
-        names = [one.name for one in self._bench.catalog("with_skill").all()]
-        shared = next((name for name in names if names.count(name) > 1), None)
-        if shared is not None:
-            raise ValidationFailed(
-                f"queries cannot be tried among two skills with the name `{shared}`", hint="leave one of them out"
-            )
         return skills[0]
 
     def _wanted(self) -> Sequence[Coroutine[Any, Any, Trial]]:

@@ -36,7 +36,7 @@ def calls_it(event: Event, skill: Skill) -> bool:
 
 def _named(fields: Mapping[str, Any], skill: Skill) -> bool:
     names = {skill.name, skill.mention.text, f"{skill.namespace}:{skill.name}", f"{skill.namespace}.{skill.name}"}
-    return any(fields.get(name) in names for name in _NAMES)
+    return any(isinstance(value := fields.get(name), str) and value in names for name in _NAMES)
 
 
 def _inside(value: str, skill: Skill) -> bool:

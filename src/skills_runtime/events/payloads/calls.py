@@ -141,6 +141,36 @@ class NetworkDecision(Payload, frozen=True):
     """The terminal session it belongs to, if it is not over with the call."""
 
 
+class SkillExecutionStarted(Payload, frozen=True):
+    """A call has a skill executed without a model; its files are in `executions/`."""
+
+    event_type: ClassVar[str] = "skill_execution_started"
+    call_id: str
+    execution_id: str
+    skill: str
+
+
+class SkillExecutionFinished(Payload, frozen=True):
+    """An execution of a call has ended, or the call that is made again found it ended."""
+
+    event_type: ClassVar[str] = "skill_execution_finished"
+    call_id: str
+    execution_id: str
+    skill: str
+    status: str
+    """`completed`, `failed`, `timed_out` or `cancelled`."""
+    exit_code: int | None = None
+    duration_ms: int = 0
+    error: str = ""
+    """What went wrong, in one word."""
+    skill_digest: str = ""
+    input_digest: str = ""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    artifacts: list[dict[str, Any]] = []
+    """Path, size and digest of each file it left, below its directory."""
+
+
 class PlanUpdated(Payload, frozen=True):
     """The model changed its plan."""
 

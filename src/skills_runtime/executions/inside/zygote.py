@@ -32,15 +32,11 @@ SCRIPT_COMES_FIRST = 32
 OUTSIDE, NOT_EXECUTED = 3, 127
 LOWER = 10
 """How much less urgent executions are than whoever serves them: however many spin, the service answers."""
-AGAIN_MILLISECONDS = 100
-"""After which the system lets somebody say again how urgent a session is."""
-URGENCY = "/proc/self/autogroup"
 
 _kept: "set[str]" = set()
 """Where something is mounted: the skill's own directory may lie in a temporary one."""
 _above: "set[str]" = {TEMPORARY, SHARED, HOME}
 """Directories on the way there."""
-_is_lowered = False
 _LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -54,7 +50,6 @@ def main() -> NoReturn:
     for number in range(3):
         os.dup2(nowhere, number)
     _find_mounts()
-    _prctl(SET_DUMPABLE, 0, 0, 0, 0)  # nobody looks into this process or takes its descriptors
     _prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.nice(LOWER)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # queues would outlive their execution unseen
@@ -66,6 +61,8 @@ def main() -> NoReturn:
         size, streams = _receive(control, buffer)
         if not size:
             os._exit(0)
+        # Nobody looks into this process or takes its descriptors, from before anybody else is here.
+        _prctl(SET_DUMPABLE, 0, 0, 0, 0)
         if not streams:
             if size > 1:  # else it is the wish to end an execution that has ended already
                 scripts.prepare(**json.loads(buffer[:size]))
@@ -94,16 +91,14 @@ def _outlast(control: socket.socket, child: int) -> int:
     poll.register(ended, select.POLLIN)
     poll.register(control, select.POLLIN)
     code = None
-    pending = not _lowered()
     while code is None:
-        for descriptor, _ in poll.poll(AGAIN_MILLISECONDS if pending else None):
+        for descriptor, _ in poll.poll():
             if descriptor == ended:
                 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             elif control.recv(16):
                 os.kill(-1, signal.SIGKILL)
             else:
                 os._exit(0)  # nobody is interested any more; the fence falls with this process
-        pending = pending and not _lowered()
     os.close(ended)
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
@@ -112,22 +107,6 @@ def _outlast(control: socket.socket, child: int) -> int:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return code
-
-
-def _lowered() -> bool:
-    """Lower the session as a whole; false while the system wants that asked again."""
-    # Where it groups processes by session, it weighs whole sessions, and those in one only against each other.
-    global _is_lowered
-    if not _is_lowered:
-        try:
-            with open(URGENCY, "w") as file:
-                file.write(str(LOWER))
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass  # it does not group them
-        _is_lowered = True
-    return True
 
 
 def _is_clean() -> bool:

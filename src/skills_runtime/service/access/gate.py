@@ -4,6 +4,7 @@ Pure but for the keys it looks up; the middleware next door turns its refusals i
 """
 
 import hmac
+import re
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
@@ -19,8 +20,9 @@ from skills_runtime.service.settings import is_loopback
 
 BROWSER_HEADER = "x-skills-runtime"
 """Pages of the web app send it with every change; a foreign page cannot without being asked about it first."""
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 _BODIES = ("application/json", "application/octet-stream", "application/zip", "application/gzip", "application/x-tar")
+_OTHER_JSON = re.compile(r"application/[a-z0-9.+_-]+\+json")
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 EXECUTE = "/api/skills/execute"
 
@@ -55,7 +57,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     def judge(self, asked: Asked) -> Caller | Problem:
         """Who makes the request, or why it is refused."""
-        refusal = self._wrong_host(asked) or _foreign_page(asked)
+        refusal = _two_lengths(asked) or self._wrong_host(asked) or _foreign_page(asked)
         if refusal is not None:
             return refusal
         caller = self._caller(asked)
@@ -157,13 +159,24 @@ def _unsafe_change(asked: Asked, caller: Caller) -> Problem | None:
     essence = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
     if asked.path == EXECUTE and essence in _FORMS:
         return Problem(status=400, kind="unsupported_media_type", message="Invalid JSON body")
-    if essence and essence not in _BODIES and not essence.endswith("+json"):
+    if essence and essence not in _BODIES and not _OTHER_JSON.fullmatch(essence):
         message = "the body must be JSON, and its Content-Type must say so"
         return Problem(status=415, kind="unsupported_media_type", message=message, hint="send application/json")
+    if asked.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        message = "the body must not be compressed"
+        return Problem(status=415, kind="unsupported_media_type", message=message, hint="send it as it is")
     if (asked.is_from_browser or caller.by_cookie) and not asked.headers.get(BROWSER_HEADER):
         hint = f"send the header `{BROWSER_HEADER}: 1`"
         return Problem(status=403, kind="header_missing", message="a page must say that it means it", hint=hint)
     return None
+
+
+def _two_lengths(asked: Asked) -> Problem | None:
+    """A request whose end two readers may see at different places could carry another one past whoever reads first."""
+    if not {"transfer-encoding", "content-length"} <= asked.headers.keys():
+        return None
+    message = "the request says twice, and differently, how long it is"
+    return Problem(status=400, kind="bad_request", message=message, headers={"Connection": "close"})
 
 
 def _foreign() -> Problem:

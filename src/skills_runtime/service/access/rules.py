@@ -12,6 +12,8 @@ SKILL_SERVICE = frozenset({("GET", "/api/skills"), ("POST", "/api/skills/execute
 _OPEN = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
 _GUARDED = re.compile(r"(/studio)?/api/v1/(keys|model)(/.*)?")
 """What only who may change it may look at."""
+_PRIVATE = re.compile(r"(/studio)?/api/v1/runs/[^/]+/blobs/.*")
+"""What the log leaves out: for whoever may steer runs, not for everybody who may look on."""
 _CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (
     (re.compile(r"/api/skills/execute"), "execute"),
     (re.compile(r"(/studio)?/api/v1/executions(/.*)?"), "execute"),
@@ -30,6 +32,8 @@ def needed_scope(method: str, path: str) -> Scope | None:
             return None
         if _GUARDED.fullmatch(path):
             return "admin"
+        if _PRIVATE.fullmatch(path):
+            return "run"
         return "read" if is_api(path) else None
     for pattern, scope in _CHANGES:
         if pattern.fullmatch(path):

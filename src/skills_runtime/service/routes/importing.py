@@ -16,6 +16,7 @@ from skills_runtime.service.run_documents import Answer
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 
 PATH = "/api/v1/runs/import"
+_KINDS = ("application/zip", "application/gzip", "application/octet-stream")
 _ARCHIVE = {"schema": {"type": "string", "format": "binary"}}
 
 
@@ -34,9 +35,7 @@ class ImportedDocument(Answer):
     status_code=201,
     response_model=ImportedDocument,
     responses=failures(*EVERYWHERE, 408, 409, 413, 415),
-    openapi_extra={
-        "requestBody": {"required": True, "content": {"application/zip": _ARCHIVE, "application/gzip": _ARCHIVE}}
-    },
+    openapi_extra={"requestBody": {"required": True, "content": dict.fromkeys(_KINDS, _ARCHIVE)}},
 )
 async def import_archive(request: Request) -> Response:
     """Take in an exported run that has ended, as a zip or a tar.gz; it is verified first, and replaces nothing."""

@@ -43,7 +43,7 @@ class ModelDocument(Answer):
 
 
 class ChosenModel(Body):
-    """What to change; what is not given stays. A key is stored in a private file and never shown again."""
+    """What to change; what is not given stays, and a key goes into a private file and is never shown again."""
 
     base_url: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None

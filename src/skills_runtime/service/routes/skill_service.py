@@ -112,7 +112,8 @@ def _failure(execution: Execution) -> dict[str, Any]:
 def _as_failure(error: SkillsRuntimeError) -> Problem:
     """An error around an execution; clients have always got 500 unless the request itself was wrong."""
     problem = problem_of(error)
-    told = (problem.status in (400, 409) and not isinstance(error, SkillError)) or isinstance(error, Busy)
+    of_skill = isinstance(error, SkillError) or error.details.get("about") == "skill"
+    told = (problem.status in (400, 409) and not of_skill) or isinstance(error, Busy)
     return problem if told else msgspec.structs.replace(problem, status=500, headers={})
 
 

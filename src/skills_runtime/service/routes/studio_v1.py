@@ -76,6 +76,7 @@ class HealthDocument(Answer):
     """The service is there."""
 
     ok: bool
+    env_loaded: bool
     workspace_root: str | None
     env_file: str | None
 
@@ -84,8 +85,15 @@ class HealthDocument(Answer):
 async def health(request: Request) -> Response:
     """Say that the service is there; where it works is told to this machine and to who may read."""
     is_known = caller_of(request).may("read") or (request.client is not None and is_loopback(request.client.host))
-    root = str(work_of(request).home.workspace_root) if is_known else None
-    return as_json({"ok": True, "workspace_root": root, "env_file": None})
+    home = work_of(request).home
+    return as_json(
+        {
+            "ok": True,
+            "env_loaded": home.env_file is not None,
+            "workspace_root": str(home.workspace_root) if is_known else None,
+            "env_file": str(home.env_file) if is_known and home.env_file is not None else None,
+        }
+    )
 
 
 @paths.get("/sessions/{session_id}/skills", response_model=SessionSkills, responses=REFUSALS)

@@ -30,6 +30,8 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     config_paths: tuple[Path, ...] = ()
     given: Mapping[str, Any] = {}
     """Settings the operator gave when the service was started; a client can only ask for less."""
+    env_file: Path | None = None
+    """The `.env` file that was read when the service was started."""
 
     @property
     def notes(self) -> Path:

@@ -10,6 +10,7 @@ from skills_runtime.engine.requests import shown_request
 from skills_runtime.errors import ApprovalStale, SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger.index import PAGE_LIMIT
+from skills_runtime.ledger.rows import title_of
 from skills_runtime.ports import ApprovalRequest
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
@@ -29,6 +30,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The run that began this one as its sub-agent."""
     pending: PendingApproval
     decided: dict[str, Any] | None = None
+    task: str = ""
+    """What the run is about."""
+    workspace: str = ""
 
     def request(self) -> ApprovalRequest:
         """Everything whoever decides is shown."""
@@ -42,6 +46,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             "approval_key": pending.approval_key,
             "run_id": self.run_id,
             "session_id": self.session_id,
+            "run_title": title_of(self.task),
+            "workspace": self.workspace,
             "call_id": pending.call_id,
             "tool": pending.tool,
             "summary": pending.summary,
@@ -77,6 +83,8 @@ def requests_of(work: Work, paths: RunPaths) -> Iterator[Asked]:
             parent=view.state.parent_run_id if view.state.fork is None else None,
             pending=pending,
             decided=_decision(work, view, pending.approval_id),
+            task=view.state.task,
+            workspace=view.state.workspace_root,
         )
 
 

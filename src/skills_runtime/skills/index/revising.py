@@ -61,11 +61,11 @@ def _read_again(row: SkillRow, root: int, files: FilesystemSource, now_ns: Calla
     memory = Remembering(str(files.root), None, frozenset(), now_ns=now_ns)
     search = Search(files.options, memory)
     parts = tuple(os.fsdecode(row.place).split("/")) if row.place else ()
-    for found in search.at(root, parts):
+    with search.at(root, parts) as found:
+        if found is None or (len(found.names) != row.entries and files.options.max_entries_per_root is not None):
+            return None
         files.read(found, memory)
-        is_as_large = len(found.names) == row.entries or files.options.max_entries_per_root is None
-        return memory.index("", limits=(), is_complete=True) if is_as_large else None
-    return None
+    return memory.index("", limits=(), is_complete=True)
 
 
 def _with(index: Index, number: int, first: int, one: Index) -> Index:

@@ -4,7 +4,8 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
@@ -145,13 +146,13 @@ class Search:
             waiting.extend((*parts, name) for name in found[:room])
             room = max(room - len(found), 0)
 
-    def at(self, root: int, parts: Parts) -> Iterator[Found]:
+    @contextmanager
+    def at(self, root: int, parts: Parts) -> Generator[Found | None]:
         """The skill in one directory, if there is one; raises `OSError` where nobody can look into it."""
         descriptor = open_below(root, parts, LISTING)
         try:
             inside = self._look(descriptor, parts)
-            if isinstance(inside, Found):
-                yield inside
+            yield inside if isinstance(inside, Found) else None
         finally:
             os.close(descriptor)
 

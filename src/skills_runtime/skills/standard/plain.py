@@ -1,4 +1,4 @@
-"""Reads a `SKILL.md` about which nothing is to be said, as nearly all are, at a fraction of the cost of the whole reader.
+"""Reads a `SKILL.md` about which nothing is to be said, as nearly all are, at a fraction of the whole reader's cost.
 
 Pure. It takes only what the lenient reader takes without a warning, and with the same result; all else it leaves to it.
 """

@@ -1,8 +1,10 @@
 import { approvals } from "./approvals";
 import { artifacts } from "./artifacts";
 import { compare } from "./compare";
+import { details } from "./details";
 import { fork } from "./fork";
 import { operations } from "./operations";
+import { replay } from "./replay";
 import { run } from "./run";
 import { runs } from "./runs";
 import { sessions } from "./sessions";
@@ -19,8 +21,10 @@ export const words = {
   approvals,
   artifacts,
   compare,
+  details,
   fork,
   operations,
+  replay,
   run,
   runs,
   sessions,

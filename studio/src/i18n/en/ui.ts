@@ -1,7 +1,6 @@
 /** Texts of the general building blocks. */
 export const ui = {
   close: "Close",
-  cancel: "Cancel",
   copy: "Copy",
   copied: "Copied",
   copyFailed: "The browser did not allow copying",
@@ -15,9 +14,7 @@ export const ui = {
   notifications: "Notices",
   showAll: (lines: number) => `Show all ${lines} lines`,
   showLess: "Show less",
-  wrap: "Wrap long lines",
   cut: (shown: string, whole: string) => `Shown: ${shown} of ${whole}`,
-  link: (address: string) => `Link to ${address}`,
   image: (text: string) => `[image: ${text}]`,
   json: {
     expand: "Expand",

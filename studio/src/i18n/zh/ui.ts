@@ -3,7 +3,6 @@ import type { ui as english } from "../en/ui";
 /** Texts of the general building blocks, in Chinese. */
 export const ui = {
   close: "关闭",
-  cancel: "取消",
   copy: "复制",
   copied: "已复制",
   copyFailed: "浏览器不允许复制",
@@ -17,9 +16,7 @@ export const ui = {
   notifications: "通知",
   showAll: (lines: number) => `显示全部 ${lines} 行`,
   showLess: "收起",
-  wrap: "自动换行",
   cut: (shown: string, whole: string) => `已显示 ${shown}，共 ${whole}`,
-  link: (address: string) => `链接到 ${address}`,
   image: (text: string) => `[图片：${text}]`,
   json: {
     expand: "展开",

@@ -41,7 +41,11 @@ function addLines(file: FileDraft, before: string, after: string): void {
   }
   for (const line of patch.hunks.flatMap((hunk) => hunk.lines)) {
     if (!line.startsWith("\\")) {
-      file.add(line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "context", line.slice(1), at);
+      file.add(
+        line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "context",
+        line.slice(1),
+        at,
+      );
     }
   }
 }
@@ -55,6 +59,9 @@ function linesOf(text: string): string[] {
 export function patchText({ path, before, after }: FileTexts): string {
   const from = before === null ? "/dev/null" : `a/${path}`;
   const to = after === null ? "/dev/null" : `b/${path}`;
-  const patch = structuredPatch(from, to, before ?? "", after ?? "", "", "", { context: 3, maxEditLength: MOST_EDITS });
+  const patch = structuredPatch(from, to, before ?? "", after ?? "", "", "", {
+    context: 3,
+    maxEditLength: MOST_EDITS,
+  });
   return patch ? formatPatch(patch) : "";
 }

@@ -38,7 +38,12 @@ export class FileDraft {
 
   /** Adds a line; its numbers follow from the line before. */
   add(kind: DiffLine["kind"], text: string, at: { old: number | null; new: number | null }): void {
-    this.lines.push({ kind, text, old: kind === "added" ? null : at.old, new: kind === "removed" ? null : at.new });
+    this.lines.push({
+      kind,
+      text,
+      old: kind === "added" ? null : at.old,
+      new: kind === "removed" ? null : at.new,
+    });
     if (kind !== "added" && at.old !== null) {
       at.old += 1;
     }

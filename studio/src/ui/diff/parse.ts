@@ -5,7 +5,9 @@ const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 /** Reads a patch, of git, of `diff -u` or of the `apply_patch` tool; nothing where the text is none of them. */
 export function parsePatch(text: string): FileDiff[] {
   const lines = text.replace(/\r\n/g, "\n").split("\n");
-  const files = lines.some((line) => line.startsWith("*** Begin Patch")) ? readToolPatch(lines) : new Reader(lines).read();
+  const files = lines.some((line) => line.startsWith("*** Begin Patch"))
+    ? readToolPatch(lines)
+    : new Reader(lines).read();
   return files.map((file) => file.done()).filter((file) => file.path !== "");
 }
 

@@ -124,12 +124,19 @@ export function piecesOf(pair: Pair): { old: Piece[]; new: Piece[] } {
     return plain;
   }
   const parts = diffWordsWithSpace(before, after);
-  const same = parts.reduce((sum, part) => sum + (part.added || part.removed ? 0 : part.value.trim().length), 0);
+  const same = parts.reduce(
+    (sum, part) => sum + (part.added || part.removed ? 0 : part.value.trim().length),
+    0,
+  );
   if (same === 0) {
     return plain;
   }
   return {
-    old: parts.filter((part) => !part.added).map((part) => ({ text: part.value, marked: Boolean(part.removed) })),
-    new: parts.filter((part) => !part.removed).map((part) => ({ text: part.value, marked: Boolean(part.added) })),
+    old: parts
+      .filter((part) => !part.added)
+      .map((part) => ({ text: part.value, marked: Boolean(part.removed) })),
+    new: parts
+      .filter((part) => !part.removed)
+      .map((part) => ({ text: part.value, marked: Boolean(part.added) })),
   };
 }

@@ -32,6 +32,7 @@ def asked(tool: str, **arguments: str) -> ToolCallRequested:
         (asked("read_file", file_path="/skills/writer/SKILL.md"), True),
         (asked("shell_command", command="cat /skills/writer/SKILL.md"), True),
         (asked("read_file", file_path="writer.txt"), False),
+        (ToolCallRequested(call_id="1", tool="x_skill", name="x_skill", arguments={"name": {"sha256": "0"}}), False),
         (LlmUsage(model="m"), False),
     ],
 )

@@ -25,7 +25,7 @@ from skills_runtime.service.work.agents import Model
 
 ROUTES = (
     "runs", "events", "steering", "files", "approvals", "sessions", "studio_v1", "skills", "configuration",
-    "comparing", "demo", "feed", "importing", "model", "skill_details",
+    "blobs", "comparing", "demo", "feed", "importing", "model", "skill_details",
 )  # fmt: skip
 OWNER = Caller(kind="token", name="owner", scopes=frozenset(SCOPES))
 
@@ -101,7 +101,8 @@ async def serving(
     workspace: Path, answers: Iterable[FakeChatCall] | Backend | Model = (), **settings: Any
 ) -> AsyncGenerator[Served]:
     """A service whose model gives these answers, or is made from the settings as a real one is."""
-    backend = ScriptedBackend(answers) if isinstance(answers, Iterable) else answers
+    scripted = isinstance(answers, Iterable)
+    backend = ScriptedBackend(cast("Iterable[FakeChatCall]", answers)) if scripted else answers
 
     def model(resolved: Resolved) -> Backend:
         return backend(resolved) if isfunction(backend) else cast("Backend", backend)

@@ -29,7 +29,7 @@ async def opened(service: Served, prefix: str = "/api/v1", **body: Any) -> str:
 @PREFIXES
 async def test_health_tells_where_the_service_works(service: Served, prefix: str, tmp_path: Path) -> None:
     health = (await service.client.get(f"{prefix}/health")).json()
-    assert health == {"ok": True, "workspace_root": str(tmp_path), "env_file": None}
+    assert health == {"ok": True, "env_loaded": False, "workspace_root": str(tmp_path), "env_file": None}
 
 
 @PREFIXES

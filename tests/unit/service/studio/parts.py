@@ -35,9 +35,11 @@ class Whole:
 async def whole(workspace: Path, environ: dict[str, str] | None = None) -> AsyncGenerator[Whole]:
     """The app of a workspace."""
     settings = settings_from(workspace, workspace / "state", environ or {})
-    async with opened_parts(settings, resolve(workspace)) as parts:
-        async with client_of(parts, {"Authorization": f"Bearer {parts.token}"}) as client:
-            yield Whole(parts, client)
+    async with (
+        opened_parts(settings, resolve(workspace)) as parts,
+        client_of(parts, {"Authorization": f"Bearer {parts.token}"}) as client,
+    ):
+        yield Whole(parts, client)
 
 
 def client_of(parts: Parts, headers: dict[str, str], app: Any = None) -> httpx2.AsyncClient:

@@ -1,6 +1,7 @@
-"""The demonstration really executes: a skill in the sandbox, one approval, one deliverable; only its model is scripted."""
+"""The demonstration really executes a skill in the sandbox, asks once and hands over a file; its model is scripted."""
 
 from pathlib import Path
+from typing import Any
 
 from skills_runtime.agent.assemble import backend_for
 from skills_runtime.events import Event
@@ -40,8 +41,8 @@ async def test_the_demo_asks_once_executes_the_skill_and_hands_over_a_report(tmp
         assert "This machine" in report.text
         log = events(service, run_id)
         assert sum(isinstance(event.payload, ApprovalRequested) for event in log) == 1
-        results = [event.payload.result for event in log if isinstance(event.payload, ToolCallFinished)]
-        (executed,) = [one for one in results if (one.get("data") or {}).get("skill") == SKILL]
+        results: list[Any] = [event.payload.result for event in log if isinstance(event.payload, ToolCallFinished)]
+        (executed,) = [one for one in results if one.get("data") and one["data"].get("skill") == SKILL]
         assert executed["ok"] is True
         assert executed["data"]["sandbox"]["active"] is True
         assert (await service.get(f"/runs/{run_id}/verify")).json()["ok"] is True

@@ -130,3 +130,12 @@ async def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
         (config_home() / KEYS).chmod(0o644)
         answer = await app.client.get("/api/v1/model")
     assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
+
+
+async def test_a_rule_that_outlives_its_run_needs_the_scope_admin(tmp_path: Path) -> None:
+    body = {"decision": "approved", "approval_key": "0" * 64, "rule": "user"}
+    async with whole(tmp_path) as app, app.with_key("read", "approve") as other:
+        answer = await other.post("/api/v1/approvals/approval_1", json=body)
+        assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
+        for_run = await other.post("/api/v1/approvals/approval_1", json={**body, "rule": "run"})
+        assert (for_run.status_code, for_run.json()["kind"]) == (409, "approval_stale")

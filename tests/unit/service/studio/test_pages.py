@@ -1,4 +1,4 @@
-"""The web app is served as files: one page for all its addresses, nothing outside of it, and a policy that lets nothing in."""
+"""The web app is served as files: one page for all its addresses, nothing outside of it, and a strict policy."""
 
 from pathlib import Path
 

@@ -1,0 +1,38 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getJson, sendJson } from "./client";
+import type { NewRun } from "./runs";
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+/** What a new run may be started with: what holds here, and what may be chosen instead. */
+export type StartOptions = Schemas["StartOptions"];
+
+/** What the server allows for a new run. */
+export function useStartOptions() {
+  return useQuery({
+    queryKey: ["start-options"],
+    queryFn: ({ signal }) => getJson<StartOptions>("runs/options", { signal }),
+    staleTime: 5_000,
+  });
+}
+
+/** Begins a run; the same wish under the same key begins only one, however often it is sent. */
+export function useStartRun() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ wanted, key }: { wanted: NewRun; key: string }) =>
+      sendJson<Schemas["MadeDocument"]>("POST", "runs", { body: wanted, idempotencyKey: key }),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["runs"] }),
+  });
+}
+
+/** Begins the demonstration, whose model is scripted; once under the same key. */
+export function useStartDemo() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ key }: { key: string }) =>
+      sendJson<Schemas["DemoDocument"]>("POST", "demo", { body: {}, idempotencyKey: key }),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["runs"] }),
+  });
+}

@@ -1,0 +1,163 @@
+import type { Ref } from "react";
+import { useId, useImperativeHandle, useRef, useState } from "react";
+import { flushSync } from "react-dom";
+import { Link } from "wouter";
+import { type Approval, useDecide } from "../../api/approvals";
+import { problemOf } from "../../api/problem";
+import { millisecondsOf, useFormat, useWords } from "../../i18n";
+import { useNow } from "../../lib/clock";
+import { shownText } from "../../lib/hidden";
+import { Disclosure } from "../../ui/Disclosure";
+import { ErrorNote } from "../../ui/ErrorNote";
+import { HandIcon } from "../../ui/icons";
+import { announce } from "../../ui/LiveRegion";
+import { ApprovalFacts } from "./ApprovalFacts";
+import { type Choice, DecisionForm } from "./DecisionForm";
+import { ExpiryMark } from "./ExpiryMark";
+import { OutcomeNote } from "./OutcomeNote";
+import { RiskMark } from "./RiskMark";
+import { WhatItDoes } from "./WhatItDoes";
+
+/** What keys do to a card. */
+export interface ApprovalHandle {
+  focus(): void;
+  approve(): void;
+  reject(): void;
+  edit(): void;
+  diff(): void;
+}
+
+/** What the card tells when it is over; `stale` when somebody was faster. */
+export interface DecidedHere {
+  decision: Choice["decision"];
+  stale: boolean;
+}
+
+/** What a card takes; a compact one stands inside a run and keeps its details closed. */
+export interface ApprovalCardProps {
+  approval: Approval;
+  onDecided?: (decided: DecidedHere) => void;
+  compact?: boolean;
+  handle?: Ref<ApprovalHandle>;
+}
+
+/** A request for approval with everything needed to decide on it; afterwards, what became of it. */
+export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalCardProps) {
+  const words = useWords("approvals");
+  const [stale, setStale] = useState(false);
+  const [editing, setEditing] = useState(false);
+  const [diffOpen, setDiffOpen] = useState(!compact);
+  const decide = useDecide();
+  const card = useRef<HTMLElement>(null);
+  const approve = useRef<HTMLButtonElement>(null);
+  const note = useRef<HTMLTextAreaElement>(null);
+  const editor = useRef<HTMLTextAreaElement>(null);
+  const title = useId();
+
+  const choose = (choice: Choice) => {
+    if (decide.isPending || decide.isSuccess) {
+      return;
+    }
+    const { approval_id, approval_key, run_id } = approval;
+    decide.mutate(
+      { approval_id, approval_key, run_id, ...choice },
+      {
+        onSuccess: () => onDecided?.({ decision: choice.decision, stale: false }),
+        onError: (error) => {
+          if (problemOf(error).kind === "approval_stale") {
+            setStale(true);
+            announce(words.stale);
+            onDecided?.({ decision: choice.decision, stale: true });
+          }
+        },
+      },
+    );
+  };
+  const edit = (open: boolean) => {
+    flushSync(() => setEditing(open));
+    (open ? editor : note).current?.focus();
+  };
+  useImperativeHandle(handle, () => ({
+    focus: () => card.current?.focus(),
+    approve() {
+      if (approval.risk.level === "high") {
+        // One key is not enough for what is dangerous.
+        approve.current?.focus();
+        announce(words.approveKeyHigh);
+      } else {
+        choose({ decision: "approved" });
+      }
+    },
+    reject: () => note.current?.focus(),
+    edit: () => edit(true),
+    diff: () => setDiffOpen((before) => !before),
+  }));
+
+  if (stale || decide.isSuccess || approval.decided) {
+    return <OutcomeNote approval={approval} stale={stale} showRun={!compact} />;
+  }
+  return (
+    <article
+      ref={card}
+      tabIndex={-1}
+      aria-labelledby={title}
+      data-approval={approval.approval_id}
+      className="flex min-w-0 scroll-mt-24 flex-col gap-3 rounded-lg border border-line bg-surface p-3 focus:border-accent sm:p-4"
+    >
+      <Head approval={approval} titleId={title} compact={compact} />
+      <WhatItDoes approval={approval} diffOpen={diffOpen} onDiff={setDiffOpen} />
+      {compact ? (
+        <Disclosure title={words.details}>
+          <ApprovalFacts approval={approval} />
+        </Disclosure>
+      ) : (
+        <ApprovalFacts approval={approval} />
+      )}
+      <DecisionForm
+        approval={approval}
+        busy={decide.isPending}
+        editing={editing}
+        onEditing={edit}
+        onChoose={choose}
+        places={{ approve, note, editor }}
+      />
+      <ErrorNote error={decide.error} />
+    </article>
+  );
+}
+
+function Head({
+  approval,
+  titleId,
+  compact,
+}: {
+  approval: Approval;
+  titleId: string;
+  compact: boolean | undefined;
+}) {
+  const words = useWords("approvals");
+  const format = useFormat();
+  const now = useNow();
+  const Heading = compact ? "h3" : "h2";
+  return (
+    <header className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
+      <Heading id={titleId} className="flex min-w-0 items-center gap-1.5 font-semibold">
+        <HandIcon className="size-4 shrink-0 text-wait" />
+        <span className="[overflow-wrap:anywhere]">{words.wants(shownText(approval.tool))}</span>
+      </Heading>
+      <RiskMark level={approval.risk.level} />
+      {approval.expires_at ? <ExpiryMark at={approval.expires_at} /> : null}
+      <span className="ml-auto flex flex-wrap items-center gap-x-3 text-soft">
+        <time dateTime={approval.since} title={format.date(approval.since)}>
+          {words.since(format.relative(approval.since, Math.max(now, millisecondsOf(approval.since))))}
+        </time>
+      </span>
+      {compact ? null : (
+        <p className="w-full min-w-0 truncate text-soft">
+          {words.inRun}{" "}
+          <Link href={`/runs/${approval.run_id}`}>{shownText(approval.run_title) || approval.run_id}</Link>
+        </p>
+      )}
+    </header>
+  );
+}

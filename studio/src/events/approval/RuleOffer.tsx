@@ -1,0 +1,65 @@
+import { useState } from "react";
+import type { Approval, RuleScope } from "../../api/approvals";
+import { useWords } from "../../i18n";
+import { shownText } from "../../lib/hidden";
+import { Button } from "../../ui/Button";
+import { CodeBlock } from "../../ui/CodeBlock";
+import { CheckIcon } from "../../ui/icons";
+import { grantOf } from "./grant";
+
+/** The rule that an approval could add: how far it reaches, its text, and a button that names the grant. */
+export function RuleOffer({
+  approval,
+  busy,
+  onAllow,
+}: {
+  approval: Approval;
+  busy: boolean;
+  onAllow: (scope: RuleScope) => void;
+}) {
+  const words = useWords("approvals");
+  const [scope, setScope] = useState<RuleScope>("run");
+  const chosen = approval.rules.find((one) => one.scope === scope) ?? approval.rules[0];
+  if (!chosen) {
+    return null;
+  }
+  return (
+    <section
+      aria-label={words.ruleTitle}
+      className="flex min-w-0 flex-col gap-2 rounded-md border border-line p-3"
+    >
+      <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
+        <legend className="mb-0.5 font-medium">{words.ruleScope}</legend>
+        {approval.rules.map((one) => (
+          <label key={one.scope} className="inline-flex min-h-7 items-center gap-1.5">
+            <input
+              type="radio"
+              name={`scope-${approval.approval_id}`}
+              className="size-4 accent-accent-strong"
+              checked={one.scope === chosen.scope}
+              onChange={() => setScope(one.scope)}
+            />
+            {words.scopes[one.scope]}
+          </label>
+        ))}
+      </fieldset>
+      <div className="min-w-0">
+        <p className="mb-1 text-soft">{words.ruleTitle}</p>
+        <CodeBlock text={chosen.text} label={words.ruleTitle} />
+        <p className="mt-1 text-xs text-soft [overflow-wrap:anywhere]">
+          {chosen.file ? words.ruleFile(shownText(chosen.file)) : words.ruleRun}
+        </p>
+      </div>
+      <div>
+        <Button
+          busy={busy}
+          icon={<CheckIcon />}
+          className="max-w-full py-1 text-left [overflow-wrap:anywhere]"
+          onClick={() => onAllow(chosen.scope)}
+        >
+          <span>{words.allow[chosen.scope](grantOf(approval))}</span>
+        </Button>
+      </div>
+    </section>
+  );
+}

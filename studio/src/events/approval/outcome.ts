@@ -1,0 +1,66 @@
+import type { KnownEvent, LogEvent } from "../types";
+
+/** What became of a request: the decision, or why none counts any more. */
+export interface Outcome {
+  /** `approved`, `denied`, …; or `refused` and `ended` where nobody decided. */
+  kind: string;
+  by: string;
+  at: string;
+  /** What whoever decided wrote, or why the request became void. */
+  note: string;
+  edited: boolean;
+  rule: boolean;
+}
+
+const ENDS = new Set(["run_completed", "run_failed", "run_cancelled"]);
+
+/** Finds what became of a request in the events after it; nothing while it is open. */
+export function findOutcome(events: readonly LogEvent[], approvalId: string): Outcome | null {
+  for (const one of events) {
+    const event = one as KnownEvent;
+    if (event.type === "approval_decided" && idOf(event.payload) === approvalId) {
+      const { decision, decided_by = "", note = "", reason = "", rule, arguments_blob } = event.payload;
+      return {
+        kind: reason === "timeout" ? "timeout" : decision,
+        by: decided_by,
+        at: event.timestamp,
+        note,
+        edited: Boolean(arguments_blob),
+        rule: Boolean(rule && Object.keys(rule).length > 0),
+      };
+    }
+    if (
+      event.type === "approval_refused" &&
+      event.payload.approval_id === approvalId &&
+      event.payload.call_id
+    ) {
+      return nobody("refused", event.timestamp, event.payload.message || event.payload.reason);
+    }
+    if (ENDS.has(event.type)) {
+      return nobody("ended", event.timestamp, "");
+    }
+  }
+  return null;
+}
+
+/** What was sent about a request and is not in the log yet. */
+export function sentOutcome(sent: Record<string, unknown>): Outcome {
+  const text = (name: string) => (typeof sent[name] === "string" ? (sent[name] as string) : "");
+  const rule = sent.rule;
+  return {
+    kind: text("decision") || "unknown",
+    by: text("decided_by"),
+    at: "",
+    note: text("note"),
+    edited: Boolean(sent.arguments),
+    rule: typeof rule === "object" && rule !== null && Object.keys(rule).length > 0,
+  };
+}
+
+function nobody(kind: string, at: string, note: string): Outcome {
+  return { kind, by: "", at, note, edited: false, rule: false };
+}
+
+function idOf(payload: { approval_id?: string; approval_key: string }): string {
+  return payload.approval_id || payload.approval_key;
+}

@@ -1,0 +1,30 @@
+import { useQuery } from "@tanstack/react-query";
+import type { Approval } from "../../api/approvals";
+import { fetchEvents } from "../../api/events";
+import { findOutcome, type Outcome, sentOutcome } from "./outcome";
+
+const AGAIN_MS = 1_000;
+const MOST_PAGES = 10;
+
+/** What became of a request, read from the log of its run; looked for until it is there. */
+export function useOutcome(approval: Approval): Outcome | null {
+  const { data } = useQuery({
+    queryKey: ["outcome", approval.run_id, approval.approval_id],
+    queryFn: ({ signal }) => look(approval, signal),
+    refetchInterval: (query) => (query.state.data ? false : AGAIN_MS),
+  });
+  return data ?? (approval.decided ? sentOutcome(approval.decided) : null);
+}
+
+async function look(approval: Approval, signal: AbortSignal): Promise<Outcome | null> {
+  let after = approval.seq;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const { events, next_after } = await fetchEvents(approval.run_id, after, 1000, signal);
+    const found = findOutcome(events, approval.approval_id);
+    if (found || events.length === 0) {
+      return found;
+    }
+    after = next_after;
+  }
+  return null;
+}

@@ -1,0 +1,77 @@
+import { useBlobText } from "../../../api/blobs";
+import type { CallItem, Data, LogEvent } from "../../../events";
+import { useWords } from "../../../i18n";
+import { DiffView } from "../../../ui/DiffView";
+import { ErrorNote } from "../../../ui/ErrorNote";
+import { Skeleton } from "../../../ui/Skeleton";
+import { parsed } from "./InputTab";
+import { dataOf, textOf } from "./subject";
+
+/** What a call changed, or would have, in files. */
+export function DiffTab({
+  runId,
+  call,
+  events,
+}: {
+  runId: string;
+  call: CallItem;
+  events: readonly LogEvent[];
+}) {
+  const words = useWords("details");
+  const shown = detailsBlob(call, events);
+  const asked = useBlobText(runId, shown, Boolean(shown));
+  const given = useBlobText(runId, call.arguments_blob, !shown || asked.isError);
+  if (asked.isFetching || given.isFetching) {
+    return <Skeleton />;
+  }
+  const patch = asked.data ? patchOf(dataOf(parsed(asked.data.text))) : "";
+  if (patch) {
+    return <DiffView patch={patch} />;
+  }
+  const exact = given.data ? dataOf(parsed(given.data.text)) : null;
+  const source = sourceOf(call.tool, exact ?? call.arguments);
+  if (!source) {
+    return (
+      <>{given.error ? <ErrorNote error={given.error} /> : <p className="text-soft">{words.noDiff}</p>}</>
+    );
+  }
+  const replaced = source.files && call.files.some((file) => file.before_sha256);
+  return (
+    <div className="flex flex-col gap-2">
+      {replaced ? <p className="text-soft">{words.beforeUnknown}</p> : null}
+      <DiffView {...source} />
+    </div>
+  );
+}
+
+/** What whoever decided was shown, which has the changes line by line. */
+function detailsBlob(call: CallItem, events: readonly LogEvent[]): string | null {
+  const seq = call.approvals.findLast((one) => one.call_id === call.call_id)?.seq;
+  const event = seq === undefined ? undefined : events.find((one) => one.seq === seq);
+  return textOf(event?.payload.details_blob) || null;
+}
+
+function patchOf(request: Data | null): string {
+  const files = dataOf(request?.intent)?.files;
+  const diffs = Array.isArray(files)
+    ? files.map((file) => textOf(dataOf(file)?.diff).replace(/\n+$/, ""))
+    : [];
+  return diffs.filter(Boolean).join("\n");
+}
+
+/** The change that arguments ask for, where the log or a blob has it. */
+export function sourceOf(
+  tool: string,
+  given: Data,
+):
+  | { patch: string; files?: undefined }
+  | { files: { path: string; before: null; after: string }[]; patch?: undefined }
+  | null {
+  if (tool === "apply_patch") {
+    const patch = textOf(given.input);
+    return patch ? { patch } : null;
+  }
+  return typeof given.content === "string"
+    ? { files: [{ path: textOf(given.path), before: null, after: given.content }] }
+    : null;
+}

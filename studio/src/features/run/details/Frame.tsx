@@ -1,0 +1,91 @@
+import * as Primitive from "@radix-ui/react-dialog";
+import type { ReactNode } from "react";
+import { useSyncExternalStore } from "react";
+import { useWords } from "../../../i18n";
+import { useKeys } from "../../../lib/keys";
+import { IconButton } from "../../../ui/IconButton";
+import { CrossIcon } from "../../../ui/icons";
+
+const NARROW = "(max-width: 1023px)";
+
+/** Where details stand: beside the page, or over all of it where there is no room; Escape closes both. */
+export function Frame({
+  title,
+  heading,
+  onClose,
+  children,
+}: {
+  title: string;
+  heading: ReactNode;
+  onClose: () => void;
+  children: ReactNode;
+}) {
+  return useNarrow() ? (
+    <Sheet title={title} heading={heading} onClose={onClose}>
+      {children}
+    </Sheet>
+  ) : (
+    <Panel title={title} heading={heading} onClose={onClose}>
+      {children}
+    </Panel>
+  );
+}
+
+interface FrameProps {
+  title: string;
+  heading: ReactNode;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+function Panel({ title, heading, onClose, children }: FrameProps) {
+  const words = useWords("ui");
+  useKeys([{ keys: "Escape", label: words.close, run: onClose }]);
+  return (
+    <aside
+      aria-label={title}
+      className="flex min-h-0 min-w-0 flex-col gap-2 rounded-md border border-line bg-surface p-3"
+    >
+      <header className="flex items-start gap-2">
+        <div className="min-w-0 flex-1">{heading}</div>
+        <IconButton small label={words.close} icon={<CrossIcon />} onClick={onClose} />
+      </header>
+      {children}
+    </aside>
+  );
+}
+
+function Sheet({ title, heading, onClose, children }: FrameProps) {
+  const words = useWords("ui");
+  return (
+    <Primitive.Root open onOpenChange={(next) => !next && onClose()}>
+      <Primitive.Portal>
+        {/* Not the primitive's own cover: that one adds a style element, which our content policy forbids. */}
+        <div data-dialog-cover="" className="fixed inset-0 z-40 bg-black/45" />
+        <Primitive.Content
+          aria-describedby={undefined}
+          className="fixed inset-x-0 top-8 bottom-0 z-40 flex flex-col gap-2 rounded-t-lg border-t border-line bg-surface p-3 shadow-xl"
+        >
+          <header className="flex items-start gap-2">
+            <Primitive.Title className="sr-only">{title}</Primitive.Title>
+            <div className="min-w-0 flex-1">{heading}</div>
+            <IconButton small label={words.close} icon={<CrossIcon />} onClick={onClose} />
+          </header>
+          <div className="min-h-0 flex-1 overflow-y-auto">{children}</div>
+        </Primitive.Content>
+      </Primitive.Portal>
+    </Primitive.Root>
+  );
+}
+
+function useNarrow(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const query = window.matchMedia?.(NARROW);
+      query?.addEventListener("change", listener);
+      return () => query?.removeEventListener("change", listener);
+    },
+    () => window.matchMedia?.(NARROW).matches ?? false,
+    () => false,
+  );
+}

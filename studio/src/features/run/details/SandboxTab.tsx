@@ -1,0 +1,168 @@
+import type { CallItem, Data } from "../../../events";
+import { Fact } from "../../../events/approval/Fact";
+import { useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { Badge } from "../../../ui/Badge";
+import { ShieldIcon, StoppedIcon, WarnIcon } from "../../../ui/icons";
+import { JsonView } from "../../../ui/JsonView";
+import { PlainText } from "../../../ui/PlainText";
+import { Cell, HeadCell, Row, Table } from "../../../ui/Table";
+import { Section } from "./Section";
+import { dataOf, fenceOf, textOf, textsOf } from "./subject";
+
+const ICON = "size-3.5 shrink-0";
+const TOLD = new Set([
+  "adapter",
+  "active",
+  "version",
+  "profile",
+  "effective",
+  "requested",
+  "network",
+  "policy",
+  "promises",
+  "gaps",
+  "accepted_gaps",
+]);
+
+/** Behind which fence a call ran: what it promises, what it does not, and what it stopped. */
+export function SandboxTab({ call }: { call: CallItem }) {
+  const words = useWords("details");
+  const planned = call.sandbox === null;
+  const fence = call.sandbox ?? fenceOf(call.approvals) ?? {};
+  const denials = denialsOf(call);
+  const other = Object.fromEntries(Object.entries(fence).filter(([name]) => !TOLD.has(name)));
+  return (
+    <div className="flex flex-col gap-4">
+      {Object.keys(fence).length > 0 ? <Evidence fence={fence} planned={planned} /> : null}
+      {denials.length > 0 ? (
+        <Section title={words.denials}>
+          <ul className="flex flex-col gap-1.5">
+            {denials.map((denial) => (
+              <li
+                key={`${denial.what} ${denial.target} ${denial.sentence}`}
+                className="flex items-start gap-1.5"
+              >
+                <StoppedIcon className="mt-0.5 size-4 shrink-0 text-bad" />
+                <span className="min-w-0">
+                  <PlainText text={denial.sentence || `${denial.what} ${denial.target}`} />
+                  <span className="text-xs text-soft">{words.certainties[denial.certainty] ?? ""}</span>
+                </span>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      ) : null}
+      {call.network.length > 0 ? <Network call={call} /> : null}
+      {Object.keys(other).length > 0 ? <JsonView value={other} name={words.more} depth={0} /> : null}
+    </div>
+  );
+}
+
+function Evidence({ fence, planned }: { fence: Data; planned: boolean }) {
+  const words = useWords("details");
+  const active = fence.active !== false;
+  const network = textOf(fence.network);
+  const gaps = textsOf(fence.gaps);
+  const promises = textsOf(fence.promises);
+  return (
+    <dl className="flex flex-col gap-2">
+      <Fact name={words.fence}>
+        <Badge
+          tone={active ? "good" : "bad"}
+          icon={active ? <ShieldIcon className={ICON} /> : <WarnIcon className={ICON} />}
+        >
+          {active ? (planned ? words.planned : words.active) : words.inactive}
+        </Badge>
+      </Fact>
+      <Plain name={words.adapter} value={textOf(fence.version) || textOf(fence.adapter)} />
+      <Plain name={words.profile} value={textOf(fence.profile) || textOf(fence.effective)} />
+      {network ? <Plain name={words.network} value={words.networks[network] ?? network} /> : null}
+      {promises.length > 0 ? (
+        <Fact name={words.promises(promises.length)}>
+          <ul className="flex flex-wrap gap-1">
+            {promises.map((one) => (
+              <li key={one} className="rounded bg-sunken px-1.5 py-0.5 font-mono text-xs">
+                {shownText(one)}
+              </li>
+            ))}
+          </ul>
+        </Fact>
+      ) : null}
+      {gaps.length > 0 ? (
+        <Fact name={words.gaps(gaps.length)}>
+          <ul className="flex list-disc flex-col gap-1 pl-4">
+            {gaps.map((gap) => (
+              <li key={gap}>{shownText(gap)}</li>
+            ))}
+          </ul>
+        </Fact>
+      ) : null}
+      <Plain name={words.policyDigest} value={textOf(fence.policy)} mono />
+    </dl>
+  );
+}
+
+function Plain({ name, value, mono }: { name: string; value: string; mono?: boolean }) {
+  return value ? (
+    <Fact name={name}>
+      <span className={mono ? "font-mono text-xs" : undefined}>{shownText(value)}</span>
+    </Fact>
+  ) : null;
+}
+
+function Network({ call }: { call: CallItem }) {
+  const words = useWords("details");
+  return (
+    <Section title={words.requests}>
+      <Table caption={words.requests}>
+        <thead>
+          <tr>
+            <HeadCell>{words.verdict}</HeadCell>
+            <HeadCell>{words.host}</HeadCell>
+            <HeadCell>{words.why}</HeadCell>
+          </tr>
+        </thead>
+        <tbody>
+          {call.network.map((one) => (
+            <Row key={one.number}>
+              <Cell>
+                <Badge tone={one.verdict === "allow" ? "good" : "bad"}>
+                  {words.verdicts[one.verdict] ?? shownText(one.verdict)}
+                </Badge>
+              </Cell>
+              <Cell className="font-mono text-xs [overflow-wrap:anywhere]">
+                {shownText(one.host)}:{one.port}
+              </Cell>
+              <Cell>{shownText(one.rule || one.reason || one.by || "")}</Cell>
+            </Row>
+          ))}
+        </tbody>
+      </Table>
+    </Section>
+  );
+}
+
+interface Denied {
+  what: string;
+  target: string;
+  sentence: string;
+  certainty: string;
+}
+
+function denialsOf(call: CallItem): Denied[] {
+  const list = dataOf(call.result?.data)?.denials;
+  return (Array.isArray(list) ? list : []).flatMap((one) => {
+    const denial = dataOf(one);
+    return denial
+      ? [
+          {
+            what: textOf(denial.what),
+            target: textOf(denial.target),
+            sentence: textOf(denial.sentence),
+            certainty: textOf(denial.certainty),
+          },
+        ]
+      : [];
+  });
+}

@@ -1,0 +1,55 @@
+import { useMemo } from "react";
+import { useFormat, useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { Cell, HeadCell, Row, Table } from "../../../ui/Table";
+import { readCsv } from "./preview";
+
+const MOST_ROWS = 500;
+const MOST_COLUMNS = 60;
+const MOST_CHARACTERS = 500;
+
+/** A table that a file holds as text; its first row names the columns. */
+export function CsvTable({ text, name }: { text: string; name: string }) {
+  const words = useWords("artifacts");
+  const format = useFormat();
+  const { rows, complete } = useMemo(
+    () => readCsv(text, name.toLowerCase().endsWith(".tsv") ? "\t" : ",", MOST_ROWS + 1),
+    [text, name],
+  );
+  const [head = [], ...body] = rows.map((row) => row.slice(0, MOST_COLUMNS).map(shortened));
+  return (
+    <>
+      <Table caption={shownText(name)}>
+        <thead>
+          <tr>
+            {head.map((title, column) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other identity
+              <HeadCell key={column}>{title}</HeadCell>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {body.map((row, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other identity
+            <Row key={index}>
+              {row.map((cell, column) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other identity
+                <Cell key={column} figure={/^-?[\d.,]+%?$/.test(cell)}>
+                  {cell}
+                </Cell>
+              ))}
+            </Row>
+          ))}
+        </tbody>
+      </Table>
+      {complete ? null : (
+        <p className="mt-1 text-xs text-soft">{words.firstRows(format.number(MOST_ROWS))}</p>
+      )}
+    </>
+  );
+}
+
+function shortened(cell: string): string {
+  const shown = shownText(cell);
+  return shown.length > MOST_CHARACTERS ? `${shown.slice(0, MOST_CHARACTERS)}…` : shown;
+}

@@ -1,0 +1,134 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import type { ReactNode, Ref } from "react";
+import { useCallback, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
+import { useWords } from "../../../i18n";
+import { classes } from "../../../lib/classes";
+import { Button } from "../../../ui/Button";
+import { ChevronDownIcon } from "../../../ui/icons";
+
+/** What whoever holds the list can make it do. */
+export interface TailHandle {
+  scrollToIndex(index: number, align?: "auto" | "center" | "start"): void;
+}
+
+/** What a list that may follow its end takes. */
+export interface TailListProps<Item> {
+  items: readonly Item[];
+  keyOf: (item: Item) => string | number;
+  render: (item: Item, index: number) => ReactNode;
+  label: string;
+  /** A guess of the height of an item in pixels. */
+  estimate?: number;
+  /** Whether the end stays in sight as items come. */
+  following: boolean;
+  /** Told when somebody scrolls away from the end, or back to it. */
+  onFollowing: (following: boolean) => void;
+  handle?: Ref<TailHandle>;
+}
+
+const NEAR_PX = 40;
+/** A scroll so long after a gesture is not its doing. */
+const GESTURE_MS = 1_000;
+
+/** A list of any length, of which only the visible part exists, that sticks to its end until somebody scrolls up. */
+export function TailList<Item>(props: TailListProps<Item>) {
+  const { items, keyOf, render, label, estimate = 60, following, onFollowing, handle } = props;
+  const words = useWords("run");
+  const scroller = useRef<HTMLElement>(null);
+  const latest = useRef(items);
+  latest.current = items;
+  const getItemKey = useCallback((index: number) => keyOf(latest.current[index] as Item), [keyOf]);
+  const virtual = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => estimate,
+    getItemKey,
+    overscan: 6,
+  });
+  useImperativeHandle(handle, () => ({
+    scrollToIndex: (index, align = "auto") => virtual.scrollToIndex(index, { align }),
+  }));
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (following && element && element.scrollHeight - element.scrollTop - element.clientHeight > 1) {
+      element.scrollTop = element.scrollHeight;
+    }
+  });
+  const fresh = useFresh(items.length, following);
+  const gesture = useGesture();
+  return (
+    <div className="relative flex min-h-0 flex-1 flex-col">
+      <section
+        ref={scroller}
+        aria-label={label}
+        tabIndex={0}
+        {...gesture.handlers}
+        onScroll={(event) => {
+          const at = event.currentTarget;
+          const atEnd = at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_PX;
+          if (atEnd !== following && gesture.isRecent()) {
+            onFollowing(atEnd);
+          }
+        }}
+        className="min-h-0 flex-1 overflow-y-auto rounded-md border border-line bg-surface [overflow-anchor:none]"
+      >
+        <div className="relative w-full" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map((row) => (
+            <div
+              key={row.key}
+              data-index={row.index}
+              ref={virtual.measureElement}
+              className={classes("absolute top-0 left-0 w-full", row.index > 0 && "border-t")}
+              style={{ transform: `translateY(${row.start}px)` }}
+            >
+              {render(items[row.index] as Item, row.index)}
+            </div>
+          ))}
+        </div>
+      </section>
+      {fresh > 0 ? (
+        <Button
+          small
+          tone="primary"
+          icon={<ChevronDownIcon />}
+          className="absolute! bottom-3 left-1/2 -translate-x-1/2 rounded-full! shadow-lg"
+          onClick={() => onFollowing(true)}
+        >
+          {words.fresh(fresh)}
+        </Button>
+      ) : null}
+    </div>
+  );
+}
+
+/** How many items came since the end was last in sight. */
+function useFresh(count: number, following: boolean): number {
+  const [seen, setSeen] = useState(count);
+  if (following && seen !== count) {
+    setSeen(count);
+  } else if (count < seen) {
+    setSeen(count);
+  }
+  return following ? 0 : Math.max(0, count - seen);
+}
+
+/** Tells scrolls that somebody made from those that follow from heights that were measured. */
+function useGesture() {
+  const at = useRef(Number.NEGATIVE_INFINITY);
+  const [gesture] = useState(() => {
+    const note = () => {
+      at.current = performance.now();
+    };
+    return {
+      isRecent: () => performance.now() - at.current < GESTURE_MS,
+      handlers: {
+        onWheel: note,
+        onTouchMove: note,
+        onPointerDown: note,
+        onPointerMove: (event: { buttons: number }) => event.buttons > 0 && note(),
+        onKeyDown: note,
+      },
+    };
+  });
+  return gesture;
+}

@@ -1,0 +1,65 @@
+import { useState } from "react";
+import { useSendMessage } from "../../../api/runs";
+import type { LogEvent } from "../../../events";
+import { useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { ClockIcon } from "../../../ui/icons";
+import { announce } from "../../../ui/LiveRegion";
+import { countTo } from "../useViewAt";
+import { MessageForm } from "./MessageForm";
+
+interface Sent {
+  id: string;
+  text: string;
+  /** The last event when it was sent; it can only be read after that. */
+  after: number;
+}
+
+/** Tells a run something while it works; a message is shown as kept until the run has read it. */
+export function SteerBox({ runId, events }: { runId: string; events: readonly LogEvent[] }) {
+  const words = useWords("run");
+  const send = useSendMessage();
+  const [sent, setSent] = useState<readonly Sent[]>([]);
+  const waiting = sent.filter((one) => !wasRead(events, one));
+  return (
+    <section aria-label={words.steer} className="flex flex-col gap-1.5">
+      {waiting.length > 0 ? (
+        <ul aria-label={words.unread} className="flex flex-col gap-1 text-xs text-soft">
+          {waiting.map((one) => (
+            <li key={one.id} className="flex items-center gap-1.5">
+              <ClockIcon />
+              <span className="min-w-0 truncate">
+                {words.kept}: <bdi>{shownText(one.text)}</bdi>
+              </span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <MessageForm
+        label={words.steer}
+        action={words.send}
+        busy={send.isPending}
+        error={send.error}
+        onSend={(text, done) => {
+          const after = events.at(-1)?.seq ?? -1;
+          send.mutate(
+            { id: runId, text },
+            {
+              onSuccess: (receipt) => {
+                setSent((before) => [...before, { id: receipt.message_id, text, after }]);
+                announce(words.kept);
+                done();
+              },
+            },
+          );
+        }}
+      />
+    </section>
+  );
+}
+
+function wasRead(events: readonly LogEvent[], sent: Sent): boolean {
+  return events
+    .slice(countTo(events, sent.after))
+    .some((one) => one.type === "inbox_received" && one.payload.message_id === sent.id);
+}

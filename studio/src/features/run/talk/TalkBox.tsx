@@ -1,0 +1,35 @@
+import type { LogEvent, RunView } from "../../../events";
+import { isOver } from "../shownStatus";
+import { ContinueBox } from "./ContinueBox";
+import { ReviewBox } from "./ReviewBox";
+import { SteerBox } from "./SteerBox";
+import { WaitingBox } from "./WaitingBox";
+
+/** What a person can say to a run now: steer it, let it go on, review it, or continue after its end. */
+export function TalkBox({
+  runId,
+  view,
+  events,
+  trouble,
+}: {
+  runId: string;
+  view: RunView;
+  events: readonly LogEvent[];
+  trouble: string | null;
+}) {
+  const { state } = view;
+  if (isOver(view)) {
+    return state.session_id ? <ContinueBox sessionId={state.session_id} /> : null;
+  }
+  if (state.status === "review_required") {
+    return <ReviewBox runId={runId} />;
+  }
+  const asked = view.approvals.length > 0 || view.questions.length > 0;
+  const stands = trouble !== null || (state.status === "waiting_for_user" && !asked);
+  return (
+    <div className="flex flex-col gap-2">
+      {stands ? <WaitingBox runId={runId} message={trouble ?? state.waiting_message} /> : null}
+      <SteerBox runId={runId} events={events} />
+    </div>
+  );
+}

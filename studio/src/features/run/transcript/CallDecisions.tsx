@@ -1,0 +1,58 @@
+import type { ApprovalView } from "../../../events";
+import { useFormat, useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { DoneIcon, StoppedIcon, WarnIcon } from "../../../ui/icons";
+import { PlainText } from "../../../ui/PlainText";
+
+/** What became of the requests of a call; it stays there: who, when, why and by which rule. */
+export function CallDecisions({ approvals }: { approvals: readonly ApprovalView[] }) {
+  const settled = approvals.filter((one) => one.decision !== null || one.refused);
+  return settled.length === 0 ? null : (
+    <ul className="flex flex-col gap-1">
+      {settled.map((one) => (
+        <Decision key={`${one.approval_id}-${one.seq}`} approval={one} />
+      ))}
+    </ul>
+  );
+}
+
+function Decision({ approval }: { approval: ApprovalView }) {
+  const words = useWords("run");
+  const format = useFormat();
+  const allowed = approval.decision?.startsWith("approved") ?? false;
+  const decision = approval.decision ?? "";
+  const facts = [
+    approval.decided_by ? words.decidedBy(shownText(approval.decided_by)) : "",
+    approval.decided_at ? format.time(approval.decided_at) : "",
+    approval.reason
+      ? words.decidedVia(words.decisionReasons[approval.reason] ?? shownText(approval.reason))
+      : "",
+    approval.rule ? words.decidedRule(shownText(approval.rule)) : "",
+    approval.arguments_changed ? words.argumentsChanged : "",
+  ].filter(Boolean);
+  return (
+    <li className="flex gap-1.5 rounded bg-sunken px-2 py-1 text-xs">
+      <span
+        aria-hidden="true"
+        className={allowed ? "text-good" : approval.refused ? "text-wait" : "text-bad"}
+      >
+        {allowed ? <DoneIcon /> : approval.refused ? <WarnIcon /> : <StoppedIcon />}
+      </span>
+      <div className="min-w-0">
+        <p>
+          <strong>
+            {approval.refused
+              ? words.refused(shownText(approval.refused))
+              : (words.decisions[decision] ?? shownText(decision))}
+          </strong>
+          {facts.length > 0 ? ` · ${facts.join(" · ")}` : ""}
+        </p>
+        {approval.summary ? <PlainText text={approval.summary} className="line-clamp-3 text-soft" /> : null}
+        {approval.note ? <PlainText text={words.note(approval.note)} /> : null}
+        {approval.added_rule ? (
+          <PlainText text={words.addedRule(JSON.stringify(approval.added_rule))} className="text-soft" />
+        ) : null}
+      </div>
+    </li>
+  );
+}

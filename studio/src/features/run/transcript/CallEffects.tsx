@@ -1,0 +1,69 @@
+import { Link } from "wouter";
+import type { CallItem } from "../../../events";
+import { useFormat, useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { Badge } from "../../../ui/Badge";
+import { Fold } from "./Frame";
+
+const FEW = 5;
+
+/** What a call did to files and asked of the network, and the runs it began. */
+export function CallEffects({ item }: { item: CallItem }) {
+  const words = useWords("run");
+  const { files, network, children } = item;
+  return (
+    <>
+      {files.length > 0 && files.length <= FEW ? <Files files={files} /> : null}
+      {files.length > FEW ? (
+        <Fold id={`${item.key}-files`} title={words.fileOperations(files.length)}>
+          <Files files={files} />
+        </Fold>
+      ) : null}
+      {network.length > 0 ? (
+        <Fold id={`${item.key}-network`} title={words.connections(network.length)}>
+          <Network network={network} />
+        </Fold>
+      ) : null}
+      {children.map((id) => (
+        <Link key={id} href={`/runs/${encodeURIComponent(id)}`} className="text-xs">
+          {words.childRun} {shownText(id)}
+        </Link>
+      ))}
+    </>
+  );
+}
+
+function Files({ files }: { files: CallItem["files"] }) {
+  const words = useWords("run");
+  const format = useFormat();
+  return (
+    <ul className="flex max-h-60 flex-col overflow-y-auto text-xs text-soft">
+      {files.map((one) => (
+        <li key={one.seq} className="[overflow-wrap:anywhere]">
+          {words.fileOps[one.op] ?? shownText(one.op)} <code>{shownText(one.path)}</code>
+          {typeof one.size === "number" ? ` · ${format.bytes(one.size)}` : ""}
+          {one.ok ? null : <span className="text-bad"> · {shownText(one.error ?? words.failed)}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Network({ network }: { network: CallItem["network"] }) {
+  const words = useWords("run");
+  return (
+    <ul className="flex max-h-60 flex-col gap-1 overflow-y-auto text-xs">
+      {network.map((one) => (
+        <li key={one.seq} className="[overflow-wrap:anywhere]">
+          <Badge tone={one.verdict === "deny" ? "bad" : "good"}>
+            {one.verdict === "deny" ? words.networkDenied : words.networkAllowed}
+          </Badge>{" "}
+          <code>
+            {shownText(one.host)}:{one.port}
+          </code>{" "}
+          <span className="text-soft">{shownText([one.by, one.reason].filter(Boolean).join(" · "))}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,63 @@
+import { type Ref, useCallback, useMemo, useState } from "react";
+import type { RunView, TranscriptItem } from "../../../events";
+import { useWords } from "../../../i18n";
+import { EmptyState } from "../../../ui/EmptyState";
+import { type TailHandle, TailList } from "../tail/TailList";
+import { placeOf } from "../useViewAt";
+import { Entry } from "./Entry";
+import { RunContext, type Shown } from "./runContext";
+
+const keyOf = (item: TranscriptItem) => item.key;
+
+/** A run as it is told: one entry for each thing that happened. */
+export function Transcript({
+  runId,
+  view,
+  live,
+  selected,
+  onSelect,
+  found,
+  following,
+  onFollowing,
+  handle,
+}: {
+  runId: string;
+  view: RunView;
+  live: boolean;
+  selected: number | undefined;
+  onSelect: (seq: number) => void;
+  /** The items in which a search found something. */
+  found: ReadonlySet<TranscriptItem>;
+  following: boolean;
+  onFollowing: (following: boolean) => void;
+  handle: Ref<TailHandle>;
+}) {
+  const words = useWords("run");
+  const [opened] = useState(() => new Map<string, boolean>());
+  const shown = useMemo<Shown>(() => ({ runId, live, onSelect, opened }), [runId, live, onSelect, opened]);
+  const place = selected === undefined ? -1 : placeOf(view.items, selected);
+  const render = useCallback(
+    (item: TranscriptItem, index: number) => (
+      <Entry item={item} selected={index === place} found={found.has(item)} />
+    ),
+    [place, found],
+  );
+  return (
+    <RunContext value={shown}>
+      {view.items.length === 0 ? (
+        <EmptyState title={words.nothingYet} />
+      ) : (
+        <TailList
+          items={view.items}
+          keyOf={keyOf}
+          render={render}
+          label={words.transcript}
+          estimate={72}
+          following={following}
+          onFollowing={onFollowing}
+          handle={handle}
+        />
+      )}
+    </RunContext>
+  );
+}

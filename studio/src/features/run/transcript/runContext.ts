@@ -1,0 +1,37 @@
+import { createContext, useContext, useState } from "react";
+
+/** What every entry of a transcript may need besides its own item. */
+export interface Shown {
+  runId: string;
+  /** False where the state of an earlier moment is shown, or the run is over: nothing can be done then. */
+  live: boolean;
+  onSelect: (seq: number) => void;
+  /** What somebody opened; entries that scroll out of sight are gone, but this stays. */
+  opened: Map<string, boolean>;
+}
+
+/** The run that entries belong to. */
+export const RunContext = createContext<Shown>({
+  runId: "",
+  live: false,
+  onSelect: () => undefined,
+  opened: new Map(),
+});
+
+/** The run that an entry belongs to. */
+export function useShown(): Shown {
+  return useContext(RunContext);
+}
+
+/** Whether a part of an entry is open; remembered while the page is shown. */
+export function useOpened(key: string, initially = false): [boolean, (open: boolean) => void] {
+  const { opened } = useShown();
+  const [open, setOpen] = useState(() => opened.get(key) ?? initially);
+  return [
+    open,
+    (next) => {
+      opened.set(key, next);
+      setOpen(next);
+    },
+  ];
+}

@@ -1,0 +1,153 @@
+import type { Ref } from "react";
+import { useEffect, useRef, useState } from "react";
+import type { RunRow } from "../../api/runs";
+import { useWords } from "../../i18n";
+import { Button } from "../../ui/Button";
+import { Select, TextInput } from "../../ui/Field";
+import { CrossIcon } from "../../ui/icons";
+import type { Wanted } from "./useRunFilter";
+
+const TYPING_MS = 250;
+
+/** What narrows the list; all of it stands in the address. */
+export function RunsFilters({
+  filter,
+  onChange,
+  rows,
+  search,
+}: {
+  filter: Wanted;
+  onChange: (change: Wanted) => void;
+  rows: readonly RunRow[];
+  search: Ref<HTMLInputElement>;
+}) {
+  const words = useWords("runs");
+  const states = useWords("states").run;
+  const skills = useSeen(
+    rows.flatMap((row) => row.skills),
+    filter.skill,
+  );
+  const models = useSeen(
+    rows.map((row) => row.model),
+    filter.model,
+  );
+  const filtered = Object.values(filter).some(Boolean);
+  return (
+    <search aria-label={words.filters} className="flex flex-wrap items-end gap-2">
+      <div className="w-full min-w-40 flex-1 sm:w-auto">
+        <SearchInput value={filter.text ?? ""} onChange={(text) => onChange({ text })} input={search} />
+      </div>
+      <Choice
+        label={words.status}
+        any={words.anyStatus}
+        value={filter.status}
+        options={Object.entries(states).map(([value, label]) => ({ value, label }))}
+        onChange={(status) => onChange({ status })}
+      />
+      <Choice
+        label={words.skill}
+        any={words.anySkill}
+        value={filter.skill}
+        options={skills.map((value) => ({ value, label: value }))}
+        onChange={(skill) => onChange({ skill })}
+      />
+      <Choice
+        label={words.model}
+        any={words.anyModel}
+        value={filter.model}
+        options={models.map((value) => ({ value, label: value }))}
+        onChange={(model) => onChange({ model })}
+      />
+      {filtered ? (
+        <Button
+          tone="quiet"
+          icon={<CrossIcon />}
+          onClick={() => onChange({ status: "", skill: "", model: "", text: "" })}
+        >
+          {words.clear}
+        </Button>
+      ) : null}
+    </search>
+  );
+}
+
+function Choice({
+  label,
+  any,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  any: string;
+  value: string | undefined;
+  options: readonly { value: string; label: string }[];
+  onChange: (value: string) => void;
+}) {
+  return (
+    <div className="w-[calc(50%-0.25rem)] sm:w-40">
+      <Select
+        label={label}
+        hideLabel
+        value={value ?? ""}
+        options={[{ value: "", label: any }, ...options]}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </div>
+  );
+}
+
+/** A field that changes the address when typing pauses, and follows it otherwise. */
+function SearchInput({
+  value,
+  onChange,
+  input,
+}: {
+  value: string;
+  onChange: (text: string) => void;
+  input: Ref<HTMLInputElement>;
+}) {
+  const words = useWords("runs");
+  const [typed, setTyped] = useState(value);
+  const [known, setKnown] = useState(value);
+  const latest = useRef(onChange);
+  latest.current = onChange;
+  if (known !== value) {
+    setKnown(value);
+    setTyped(value);
+  }
+  useEffect(() => {
+    if (typed === value) {
+      return;
+    }
+    const timer = setTimeout(() => latest.current(typed), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed, value]);
+  return (
+    <TextInput
+      ref={input}
+      type="search"
+      label={words.search}
+      hideLabel
+      placeholder={words.searchHint}
+      value={typed}
+      onChange={(event) => setTyped(event.target.value)}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") {
+          event.currentTarget.blur();
+        }
+      }}
+    />
+  );
+}
+
+/** Every value that was seen since the page was opened, so that narrowing the list does not narrow the choices. */
+function useSeen(values: readonly string[], chosen: string | undefined): string[] {
+  const seen = useRef(new Set<string>());
+  for (const value of [...values, chosen ?? ""]) {
+    if (value) {
+      seen.current.add(value);
+    }
+  }
+  return [...seen.current].sort();
+}

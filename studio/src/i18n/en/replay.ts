@@ -1,0 +1,14 @@
+/** Texts of the playhead of a run. */
+export const replay = {
+  title: "Replay",
+  position: "Position in the run",
+  at: (seq: number, type: string, elapsed: string) => `Event ${seq}, ${type}, ${elapsed} after the start`,
+  of: (at: string, all: string) => `Event ${at} of ${all}`,
+  elapsed: (time: string) => `${time} after the start`,
+  play: "Play",
+  pause: "Pause",
+  speed: "Speed",
+  times: (speed: number) => `${speed}×`,
+  first: "To the start",
+  last: "To the end",
+};

@@ -1,0 +1,89 @@
+import { describe, expect, it, vi } from "vitest";
+import { matching } from "./commands";
+import { shownText, withHiddenShown } from "./hidden";
+import { bindingFor, type KeyBinding } from "./keys";
+import { apiAddress, appPath } from "./place";
+import { withValues } from "./search";
+import { createStore } from "./store";
+
+describe("text of programs", () => {
+  it("loses what steers a terminal", () => {
+    expect(shownText("\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007")).toBe("red link");
+    expect(shownText("10%\r50%\r100%\r\nnext")).toBe("100%\nnext");
+  });
+
+  it("shows what is hidden", () => {
+    expect(withHiddenShown("a\u202eb\u0000c\u200bd")).toBe("a‹U+202E›b‹U+0000›c‹U+200B›d");
+    expect(withHiddenShown("tab\tline\n中文 👨‍👩‍👧")).toBe("tab\tline\n中文 👨‍👩‍👧");
+  });
+
+  it("copes with a line of a million characters, and with escapes that never end", () => {
+    expect(shownText("x".repeat(1_000_000)).length).toBe(1_000_000);
+    expect(shownText("\u001b]".repeat(100_000))).toBe("");
+  });
+});
+
+describe("keys", () => {
+  const run = vi.fn();
+  const known: KeyBinding[] = [
+    { keys: "j", label: "old", run },
+    { keys: "j", label: "new", run },
+    { keys: "mod+k", label: "palette", run },
+  ];
+  const press = (name: string, on: Element, more: KeyboardEventInit = {}) => {
+    let found: KeyBinding | undefined;
+    const listen = (event: Event) => {
+      found = bindingFor(event as KeyboardEvent, known, true);
+    };
+    document.body.append(on);
+    on.addEventListener("keydown", listen);
+    on.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, ...more }));
+    return found?.label;
+  };
+
+  it("mean what was bound last", () => {
+    expect(press("j", document.createElement("div"))).toBe("new");
+    expect(press("J", document.createElement("div"))).toBe("new");
+  });
+
+  it("mean nothing while somebody types, unless with Ctrl or Cmd", () => {
+    expect(press("j", document.createElement("textarea"))).toBeUndefined();
+    expect(press("k", document.createElement("textarea"), { ctrlKey: true })).toBe("palette");
+  });
+
+  it("mean nothing when single keys are off", () => {
+    expect(bindingFor(new KeyboardEvent("keydown", { key: "j" }), known, false)).toBeUndefined();
+    expect(bindingFor(new KeyboardEvent("keydown", { key: "k", metaKey: true }), known, false)?.label).toBe(
+      "palette",
+    );
+  });
+});
+
+describe("places", () => {
+  it("come from the base of the page, wherever the app is served", () => {
+    expect(appPath("http://h/studio/")).toBe("/studio");
+    expect(apiAddress("http://h/studio/")).toBe("http://h/api/v1/");
+    expect(apiAddress("http://h/below/studio/")).toBe("http://h/below/api/v1/");
+  });
+});
+
+it("a query changes only in what was changed", () => {
+  expect(withValues("b=2&a=1", { a: undefined, c: "3" })).toBe("b=2&c=3");
+});
+
+it("commands are found by all their words", () => {
+  const all = ["Go to runs", "Go to skills", "Language"].map((label) => ({ id: label, label, run: vi.fn() }));
+  expect(matching(all, "go sk").map((one) => one.label)).toEqual(["Go to skills"]);
+  expect(matching(all, "").length).toBe(3);
+});
+
+it("a store tells those who listen, and only of changes", () => {
+  const store = createStore(1);
+  const heard = vi.fn();
+  const leave = store.subscribe(heard);
+  store.set(1);
+  store.set((before) => before + 1);
+  leave();
+  store.set(5);
+  expect(heard).toHaveBeenCalledTimes(1);
+});

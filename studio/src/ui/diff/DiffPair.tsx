@@ -1,0 +1,87 @@
+import { useMemo } from "react";
+import { classes } from "../../lib/classes";
+import { withHiddenShown } from "../../lib/hidden";
+import type { DiffLine } from "./model";
+import { isContext, type Pair, type Piece, piecesOf } from "./rows";
+
+const MOST_CHARACTERS = 4_000;
+const GROUND = { context: "", added: "bg-good-soft", removed: "bg-bad-soft" } as const;
+const SIGN = { context: " ", added: "+", removed: "-" } as const;
+
+/** A pair of lines: two rows one below the other, or one row with both sides. */
+export function DiffPair({ pair, split }: { pair: Pair; split: boolean }) {
+  const pieces = useMemo(() => piecesOf(pair), [pair]);
+  if (split) {
+    return (
+      <tr>
+        <LineNumber line={pair.old} at={pair.old?.old} />
+        <Text line={pair.old} pieces={pieces.old} />
+        <LineNumber line={pair.new} at={pair.new?.new} />
+        <Text line={pair.new} pieces={pieces.new} />
+      </tr>
+    );
+  }
+  const shown: [DiffLine | null, Piece[]][] = isContext(pair)
+    ? [[pair.new, pieces.new]]
+    : [
+        [pair.old, pieces.old],
+        [pair.new, pieces.new],
+      ];
+  return shown.map(([line, own]) =>
+    line ? (
+      <tr key={line.kind}>
+        <LineNumber line={line} at={line.old} />
+        <LineNumber line={line} at={line.new} />
+        <Text line={line} pieces={own} />
+      </tr>
+    ) : null,
+  );
+}
+
+function LineNumber({ line, at }: { line: DiffLine | null; at: number | null | undefined }) {
+  return (
+    <td
+      className={classes(
+        "px-1.5 text-right align-top text-soft select-none tabular-nums",
+        line ? GROUND[line.kind] : "bg-sunken",
+      )}
+    >
+      {at}
+    </td>
+  );
+}
+
+function Text({ line, pieces }: { line: DiffLine | null; pieces: readonly Piece[] }) {
+  if (!line) {
+    return <td className="bg-sunken" />;
+  }
+  return (
+    <td
+      className={classes("px-1 align-top whitespace-pre-wrap [overflow-wrap:anywhere]", GROUND[line.kind])}
+      dir="ltr"
+    >
+      <span className="select-none">{SIGN[line.kind]} </span>
+      {pieces.map((piece, index) => {
+        const text =
+          withHiddenShown(piece.text.slice(0, MOST_CHARACTERS)) +
+          (piece.text.length > MOST_CHARACTERS ? "…" : "");
+        const key = `${index}`;
+        return piece.marked ? (
+          <mark
+            key={key}
+            className={classes(
+              "rounded-sm text-text",
+              line.kind === "added"
+                ? "bg-good/25 underline decoration-good"
+                : "bg-bad/25 underline decoration-bad",
+            )}
+          >
+            {text}
+          </mark>
+        ) : (
+          <span key={key}>{text}</span>
+        );
+      })}
+    </td>
+  );
+}

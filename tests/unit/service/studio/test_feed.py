@@ -1,0 +1,59 @@
+"""Everybody who follows the feed is told of every run that changes, from the greeting on."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from skills_runtime.service.feed import MAX_WAITING, Reader, Seen, changes
+from tests.support.agents import calls, says, writes
+from tests.unit.service.runs.served import Served, serving
+
+ASKING = [calls(writes("a.txt", "x")), says("done")]
+
+
+async def told(service: Served) -> AsyncGenerator[tuple[str, dict[str, object]]]:
+    async with service.client.stream("GET", "/api/v1/feed") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        event = ""
+        async for line in stream.aiter_lines():
+            name, _, value = line.partition(": ")
+            if name == "event":
+                event = value
+            elif name == "data":
+                yield event, json.loads(value)
+
+
+async def test_the_feed_tells_of_runs_and_of_what_waits(tmp_path: Path) -> None:
+    async with serving(tmp_path, ASKING, safety={"mode": "ask"}) as service:
+        feed = told(service)
+        assert (await anext(feed))[0] == "hello"
+        run_id = await service.begin()
+        seen: list[tuple[str, object]] = []
+        while ("approval_changed", 1) not in seen:
+            event, data = await anext(feed)
+            assert data["run_id"] == run_id
+            seen.append((event, data.get("pending", data.get("status"))))
+        assert ("run_changed", "waiting_for_user") in seen
+        await feed.aclose()
+
+
+def test_only_what_changed_is_told() -> None:
+    before = {"a": Seen("running", 3, 0), "b": Seen("completed", 9, 0), "gone": Seen("completed", 1, 0)}
+    now = {"a": Seen("waiting_for_user", 7, 1), "b": Seen("completed", 9, 0), "new": Seen("pending", 0, 0)}
+    messages = b"".join(changes(before, now)).decode()
+    assert messages.count("event: run_changed") == 2
+    assert messages.count("event: approval_changed") == 1
+    assert '"gone"' not in messages
+    assert '"b"' not in messages
+
+
+async def test_who_does_not_read_is_cut_off_and_takes_no_memory() -> None:
+    reader = Reader()
+    for _ in range(MAX_WAITING + 5):
+        reader.tell(b"x")
+    left: list[bytes | None] = []
+    while not reader.waiting.empty():
+        left.append(await asyncio.wait_for(reader.waiting.get(), 1))
+    assert left[0] is None
+    assert len(left) <= 5

@@ -1,0 +1,113 @@
+"""A run is started with what a form offers, never with less of a gate or a fence than the operator has."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.agents import says
+from tests.unit.service.runs.served import serving
+
+SKILL = "---\nname: notes\ndescription: Writes release notes.\n---\n\nWrite them.\n"
+
+
+def with_skill(workspace: Path) -> dict[str, object]:
+    place = workspace / "mine" / "notes"
+    place.mkdir(parents=True)
+    (place / "SKILL.md").write_text(SKILL)
+    return {
+        "spaces": [{"id": "mine", "namespace": "my:own", "sources": ["here"]}],
+        "sources": [{"id": "here", "type": "filesystem", "options": {"root": str(workspace / "mine")}}],
+    }
+
+
+async def test_a_run_takes_everything_the_form_has(tmp_path: Path) -> None:
+    skills = with_skill(tmp_path)
+    async with serving(tmp_path, [says("done")], skills=skills, safety={"mode": "ask"}) as service:
+        body = {
+            "model": "small",
+            "skills": ["notes"],
+            "workspace": "isolated",
+            "sandbox_profile": "prod",
+            "policy_mode": "deny",
+            "max_steps": 5,
+            "max_tokens": 9_000,
+        }
+        run_id = await service.begin("write it", **body)
+        run = await service.until(run_id, "completed")
+        config = (service.work.find(run_id).root / "config.yaml").read_text()
+    assert run["skills"] == ["$[my:own].notes"]
+    assert (run["model"], run["workspace_mode"]) == ("small", "isolated")
+    assert run["duration_ms"] >= 0
+    assert "mode: deny" in config
+    assert "profile: prod" in config
+
+
+async def test_a_skill_that_the_task_mentions_is_not_added_again(tmp_path: Path) -> None:
+    async with serving(tmp_path, [says("done")], skills=with_skill(tmp_path)) as service:
+        run_id = await service.begin("use $[my:own].notes", skills=["$[my:own].notes"])
+        await service.until(run_id, "completed")
+        assert (service.work.find(run_id).root / "prompt.md").read_text() == "use $[my:own].notes"
+
+
+async def test_a_skill_that_is_not_there_is_told_before_anything_begins(tmp_path: Path) -> None:
+    async with serving(tmp_path, [says("done")]) as service:
+        answer = await service.post("/runs", {"prompt": "x", "skills": ["nowhere"]})
+        assert answer.status_code in (400, 404)
+        assert (await service.get("/runs")).json()["runs"] == []
+
+
+@pytest.mark.parametrize(
+    "wish", [{"policy_mode": "allow"}, {"sandbox_profile": "dev"}, {"workspace": "shared"}, {"max_steps": 41}]
+)
+async def test_nobody_asks_for_more_than_the_operator_allows(tmp_path: Path, wish: dict[str, object]) -> None:
+    settings = {"safety": {"mode": "ask"}, "sandbox": {"profile": "balanced", "workspace": "isolated"}}
+    async with serving(tmp_path, [says("done")], **settings) as service:
+        answer = await service.post("/runs", {"prompt": "x", **wish})
+        assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
+
+
+async def test_the_form_learns_what_it_may_offer(tmp_path: Path) -> None:
+    async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
+        shown = (await service.get("/runs/options")).json()
+    assert shown["policy_modes"] == ["ask", "deny"]
+    assert shown["workspaces"] == ["shared", "isolated"]
+    assert shown["defaults"]["policy_mode"] == "ask"
+    assert shown["limits"]["max_steps"] == 40
+    assert shown["model_ready"] is False
+
+
+async def test_the_list_tells_skills_cost_and_time_and_finds_by_words(tmp_path: Path) -> None:
+    async with serving(tmp_path, [says("done")], skills=with_skill(tmp_path)) as service:
+        one = await service.begin("paint the fence", skills=["notes"])
+        other = await service.begin("mow the lawn", model="large")
+        for run_id in (one, other):
+            await service.until(run_id, "completed")
+        rows = {row["run_id"]: row for row in (await service.get("/runs")).json()["runs"]}
+        assert rows[one]["skills"] == ["$[my:own].notes"]
+        assert rows[one]["cost_usd"] == 0
+        assert rows[one]["duration_ms"] >= 0
+        assert (rows[one]["scripted"], rows[one]["imported"]) == (False, False)
+
+        async def found(**filters: str) -> list[str]:
+            return [row["run_id"] for row in (await service.get("/runs", params=filters)).json()["runs"]]
+
+        assert await found(query="lawn") == [other]
+        assert await found(skill="notes") == [one]
+        assert await found(model="large") == [other]
+        assert await found(query="lawn", skill="notes") == []
+
+
+async def test_two_runs_are_compared_move_by_move(tmp_path: Path) -> None:
+    async with serving(tmp_path, [says("done")]) as service:
+        one, other, same = [await service.begin(prompt) for prompt in ("first", "second", "first")]
+        for run_id in (one, other, same):
+            await service.until(run_id, "completed")
+        differ = (await service.get(f"/runs/{one}/diff/{other}")).json()
+        equal = (await service.get(f"/runs/{one}/diff/{same}")).json()
+        absent = await service.get(f"/runs/{one}/diff/run_none")
+    assert (differ["same"], equal["same"]) == (False, True)
+    assert [row["op"] for row in differ["rows"]] == ["replace", "equal"]
+    assert differ["rows"][0]["b"][0]["kind"] == "task"
+    assert differ["unified"]
+    assert equal["unified"] == []
+    assert absent.status_code == 404
