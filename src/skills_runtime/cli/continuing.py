@@ -14,17 +14,23 @@ from skills_runtime.errors import IllegalTransition
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Pending, RunState, fold
 from skills_runtime.runs import RunPaths, read_events
+from skills_runtime.runs.imported import was_imported
 
 
 def settings_of(
     paths: RunPaths, state: RunState, options: ConfigOptions, *, above: Mapping[str, Any] | None = None
 ) -> Resolved:
-    """The settings the run began with, under those of this command line, under those the command needs."""
-    workspace = Path(state.workspace_root) if state.workspace_root else Path(options.workspace_root)
+    """The settings the run began with, under those of this command line, under those the command needs.
+
+    Those of a run from elsewhere do not count: they could choose where your key is sent.
+    """
+    is_ours = state.workspace_root and not was_imported(paths)
+    workspace = Path(state.workspace_root) if is_ours else Path(options.workspace_root)
     given = [checked_path(path, option="--config") for path in options.config]
+    own = [] if was_imported(paths) else [paths.root / "config.yaml"]
     return resolve(
         workspace,
-        config_paths=[paths.root / "config.yaml", *given],
+        config_paths=[*own, *given],
         session_settings=deep_merge(parse_assignments(options.set), above or {}),
     )
 

@@ -12,6 +12,7 @@ import msgspec
 
 from skills_runtime.errors import NotFound, StorageFailed, ValidationFailed
 from skills_runtime.executions.values import Record
+from skills_runtime.runs.log.disk import spread_out
 
 PREFIX = "exec-"
 RECORD, INPUT, STDOUT, STDERR, OUTPUT = "execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"
@@ -40,6 +41,7 @@ class Place:
         """Make the directories unless they are there."""
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            spread_out(self.root)
             for name in ("", "owners", "keys", "stages"):
                 (self.runtime / name).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:

@@ -16,10 +16,10 @@ from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExis
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import RunPaths, Verdict, is_legal_id, read_events, runs_root, verify_run
 from skills_runtime.runs.drafts import made_aside, put_in_place
+from skills_runtime.runs.imported import IMPORTED
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
 from skills_runtime.runs.snapshot_files import pretty
 from skills_runtime.service.work import Work
-from skills_runtime.service.work.home import IMPORTED
 from skills_runtime.skills.install.archives import ArchiveLimits, unpack
 
 MAX_ARCHIVE_BYTES = 64 << 20

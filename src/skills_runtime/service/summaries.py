@@ -11,9 +11,9 @@ from skills_runtime.clock import SystemClock
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ledger import RunRow
 from skills_runtime.runs import LogPorts, RunPaths, read_view
+from skills_runtime.runs.imported import was_imported
 from skills_runtime.service.answers import work_of
 from skills_runtime.service.run_documents import duration_ms
-from skills_runtime.service.work.home import was_imported
 
 KEPT = 4096
 

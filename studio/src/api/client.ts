@@ -95,9 +95,17 @@ export async function getJson<Answer>(where: string, asking: Asking = {}): Promi
 /** Fetches text; `limit` cuts what is longer, by asking for the first bytes only. */
 export async function getText(where: string, asking: Asking & { limit?: number } = {}): Promise<string> {
   const range: Record<string, string> = asking.limit ? { range: `bytes=0-${asking.limit - 1}` } : {};
-  return (
-    await ask("GET", where, { ...asking, headers: { accept: "*/*", ...range, ...asking.headers } })
-  ).text();
+  try {
+    return await (
+      await ask("GET", where, { ...asking, headers: { accept: "*/*", ...range, ...asking.headers } })
+    ).text();
+  } catch (error) {
+    // What is empty has no first bytes.
+    if (asking.limit && error instanceof Problem && error.status === 416) {
+      return "";
+    }
+    throw error;
+  }
 }
 
 /** Fetches bytes. */

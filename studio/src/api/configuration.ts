@@ -2,14 +2,72 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { getJson, sendJson } from "./client";
 import type { components } from "./schema";
 
+/** One setting as text, where it comes from, and what was ignored about it. */
+export interface Setting {
+  key: string;
+  value: string;
+  source: string;
+  note: string;
+}
+
 /** The settings, and where each comes from. */
-export type Configuration = components["schemas"]["ConfigDocument"];
+export interface Configuration {
+  settings: Readonly<Record<string, unknown>>;
+  origins: Setting[];
+  notices: string[];
+}
 
 /** Which fences work on the machine of the server. */
-export type Doctor = components["schemas"]["DoctorDocument"];
+export interface Doctor {
+  adapters: Fence[];
+  gaps: Gap[];
+  required_promises_kept: boolean;
+}
+
+/** One fence: whether it works here, and if not, why and what would help. */
+export interface Fence {
+  adapter: string;
+  works: boolean;
+  version: string;
+  problem: string;
+  fix: string;
+  facts: Readonly<Record<string, unknown>>;
+}
+
+/** Something that the fence in use does not promise, and what would change that. */
+export interface Gap {
+  promise: string;
+  text: string;
+  fix: string;
+  /** Kept but for what the text says. */
+  partial: boolean;
+}
+
+/** A call that nobody makes. */
+export type PlannedCommand = Partial<components["schemas"]["PlannedCommand"]>;
+
+/** What decides on a call. */
+export interface Decider {
+  rule: string;
+  justification: string;
+}
 
 /** What the rules say about a call that nobody makes. */
-export type Judgement = components["schemas"]["JudgementDocument"];
+export interface Judgement {
+  verdict: string;
+  explanation: {
+    verdict: Decider;
+    parts: (Omit<Decider, "rule"> & { kind: string; text: string; allowed_by: string })[];
+  };
+  facts: Readonly<Record<string, unknown>> & {
+    unclear: string;
+    risk: { level: string; reason: string; part: string };
+  };
+  modes: (Decider & { mode: string; verdict: string; current: boolean })[];
+  rules: { scope: string; text: string; file: string | null }[];
+  no_rule: string;
+  notices: string[];
+}
 
 /** The settings that hold for new runs. */
 export function useConfiguration() {
@@ -29,10 +87,9 @@ export function useDoctor() {
   });
 }
 
-/** Whether a run may execute a command; nothing is executed. */
+/** Whether a run may make a call; nothing is executed. */
 export function useCheckPolicy() {
   return useMutation({
-    mutationFn: (body: { tool?: string; line?: string; argv?: string[] }) =>
-      sendJson<Judgement>("POST", "policy/check", { body }),
+    mutationFn: (body: PlannedCommand) => sendJson<Judgement>("POST", "policy/check", { body }),
   });
 }

@@ -387,7 +387,7 @@ export interface paths {
         put?: never;
         /**
          * Check Policy
-         * @description Whether a run may execute a command, and which rule says so; nothing is executed.
+         * @description Whether a run may make a call, and which rule says so; nothing is executed.
          */
         post: operations["check_policy_api_v1_policy_check_post"];
         delete?: never;
@@ -1788,13 +1788,29 @@ export interface components {
         };
         /**
          * JudgementDocument
-         * @description What the rules say.
+         * @description What the rules say, how the call was understood, what each policy mode would say, and a rule that allows it.
          */
         JudgementDocument: {
             /** Explanation */
             explanation: {
                 [key: string]: unknown;
             };
+            /** Facts */
+            facts: {
+                [key: string]: unknown;
+            };
+            /** Modes */
+            modes: {
+                [key: string]: unknown;
+            }[];
+            /** No Rule */
+            no_rule: string;
+            /** Notices */
+            notices: string[];
+            /** Rules */
+            rules: {
+                [key: string]: unknown;
+            }[];
             /** Verdict */
             verdict: string;
         } & {
@@ -2135,9 +2151,13 @@ export interface components {
         };
         /**
          * PlannedCommand
-         * @description A call that nobody makes: a line of shell, or a program and its arguments.
+         * @description A call that nobody makes: a line of shell, a program and its arguments, or the arguments of a tool.
          */
         PlannedCommand: {
+            /** Arguments */
+            arguments?: {
+                [key: string]: unknown;
+            } | null;
             /** Argv */
             argv?: string[] | null;
             /** Line */

@@ -49,7 +49,8 @@ export class Draft {
       turn_id: event.turn_id ?? null,
       step_id: event.step_id ?? null,
     };
-    this.items.push({ ...base, ...item } as TranscriptItem);
+    // Spreading two objects into a third would make a slow one of it.
+    this.items.push(Object.assign(base, item) as TranscriptItem);
     return this.items.length - 1;
   }
 
@@ -73,7 +74,7 @@ export class Draft {
   ): void {
     const item = this.at(place, kind);
     if (item && place !== undefined) {
-      this.items[place] = { ...item, ...changes(item), last_seq: event.seq } as TranscriptItem;
+      this.items[place] = Object.assign({ ...item }, changes(item), { last_seq: event.seq }) as TranscriptItem;
     }
   }
 

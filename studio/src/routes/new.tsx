@@ -1,8 +1,6 @@
-import { useWords } from "../i18n";
-import { Page } from "../ui/Page";
+import { NewRun } from "../features/new/NewRun";
 
 /** Where a run is started. */
-export default function NewPage() {
-  const words = useWords("start");
-  return <Page title={words.title} />;
+export default function NewRoute() {
+  return <NewRun />;
 }

@@ -1,8 +1,6 @@
-import { useWords } from "../i18n";
-import { Page } from "../ui/Page";
+import { Welcome } from "../features/welcome/Welcome";
 
 /** The first visit. */
-export default function WelcomePage() {
-  const words = useWords("welcome");
-  return <Page title={words.title} />;
+export default function WelcomeRoute() {
+  return <Welcome />;
 }

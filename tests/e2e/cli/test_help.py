@@ -36,7 +36,7 @@ def test_every_command_of_the_reference_is_there() -> None:
         "sandbox discard", "skills", "skills validate", "skills show", "skills new", "skills route", "skills list",
         "skills trust", "skills eval", "skills install", "skills update", "skills remove", "skills rollback",
         "skills lock", "skills verify", "skills preflight", "skills validate-config", "skills scan",
-        "skills exec", "serve", "keys", "keys create", "keys list", "keys revoke",
+        "skills exec", "serve", "studio", "keys", "keys create", "keys list", "keys revoke",
         "runtime", "runtime status", "runtime stop", "runtime cleanup",
     }  # fmt: skip
 

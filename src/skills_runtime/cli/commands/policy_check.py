@@ -27,14 +27,14 @@ class PolicyCheckOptions(ConfigOptions):
 
 def policy_check(options: PolicyCheckOptions, program: Program) -> int:
     """Say whether a run may execute a command, and which rule says so."""
-    from skills_runtime.cli.judging import judge_command
+    from skills_runtime.agent.judging import command_intent, judge_command
     from skills_runtime.cli.machine import checked_text
     from skills_runtime.cli.render.decision import tell_decision
     from skills_runtime.cli.settings import resolve_settings
 
     words = [checked_text(word, "CMD") for word in options.command]
     resolved = resolve_settings(options, program=program.name)
-    judgement = judge_command(resolved, options.tool, words)
+    judgement = judge_command(resolved, options.tool, command_intent(words))
     return tell_decision(judgement, resolved.notices, as_json=options.json, no_color=options.no_color)
 
 

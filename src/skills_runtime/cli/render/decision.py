@@ -8,7 +8,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from skills_runtime.cli.judging import Judgement
+from skills_runtime.agent.judging import Judgement
+from skills_runtime.cli.judging import exit_code
 from skills_runtime.cli.render.console import answers, labelled
 from skills_runtime.cli.render.text import one_line
 from skills_runtime.safety.guard import Risk
@@ -26,7 +27,7 @@ def tell_decision(judgement: Judgement, notices: Iterable[str], *, as_json: bool
         write_decision(judgement, sys.stdout)
     else:
         show_decision(judgement, answers(no_color=no_color))
-    return judgement.exit_code
+    return exit_code(judgement)
 
 
 def write_decision(judgement: Judgement, output: TextIO) -> None:

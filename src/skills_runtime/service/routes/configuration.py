@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import asdict
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response
@@ -36,18 +35,24 @@ class DoctorDocument(Answer):
 
 
 class PlannedCommand(Body):
-    """A call that nobody makes: a line of shell, or a program and its arguments."""
+    """A call that nobody makes: a line of shell, a program and its arguments, or the arguments of a tool."""
 
     tool: Annotated[str, Field(min_length=1, max_length=200)] = "shell_command"
     line: Annotated[str, Field(min_length=1, max_length=100_000)] | None = None
     argv: Annotated[list[Annotated[str, Field(max_length=100_000)]], Field(min_length=1, max_length=1000)] | None = None
+    arguments: dict[str, Any] | None = None
 
 
 class JudgementDocument(Answer):
-    """What the rules say."""
+    """What the rules say, how the call was understood, what each policy mode would say, and a rule that allows it."""
 
     verdict: str
     explanation: dict[str, Any]
+    facts: dict[str, Any]
+    modes: list[dict[str, Any]]
+    rules: list[dict[str, Any]]
+    no_rule: str
+    notices: list[str]
 
 
 @router.get("/config", response_model=ConfigDocument, responses=failures(*EVERYWHERE))
@@ -80,9 +85,7 @@ async def sandbox_doctor(request: Request) -> Response:
 
 
 @router.post("/policy/check", response_model=JudgementDocument, responses=failures(*EVERYWHERE, 413, 415))
-def check_policy(request: Request, body: PlannedCommand) -> Response:
-    """Whether a run may execute a command, and which rule says so; nothing is executed."""
-    verdict, explanation, facts = judged(work_of(request).home.settings(), body.tool, body.line, body.argv)
-    return as_json(
-        {"verdict": verdict, "explanation": msgspec.to_builtins(explanation), "facts": msgspec.to_builtins(facts)}
-    )
+async def check_policy(request: Request, body: PlannedCommand) -> Response:
+    """Whether a run may make a call, and which rule says so; nothing is executed."""
+    settings = await asyncio.to_thread(work_of(request).home.settings)
+    return as_json(await judged(settings, body.tool, body.line, body.argv, body.arguments))

@@ -14,6 +14,7 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.ledger.index import PAGE_LIMIT
 from skills_runtime.runs import RunPaths
+from skills_runtime.runs.imported import was_imported
 from skills_runtime.service.answers import as_json, caller_of, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.models import model_problem
@@ -31,7 +32,6 @@ from skills_runtime.service.run_documents import (
 )
 from skills_runtime.service.summaries import summaries_of
 from skills_runtime.service.work import Order, Work
-from skills_runtime.service.work.home import was_imported
 from skills_runtime.service.work.orders import allowed_choices
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])

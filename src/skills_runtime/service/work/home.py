@@ -12,14 +12,7 @@ from skills_runtime.errors import NotFound
 from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, check_id, runs_root
-
-IMPORTED = "imported.json"
-"""In `archive/` of a run that was brought here from elsewhere: when, and by whom."""
-
-
-def was_imported(paths: RunPaths) -> bool:
-    """Whether somebody brought the run here from elsewhere."""
-    return (paths.archive / IMPORTED).is_file()
+from skills_runtime.runs.imported import was_imported
 
 
 class Home(msgspec.Struct, frozen=True, kw_only=True):

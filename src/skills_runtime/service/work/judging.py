@@ -1,26 +1,72 @@
-"""What the rules of the workspace say about a command that nobody executes."""
+"""What the rules of the workspace say about a call that nobody makes, and what would make them say something else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
-from skills_runtime.agent.rules import read_rules
+import msgspec
+
+from skills_runtime.agent.judging import Judgement, PlannedCall, judge_call, judge_command
+from skills_runtime.agent.rules import user_rule_file
 from skills_runtime.config import Resolved
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.ports import Intent, ToolSpec
-from skills_runtime.safety.gate import with_real_places
-from skills_runtime.safety.guard import Facts, assess
-from skills_runtime.safety.policy import Explanation, explain
-from skills_runtime.tools import builtin_tools
+from skills_runtime.ports import Intent
+from skills_runtime.safety.approvals.request import request_of, shown_to_approver
+from skills_runtime.safety.policy import Ask, Verdict, decide
+from skills_runtime.safety.policy.verdict import SafetyMode
+from skills_runtime.safety.sanitize import PLAIN
+from skills_runtime.service.work.cards import rule_previews
 
 
-def judged(
-    resolved: Resolved, tool: str, line: str | None, argv: Sequence[str] | None
-) -> tuple[str, Explanation, Facts]:
-    """The verdict in one word, why, and how the call was understood."""
-    if (line is None) == (argv is None):
-        raise ValidationFailed("give the command once, as `line` or as `argv`")
-    intent = Intent(line=line) if line is not None else Intent(argv=tuple(argv or ()))
-    specs = {one.spec.name: one.spec for one in builtin_tools()}
-    spec = specs.get(tool) or ToolSpec(name=tool, description="", parameters={})
-    facts = assess(spec, with_real_places(intent))
-    explanation = explain(facts, read_rules(resolved).rules)
-    return type(explanation.verdict).__name__.lower(), explanation, facts
+async def judged(
+    resolved: Resolved,
+    tool: str,
+    line: str | None = None,
+    argv: Sequence[str] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The verdict in one word, why, how the call was understood, and what else could be said of it."""
+    if sum(given is not None for given in (line, argv, arguments)) != 1:
+        raise ValidationFailed("give the call once, as `line`, as `argv` or as `arguments`")
+    if arguments is not None:
+        judgement = await judge_call(resolved, PlannedCall(tool, dict(arguments)))
+    else:
+        intent = Intent(line=line) if line is not None else Intent(argv=tuple(argv or ()))
+        judgement = judge_command(resolved, tool, intent)
+    rules, no_rule = _rules(resolved, judgement, arguments or {})
+    return {
+        "verdict": _word(judgement.explanation.verdict),
+        "explanation": msgspec.to_builtins(judgement.explanation),
+        "facts": msgspec.to_builtins(judgement.facts),
+        "modes": [_in_mode(judgement, mode) for mode in get_args(SafetyMode)],
+        "rules": rules,
+        "no_rule": no_rule,
+        "notices": list(judgement.notices),
+    }
+
+
+def _word(verdict: Verdict) -> str:
+    return type(verdict).__name__.lower()
+
+
+def _in_mode(judgement: Judgement, mode: SafetyMode) -> dict[str, Any]:
+    """What would be said if this were the mode of the workspace."""
+    verdict = decide(judgement.facts, msgspec.structs.replace(judgement.rules, mode=mode))
+    return {
+        "mode": mode,
+        "verdict": _word(verdict),
+        "rule": verdict.rule,
+        "justification": verdict.justification,
+        "current": mode == judgement.rules.mode,
+    }
+
+
+def _rules(resolved: Resolved, judgement: Judgement, arguments: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """The rules that would allow the call without asking; only of one that is asked about."""
+    verdict = judgement.explanation.verdict
+    if not isinstance(verdict, Ask):
+        return [], ""
+    intent = judgement.intent or Intent()
+    wanted = request_of(judgement.spec, arguments, intent, judgement.facts, verdict, PLAIN)
+    request = shown_to_approver(wanted, approval_id="", run_id="", call_id="", expires_at="")
+    rules, no_rule = rule_previews(request, user_rule_file(resolved))
+    return [one for one in rules if one["scope"] != "run"], no_rule

@@ -77,6 +77,5 @@ function useProblemText({ problem }: ReadArguments): string | undefined {
   if (problem.kind === "object") {
     return words.object;
   }
-  const { at, why } = problem;
-  return at ? words.place(at.line, at.column, why) : words.json(why);
+  return words.json(problem.line, problem.column);
 }

@@ -1,11 +1,7 @@
-/** What was typed as arguments: the value, or why it is none. */
+/** What was typed as arguments: the value, or why it is none and where that begins. */
 export type ReadArguments =
   | { value: Record<string, unknown>; problem?: undefined }
-  | { value?: undefined; problem: Problem };
-
-type Problem =
-  | { kind: "object" }
-  | { kind: "json"; why: string; at: { line: number; column: number } | null };
+  | { value?: undefined; problem: { kind: "object" } | { kind: "json"; line: number; column: number } };
 
 /** Reads the arguments of a call; only an object is one. */
 export function readArguments(text: string): ReadArguments {
@@ -15,9 +11,9 @@ export function readArguments(text: string): ReadArguments {
       return { problem: { kind: "object" } };
     }
     return { value: value as Record<string, unknown> };
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { problem: { kind: "json", why: withoutPlace(why), at: placeIn(why, text) } };
+  } catch {
+    const before = text.slice(0, mistakeIn(text)).split("\n");
+    return { problem: { kind: "json", line: before.length, column: (before.at(-1)?.length ?? 0) + 1 } };
   }
 }
 
@@ -26,16 +22,63 @@ export function argumentsText(value: Record<string, unknown>): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-function withoutPlace(why: string): string {
-  return why.replace(/,? ?"?\.\.\..*$/s, "").replace(/ (?:in JSON )?at position \d+.*$/s, "");
-}
+const SPACE = /[ \t\r\n]*/y;
+const TEXT = /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const PLAIN = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
-/** Where a browser says the mistake is; its words differ, so there may be none. */
-function placeIn(why: string, text: string): { line: number; column: number } | null {
-  const position = /at position (\d+)/.exec(why)?.[1];
-  if (position === undefined) {
-    return null;
+class Mistake extends Error {}
+
+/** Where text stops to be JSON; browsers do not always say. */
+function mistakeIn(text: string): number {
+  let at = 0;
+  const skip = (pattern: RegExp): boolean => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    at += found?.[0].length ?? 0;
+    return found !== null;
+  };
+  const next = (sign: string): boolean => {
+    skip(SPACE);
+    if (text[at] !== sign) {
+      return false;
+    }
+    at += 1;
+    return true;
+  };
+  const need = (met: boolean) => {
+    if (!met) {
+      throw new Mistake();
+    }
+  };
+  const entries = (end: string, entry: () => void) => {
+    if (next(end)) {
+      return;
+    }
+    do {
+      entry();
+    } while (next(","));
+    need(next(end));
+  };
+  const value = () => {
+    if (next("{")) {
+      entries("}", () => {
+        skip(SPACE);
+        need(skip(TEXT));
+        need(next(":"));
+        value();
+      });
+    } else if (next("[")) {
+      entries("]", value);
+    } else {
+      skip(SPACE);
+      need(skip(TEXT) || skip(PLAIN));
+    }
+  };
+  try {
+    value();
+    skip(SPACE);
+  } catch {
+    // The place is what is wanted, also where the nesting is too deep to read.
   }
-  const before = text.slice(0, Number(position)).split("\n");
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  return at;
 }

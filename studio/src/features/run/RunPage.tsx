@@ -5,6 +5,7 @@ import { FINAL, useRun } from "../../api/runs";
 import { useRunLog } from "../../events";
 import { useSearchValues } from "../../lib/search";
 import { ErrorNote } from "../../ui/ErrorNote";
+import { ForkLinks } from "./fork/ForkLinks";
 import { RunActions } from "./header/RunActions";
 import { RunHeader } from "./header/RunHeader";
 import { ForkDialog, Playhead } from "./parts";
@@ -94,6 +95,7 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
           />
         }
       />
+      <ForkLinks runId={runId} view={log.view} />
       {log.connection === "failed" ? <ErrorNote error={log.problem} /> : null}
       {at === undefined ? null : (
         <Playhead events={log.events} position={at} onChange={(seq) => change({ at: String(seq) })} />

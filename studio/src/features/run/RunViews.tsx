@@ -60,7 +60,7 @@ export function RunViews(props: RunViewsProps) {
       {detailed ? (
         <aside
           aria-label={words.details}
-          className="min-h-0 min-w-0 overflow-y-auto rounded-md border border-line bg-surface p-3 max-lg:max-h-[70dvh]"
+          className="min-h-0 min-w-0 overflow-y-auto rounded-md border border-line bg-surface p-3 max-lg:hidden"
         >
           <Details
             runId={runId}

@@ -87,8 +87,7 @@ export const approvals = {
   editCancel: "Do not edit",
   editErrors: {
     object: "The arguments have to be an object: { … }",
-    json: (why: string) => `This is not JSON: ${why}`,
-    place: (line: number, column: number, why: string) => `Line ${line}, column ${column}: ${why}`,
+    json: (line: number, column: number) => `Line ${line}, column ${column}: this is not JSON`,
   },
   reject: "Reject",
   rejectStop: "Reject and stop the run",

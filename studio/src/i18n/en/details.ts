@@ -65,10 +65,7 @@ export const details = {
   adapter: "Adapter",
   profile: "Profile",
   network: "Network",
-  networks: { none: "Off", "allow-list": "Only listed hosts", host: "Open" } as Record<
-    string,
-    string
-  >,
+  networks: { none: "Off", "allow-list": "Only listed hosts", host: "Open" } as Record<string, string>,
   promises: (count: number) => `Promises (${count})`,
   gaps: (count: number) => `Gaps (${count})`,
   policyDigest: "Digest of the policy",

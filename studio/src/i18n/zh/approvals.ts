@@ -89,8 +89,7 @@ export const approvals = {
   editCancel: "不编辑",
   editErrors: {
     object: "参数必须是一个对象：{ … }",
-    json: (why: string) => `不是 JSON：${why}`,
-    place: (line: number, column: number, why: string) => `第 ${line} 行第 ${column} 列：${why}`,
+    json: (line: number, column: number) => `第 ${line} 行第 ${column} 列：不是 JSON`,
   },
   reject: "拒绝",
   rejectStop: "拒绝并停止运行",

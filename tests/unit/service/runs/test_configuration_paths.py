@@ -40,6 +40,31 @@ async def test_the_rules_are_asked_about_a_command(tmp_path: Path) -> None:
         assert (await service.post("/policy/check", {"line": "a", "argv": ["a"]})).status_code == 400
 
 
+async def test_the_rules_are_asked_about_a_call_of_a_tool(tmp_path: Path) -> None:
+    async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
+        call = {"tool": "file_write", "arguments": {"path": "notes.md", "content": "x"}}
+        shown = (await service.post("/policy/check", call)).json()
+        assert shown["verdict"] == "ask"
+        assert shown["explanation"]["parts"][0]["text"] == "notes.md"
+        assert "./notes.md" in shown["rules"][0]["text"]
+        modes = {one["mode"]: one["verdict"] for one in shown["modes"]}
+        assert modes == {"allow": "allow", "ask": "ask", "deny": "deny"}
+        assert [one["mode"] for one in shown["modes"] if one["current"]] == ["ask"]
+        wrong = await service.post("/policy/check", {"tool": "file_write", "arguments": {"path": 1}})
+        assert (wrong.status_code, wrong.json()["kind"]) == (400, "validation")
+        assert not (tmp_path / "notes.md").exists()
+
+
+async def test_no_rule_is_offered_for_a_call_that_is_denied_or_of_high_risk(tmp_path: Path) -> None:
+    async with serving(tmp_path, [says("done")], safety={"mode": "ask", "denylist": ["git push"]}) as service:
+        denied = (await service.post("/policy/check", {"line": "git push --force"})).json()
+        assert (denied["verdict"], denied["rules"]) == ("deny", [])
+        assert denied["explanation"]["verdict"]["rule"] == "safety.denylist: git push"
+        assert {one["verdict"] for one in denied["modes"]} == {"deny"}
+        risky = (await service.post("/policy/check", {"line": "rm -rf /"})).json()
+        assert (risky["rules"], bool(risky["no_rule"])) == ([], True)
+
+
 async def test_a_skill_is_validated(service: Served) -> None:
     good = (await service.post("/skills/validate", {"text": SKILL, "name": "notes"})).json()
     assert good["valid"] is True

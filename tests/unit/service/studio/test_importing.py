@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.service.work.home import IMPORTED
+from skills_runtime.runs.imported import IMPORTED
 from tests.support.agents import calls, says, writes
 from tests.unit.service.runs.served import Served, serving
 

@@ -38,20 +38,17 @@ interface FrameProps {
   children: ReactNode;
 }
 
-function Panel({ title, heading, onClose, children }: FrameProps) {
+function Panel({ heading, onClose, children }: FrameProps) {
   const words = useWords("ui");
   useKeys([{ keys: "Escape", label: words.close, run: onClose }]);
   return (
-    <aside
-      aria-label={title}
-      className="flex min-h-0 min-w-0 flex-col gap-2 rounded-md border border-line bg-surface p-3"
-    >
+    <div className="flex min-w-0 flex-col gap-2">
       <header className="flex items-start gap-2">
         <div className="min-w-0 flex-1">{heading}</div>
         <IconButton small label={words.close} icon={<CrossIcon />} onClick={onClose} />
       </header>
       {children}
-    </aside>
+    </div>
   );
 }
 

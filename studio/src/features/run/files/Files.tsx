@@ -32,7 +32,7 @@ export function Files({ runId }: { runId: string }) {
   }
   const chosen = data.artifacts.find((one) => one.name === wanted);
   return (
-    <div className="grid min-w-0 grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(18rem,26rem)_minmax(0,1fr)]">
+    <div className="grid min-w-0 grid-cols-1 items-start gap-4 lg:h-full lg:overflow-y-auto lg:grid-cols-[minmax(18rem,26rem)_minmax(0,1fr)]">
       <div className="flex min-w-0 flex-col gap-3">
         {data.final ? null : <p className="text-xs text-soft">{words.notFinal}</p>}
         {groupsOf(data.artifacts).map(([role, files]) => (

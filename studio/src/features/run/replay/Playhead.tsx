@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { LogEvent } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
 import { Select } from "../../../ui/Field";
@@ -107,6 +107,8 @@ function usePlaying(
   onChange: (seq: number) => void,
 ): [boolean, (playing: boolean) => void] {
   const [playing, setPlaying] = useState(false);
+  const latest = useRef(onChange);
+  latest.current = onChange;
   const beat = playing ? nextBeat(events, position, speed, leastPause()) : null;
   const seq = beat?.seq;
   const wait = beat?.wait ?? 0;
@@ -118,9 +120,9 @@ function usePlaying(
       setPlaying(false);
       return;
     }
-    const timer = setTimeout(() => onChange(seq), wait);
+    const timer = setTimeout(() => latest.current(seq), wait);
     return () => clearTimeout(timer);
-  }, [playing, seq, wait, onChange]);
+  }, [playing, seq, wait]);
   return [playing, setPlaying];
 }
 

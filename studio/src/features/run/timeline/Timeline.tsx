@@ -68,12 +68,16 @@ export function Timeline({
     End: bars.length,
   };
   return (
-    <section ref={frame} aria-label={words.title} className="@container flex min-w-0 flex-col gap-2">
+    <section
+      ref={frame}
+      aria-label={words.title}
+      className="@container flex min-w-0 flex-col gap-2 max-lg:max-h-[80dvh] lg:h-full lg:min-h-0"
+    >
       <div className="flex flex-wrap items-center justify-between gap-2">
         <Legend />
         <ZoomButtons scale={scale} />
       </div>
-      <div className="overflow-hidden rounded-md border border-line bg-surface">
+      <div className="flex min-h-0 flex-col overflow-hidden rounded-md border border-line bg-surface">
         <div className={`${COLUMNS} @max-[480px]:grid-cols-1`}>
           <span className="@max-[480px]:hidden" />
           <TimeAxis
@@ -87,6 +91,7 @@ export function Timeline({
         </div>
         {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the bars inside */}
         <div
+          className="flex min-h-0 flex-col"
           onKeyDown={(event) => {
             const step = steps[event.key];
             if (step !== undefined && (event.target as Element).closest("[data-seq]")) {
@@ -101,7 +106,7 @@ export function Timeline({
             items={rows}
             keyOf={(row) => row.key}
             estimate={33}
-            className="max-h-[min(70vh,44rem)]"
+            className="min-h-0"
             render={(row) => (
               <RowView
                 row={row}

@@ -1,0 +1,111 @@
+import { cleanup, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Approval } from "../../api/approvals";
+import { answer, renderApp } from "../../testing";
+import { ApprovalCard } from "./ApprovalCard";
+
+afterEach(cleanup);
+
+const APPROVAL: Approval = {
+  approval_id: "approval_1",
+  approval_key: "key",
+  run_id: "run_1",
+  session_id: "session",
+  run_title: "Clean up",
+  workspace: "/workspaces/somebody/project",
+  call_id: "call",
+  tool: "shell_command",
+  summary: "shell_command pip install x",
+  since: "2026-01-01T00:00:00Z",
+  seq: 3,
+  rule: "installs",
+  why: "installs change the environment",
+  risk: { level: "medium", reason: "installs programs", part: "pip" },
+  expires_at: "",
+  details: { command: "pip install x" },
+  intent: {},
+  decided: null,
+  command: "pip install x",
+  argv: [],
+  cwd: ".",
+  patch: "",
+  files: [],
+  reason: "needed \u202etests",
+  escalated: false,
+  sandbox: {},
+  rules: [{ scope: "run", text: "rules:\n- effect: allow", file: null }],
+  no_rule: "",
+};
+
+describe("a card", () => {
+  it("sends exactly what was seen, with the reason", async () => {
+    const made = answer({ "POST approvals/approval_1": {} });
+    const onDecided = vi.fn();
+    renderApp(<ApprovalCard approval={APPROVAL} onDecided={onDecided} />);
+    await userEvent.type(screen.getByLabelText("Reason"), "not now");
+    await userEvent.click(screen.getByRole("button", { name: "Reject" }));
+    await waitFor(() => expect(onDecided).toHaveBeenCalledWith({ decision: "denied", stale: false }));
+    expect(made.find((one) => one.method === "POST")?.body).toEqual({
+      approval_key: "key",
+      run_id: "run_1",
+      decision: "denied",
+      note: "not now",
+    });
+  });
+
+  it("sends one decision however often it is clicked", async () => {
+    const made = answer({ "POST approvals/approval_1": {} });
+    renderApp(<ApprovalCard approval={APPROVAL} />);
+    await userEvent.dblClick(screen.getByRole("button", { name: "Approve once" }));
+    await waitFor(() => expect(screen.queryByRole("button", { name: "Approve once" })).toBeNull());
+    expect(made.filter((one) => one.method === "POST")).toHaveLength(1);
+  });
+
+  it("names the grant on the button of a rule", async () => {
+    const made = answer({ "POST approvals/approval_1": {} });
+    renderApp(<ApprovalCard approval={APPROVAL} />);
+    await userEvent.click(screen.getByRole("button", { name: "Approve and add a rule" }));
+    await userEvent.click(screen.getByRole("button", { name: "Allow `pip install x` in this run" }));
+    await waitFor(() => expect(made.some((one) => one.method === "POST")).toBe(true));
+    expect(made.find((one) => one.method === "POST")?.body).toMatchObject({
+      decision: "approved",
+      rule: "run",
+    });
+  });
+
+  it("shows hidden characters, and the risk as a word", () => {
+    answer({});
+    renderApp(<ApprovalCard approval={APPROVAL} />);
+    expect(screen.getByText("needed ‹U+202E›tests")).toBeTruthy();
+    expect(screen.getByText("Medium risk")).toBeTruthy();
+  });
+
+  it("tells a decision that came too late what became of the request", async () => {
+    const decided = {
+      seq: 5,
+      type: "approval_decided",
+      timestamp: "2026-01-01T00:00:05Z",
+      payload: { approval_id: "approval_1", approval_key: "key", decision: "denied", decided_by: "somebody" },
+    };
+    answer({
+      "POST approvals/approval_1": Response.json({ kind: "approval_stale", detail: "late" }, { status: 409 }),
+      "GET runs/run_1/events": { events: [decided], next_after: 5, ended: false },
+    });
+    renderApp(<ApprovalCard approval={APPROVAL} />);
+    await userEvent.click(screen.getByRole("button", { name: "Approve once" }));
+    expect(await screen.findByText(/came too late/)).toBeTruthy();
+    expect(await screen.findByText("by somebody")).toBeTruthy();
+    expect(screen.queryByRole("button")).toBeNull();
+  });
+
+  it("keeps an error that is no decision on the card", async () => {
+    answer({
+      "POST approvals/approval_1": Response.json({ kind: "permission", detail: "not you" }, { status: 403 }),
+    });
+    renderApp(<ApprovalCard approval={APPROVAL} />);
+    await userEvent.click(screen.getByRole("button", { name: "Approve once" }));
+    expect(await screen.findByText("not you")).toBeTruthy();
+    expect(screen.getByRole("button", { name: "Approve once" })).toBeTruthy();
+  });
+});

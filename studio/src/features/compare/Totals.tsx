@@ -1,0 +1,100 @@
+import { Link } from "wouter";
+import { type Run, useRun } from "../../api/runs";
+import { useFormat, useWords } from "../../i18n";
+import { shownText } from "../../lib/hidden";
+import { ErrorNote } from "../../ui/ErrorNote";
+import { StatusMark } from "../../ui/StatusMark";
+import { Cell, HeadCell, Row, Table } from "../../ui/Table";
+
+/** What both runs took, next to each other, and the difference. */
+export function Totals({ a, b }: { a: string; b: string }) {
+  const words = useWords("compare");
+  const format = useFormat();
+  const [one, other] = [useRun(a), useRun(b)];
+  const runs = [one.data, other.data];
+  const figures: [string, (run: Run) => number | null, (value: number) => string][] = [
+    [words.duration, (run) => durationOf(run), format.duration],
+    [words.inputTokens, (run) => run.input_tokens, format.number],
+    [words.outputTokens, (run) => run.output_tokens, format.number],
+    [words.cachedTokens, (run) => run.cached_tokens, format.number],
+    [words.cost, (run) => run.cost_usd, format.money],
+    [words.calls, (run) => run.tool_calls, format.number],
+    [words.steps, (run) => run.steps, format.number],
+  ];
+  return (
+    <>
+      <ErrorNote error={one.error ?? other.error} />
+      <Table caption={words.totals}>
+        <thead>
+          <tr>
+            <HeadCell>
+              <span className="sr-only">{words.figure}</span>
+            </HeadCell>
+            {[a, b].map((id, index) => (
+              <HeadCell key={index === 0 ? "a" : "b"} className="text-right">
+                {index === 0 ? "A" : "B"}{" "}
+                <Link href={`/runs/${encodeURIComponent(id)}`} className="font-mono">
+                  {shownText(id.length > 18 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id)}
+                </Link>
+              </HeadCell>
+            ))}
+            <HeadCell className="text-right">{words.difference}</HeadCell>
+          </tr>
+        </thead>
+        <tbody>
+          <Row>
+            <Cell>{words.status}</Cell>
+            {runs.map((run, index) => (
+              <Cell key={index === 0 ? "a" : "b"} figure>
+                {run ? <StatusMark state={run.status} /> : "…"}
+              </Cell>
+            ))}
+            <Cell />
+          </Row>
+          <Row>
+            <Cell>{words.model}</Cell>
+            {runs.map((run, index) => (
+              <Cell key={index === 0 ? "a" : "b"} figure>
+                {run ? shownText(run.model) || "–" : "…"}
+              </Cell>
+            ))}
+            <Cell />
+          </Row>
+          {figures.map(([name, figureOf, show]) => {
+            const [left, right] = runs.map((run) => (run ? figureOf(run) : null));
+            return (
+              <Row key={name}>
+                <Cell>{name}</Cell>
+                <Cell figure>{shown(left, show)}</Cell>
+                <Cell figure>{shown(right, show)}</Cell>
+                <Cell figure>{difference(left, right, show)}</Cell>
+              </Row>
+            );
+          })}
+        </tbody>
+      </Table>
+    </>
+  );
+}
+
+function shown(value: number | null | undefined, show: (value: number) => string): string {
+  return typeof value === "number" ? show(value) : "–";
+}
+
+function difference(
+  a: number | null | undefined,
+  b: number | null | undefined,
+  show: (value: number) => string,
+): string {
+  if (typeof a !== "number" || typeof b !== "number") {
+    return "";
+  }
+  return a === b ? "=" : `${b > a ? "+" : "−"}${show(Math.abs(b - a))}`;
+}
+
+function durationOf(run: Run): number | null {
+  if (!run.started_at) {
+    return null;
+  }
+  return Math.max(0, Date.parse(run.completed_at ?? run.updated_at) - Date.parse(run.started_at));
+}

@@ -1,0 +1,30 @@
+import type { ComparedRow, Move } from "../../api/comparing";
+
+/** The text of a move as people read it: what is only a quoted text loses its quotes, data stands on several lines. */
+export function moveText({ kind, what }: Move): string {
+  if (kind === "call") {
+    const space = what.indexOf(" ");
+    return space < 0 ? what : `${what.slice(0, space)}\n${readable(what.slice(space + 1))}`;
+  }
+  return readable(what);
+}
+
+function readable(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** Where two runs first differ; -1 where they never do. */
+export function firstDifference(rows: readonly ComparedRow[]): number {
+  return rows.findIndex((row) => row.op !== "equal");
+}
+
+/** Moves that stand beside each other; the shorter side ends with nothing. */
+export function sideBySide(row: ComparedRow): [Move | undefined, Move | undefined][] {
+  const length = Math.max(row.a.length, row.b.length);
+  return Array.from({ length }, (_, index) => [row.a[index], row.b[index]]);
+}

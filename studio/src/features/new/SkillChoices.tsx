@@ -1,0 +1,101 @@
+import { Link } from "wouter";
+import { problemOf } from "../../api/problem";
+import { type RoutedSkill, useRouting } from "../../api/skills";
+import { useWords } from "../../i18n";
+import { shownText } from "../../lib/hidden";
+import { useSettledValue } from "../../lib/settled";
+import { Badge } from "../../ui/Badge";
+import { Checkbox } from "../../ui/Field";
+
+const QUOTED = /`([^`]*)`/g;
+
+/** Which skills the router would choose for the task, and why; those it only suggests can be given from the start. */
+export function SkillChoices({
+  task,
+  chosen,
+  onChange,
+}: {
+  task: string;
+  chosen: readonly string[];
+  onChange: (mentions: readonly string[]) => void;
+}) {
+  const words = useWords("start");
+  const settled = useSettledValue(task);
+  const { data, error } = useRouting(settled);
+  const asked = settled.trim() !== "";
+  const choices = asked ? (data?.choices ?? []) : [];
+  return (
+    <section aria-label={words.skills} className="flex flex-col gap-2">
+      <h2 className="font-semibold">{words.skills}</h2>
+      {asked && error ? (
+        <p role="alert" className="text-bad">
+          {shownText(problemOf(error).detail)}
+        </p>
+      ) : null}
+      {!error ? (
+        <p className="text-soft" role="status">
+          {!asked || !data
+            ? words.routeIdle
+            : choices.length === 0
+              ? words.routeNone(data.considered)
+              : words.decidedBy[data.decided_by === "words" || data.decided_by === "model" ? "model" : "rule"]}
+        </p>
+      ) : null}
+      {choices.length > 0 && !error ? (
+        <ul className="divide-y rounded-md border border-line bg-surface">
+          {choices.map((choice) => (
+            <Choice
+              key={choice.mention}
+              choice={choice}
+              chosen={chosen.includes(choice.mention)}
+              onToggle={(on) =>
+                onChange(
+                  on ? [...chosen, choice.mention] : chosen.filter((mention) => mention !== choice.mention),
+                )
+              }
+            />
+          ))}
+        </ul>
+      ) : null}
+    </section>
+  );
+}
+
+function Choice({
+  choice,
+  chosen,
+  onToggle,
+}: {
+  choice: RoutedSkill;
+  chosen: boolean;
+  onToggle: (on: boolean) => void;
+}) {
+  const words = useWords("start");
+  const certain = choice.rule !== "words";
+  const pieces = [...choice.reason.matchAll(QUOTED)].map((match) => shownText(match[1] ?? ""));
+  const first = choice.rule === "words" ? pieces.join(", ") : (pieces[0] ?? "");
+  return (
+    <li className="flex flex-wrap items-center gap-x-3 gap-y-0.5 px-3 py-2">
+      <Link
+        href={`/skills/${encodeURIComponent(choice.mention)}`}
+        className="min-w-0 font-medium [overflow-wrap:anywhere]"
+      >
+        {shownText(choice.name)}
+      </Link>
+      <Badge tone={certain ? "accent" : "neutral"}>{words.rules[choice.rule] ?? choice.rule}</Badge>
+      <span className="min-w-0 flex-1 basis-56 text-soft [overflow-wrap:anywhere]">
+        {(first && words.reasons[choice.rule]?.(first, pieces[1] ?? first)) || shownText(choice.reason)}
+      </span>
+      {certain ? (
+        <span className="text-xs text-soft">{words.givenAnyway}</span>
+      ) : (
+        <Checkbox
+          label={words.give}
+          aria-label={words.giveNamed(choice.name)}
+          checked={chosen}
+          onChange={(event) => onToggle(event.target.checked)}
+        />
+      )}
+    </li>
+  );
+}

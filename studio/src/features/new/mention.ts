@@ -1,0 +1,58 @@
+import type { Skill } from "../../api/skills";
+
+const MOST = 8;
+const TYPED = /(?:^|[\s([{"'，。：；、（])(\$[\p{L}\p{N}_:.[\]-]*)$/u;
+const EXACT = /^\$\[[a-z0-9:-]+\]\.[a-z0-9][a-z0-9_-]*[a-z0-9]$/;
+
+/** A mention that is being typed: where it begins, and what was typed of it. */
+export interface Typing {
+  from: number;
+  to: number;
+  typed: string;
+}
+
+/** The mention before the caret, if one is being typed there. */
+export function typingAt(text: string, caret: number): Typing | null {
+  const found = TYPED.exec(text.slice(Math.max(0, caret - 200), caret))?.[1];
+  return found === undefined
+    ? null
+    : { from: caret - found.length, to: caret, typed: found.slice(1).replace(/^\[/, "") };
+}
+
+/** The skills that fit what was typed of a mention: by the beginning of the name, inside it, then by its other words. */
+export function fitting(skills: readonly Skill[], typed: string): Skill[] {
+  const wanted = typed.toLowerCase().replace(/\]\.?/, ".");
+  return skills
+    .filter((one) => one.state === "offered")
+    .map((one) => ({ one, rank: rankOf(one, wanted) }))
+    .filter(({ rank }) => rank < 4)
+    .sort((left, right) => left.rank - right.rank || left.one.name.localeCompare(right.one.name))
+    .slice(0, MOST)
+    .map(({ one }) => one);
+}
+
+function rankOf(skill: Skill, wanted: string): number {
+  const name = skill.name.toLowerCase();
+  if (name.startsWith(wanted)) {
+    return 0;
+  }
+  if (`${skill.namespace}.${name}`.startsWith(wanted)) {
+    return 1;
+  }
+  return name.includes(wanted) ? 2 : skill.description.toLowerCase().includes(wanted) ? 3 : 4;
+}
+
+/** How a task mentions a skill: exactly, unless its name cannot be said so. */
+export function mentionOf(skill: Pick<Skill, "mention" | "name">): string {
+  return EXACT.test(skill.mention) ? skill.mention : `$${skill.name}`;
+}
+
+/** The text with a mention in the place of what was typed, and where the caret is then. */
+export function completed(text: string, typing: Typing, mention: string): { text: string; caret: number } {
+  const rest = text.slice(typing.to);
+  const gap = /^[\s.,;:!?)\]}，。；：！？）]/.test(rest) ? "" : " ";
+  return {
+    text: text.slice(0, typing.from) + mention + gap + rest,
+    caret: typing.from + mention.length + (gap || rest.startsWith(" ") ? 1 : 0),
+  };
+}

@@ -1,0 +1,174 @@
+import { useState } from "react";
+import { problemOf } from "../../api/problem";
+import { type Candidate, useInstallSkills } from "../../api/skills";
+import { useWords } from "../../i18n";
+import { Button } from "../../ui/Button";
+import { Dialog } from "../../ui/Dialog";
+import { ErrorNote } from "../../ui/ErrorNote";
+import { Checkbox, TextInput } from "../../ui/Field";
+import { toast } from "../../ui/Toast";
+import { CandidateCard } from "./CandidateCard";
+
+const FORM = "install-source";
+
+/** Installs skills in two steps: what they are and what the scan found, then exactly those that were agreed to. */
+export function InstallDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const words = useWords("skills");
+  const install = useInstall(onClose);
+  const { found, chosen } = install;
+  return (
+    <Dialog
+      open={open}
+      onClose={install.leave}
+      title={words.installTitle}
+      description={words.installHint}
+      wide
+      actions={
+        found ? (
+          <>
+            <Button onClick={install.back}>{words.back}</Button>
+            <Button
+              tone="primary"
+              busy={install.busy}
+              disabled={!install.agreed || chosen.length === 0}
+              onClick={install.confirm}
+            >
+              {words.installDo(chosen.length)}
+            </Button>
+          </>
+        ) : (
+          <Button type="submit" form={FORM} tone="primary" busy={install.busy}>
+            {words.look}
+          </Button>
+        )
+      }
+    >
+      <div className="flex flex-col gap-3">
+        {found ? <Candidates install={install} found={found} /> : <SourceForm install={install} />}
+        <ErrorNote error={install.error} />
+      </div>
+    </Dialog>
+  );
+}
+
+type Installing = ReturnType<typeof useInstall>;
+
+function SourceForm({ install }: { install: Installing }) {
+  const words = useWords("skills");
+  return (
+    <form
+      id={FORM}
+      className="grid gap-3 sm:grid-cols-[2fr_1fr]"
+      onSubmit={(event) => {
+        event.preventDefault();
+        install.look();
+      }}
+    >
+      <TextInput
+        label={words.source}
+        hint={words.sourceHint}
+        required
+        maxLength={2000}
+        autoComplete="off"
+        spellCheck={false}
+        value={install.source}
+        onChange={(event) => install.setSource(event.target.value)}
+      />
+      <TextInput
+        label={words.ref}
+        hint={words.refHint}
+        maxLength={300}
+        autoComplete="off"
+        spellCheck={false}
+        value={install.ref}
+        onChange={(event) => install.setRef(event.target.value)}
+      />
+    </form>
+  );
+}
+
+function Candidates({ install, found }: { install: Installing; found: readonly Candidate[] }) {
+  const words = useWords("skills");
+  return (
+    <>
+      <ul className="flex flex-col gap-2" aria-label={words.candidates}>
+        {found.map((one) => (
+          <CandidateCard
+            key={one.name}
+            candidate={one}
+            chosen={install.chosen.includes(one.name)}
+            onToggle={(on) => install.toggle(one.name, on)}
+          />
+        ))}
+      </ul>
+      <Checkbox
+        label={words.consent}
+        checked={install.agreed}
+        onChange={(event) => install.setAgreed(event.target.checked)}
+      />
+    </>
+  );
+}
+
+function useInstall(onClose: () => void) {
+  const words = useWords("skills");
+  const { mutate, isPending, error, reset } = useInstallSkills();
+  const [source, setSource] = useState("");
+  const [ref, setRef] = useState("");
+  const [found, setFound] = useState<Candidate[] | null>(null);
+  const [chosen, setChosen] = useState<string[]>([]);
+  const [agreed, setAgreed] = useState(false);
+  const asked = { source: source.trim(), ...(ref.trim() ? { ref: ref.trim() } : {}) };
+  const back = () => {
+    reset();
+    setFound(null);
+    setAgreed(false);
+  };
+  const show = (skills: Candidate[]) => {
+    setFound(skills);
+    setAgreed(false);
+    setChosen(skills.filter((one) => one.verdict !== "malicious").map((one) => one.name));
+  };
+  const leave = () => {
+    back();
+    setSource("");
+    setRef("");
+    onClose();
+  };
+  const confirm = () => {
+    const digests = (found ?? []).filter((one) => chosen.includes(one.name));
+    mutate(
+      { ...asked, skills: chosen, agreed: Object.fromEntries(digests.map((one) => [one.name, one.digest])) },
+      {
+        onSuccess: ({ skills }) => {
+          toast(words.installed(skills.map((one) => one.name).join(", ")));
+          leave();
+        },
+        onError: (refusal) => {
+          const changed = problemOf(refusal).details.skills;
+          if (Array.isArray(changed)) {
+            show(changed as Candidate[]);
+          }
+        },
+      },
+    );
+  };
+  return {
+    source,
+    setSource,
+    ref,
+    setRef,
+    found,
+    chosen,
+    agreed,
+    setAgreed,
+    error,
+    busy: isPending,
+    back,
+    leave,
+    confirm,
+    look: () => mutate({ ...asked, everything: true }, { onSuccess: ({ skills }) => show(skills) }),
+    toggle: (name: string, on: boolean) =>
+      setChosen((before) => (on ? [...before, name] : before.filter((one) => one !== name))),
+  };
+}

@@ -1,0 +1,60 @@
+import { memo, useState } from "react";
+import { Link } from "wouter";
+import type { Skill } from "../../api/skills";
+import { useWords } from "../../i18n";
+import { shownText } from "../../lib/hidden";
+import { Badge } from "../../ui/Badge";
+import { Button } from "../../ui/Button";
+import { PlayIcon } from "../../ui/icons";
+import { skillAddress } from "./address";
+
+const PAGE = 100;
+const LONGEST = 400;
+
+/** The skills, some at a time. */
+export function SkillList({ skills }: { skills: readonly Skill[] }) {
+  const words = useWords("skills");
+  const [most, setMost] = useState(PAGE);
+  return (
+    <>
+      <ul aria-label={words.title} className="divide-y overflow-hidden rounded-lg border border-line bg-surface">
+        {skills.slice(0, most).map((skill) => (
+          <Line key={`${skill.mention} ${skill.path}`} skill={skill} />
+        ))}
+      </ul>
+      {skills.length > most ? (
+        <div>
+          <Button small onClick={() => setMost(most + PAGE)}>
+            {words.more(skills.length - most)}
+          </Button>
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+const Line = memo(function Line({ skill }: { skill: Skill }) {
+  const words = useWords("skills");
+  return (
+    <li className="relative flex min-w-0 flex-col gap-1 px-3 py-2.5 hover:bg-sunken">
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <Link
+          href={skillAddress(skill)}
+          className="font-medium text-text no-underline [overflow-wrap:anywhere] after:absolute after:inset-0 hover:underline"
+        >
+          {shownText(skill.name)}
+        </Link>
+        {skill.runnable ? (
+          <Badge tone="accent" icon={<PlayIcon className="size-3" />}>
+            {words.runnable(skill.runtime ?? "")}
+          </Badge>
+        ) : null}
+        {skill.state === "shadowed" ? <Badge tone="wait">{words.shadowed}</Badge> : null}
+      </div>
+      <p className="line-clamp-2 [overflow-wrap:anywhere]">{shownText(skill.description.slice(0, LONGEST))}</p>
+      <p className="truncate text-xs text-soft">
+        <span className="font-mono">{shownText(skill.mention)}</span> · {shownText(skill.source)}
+      </p>
+    </li>
+  );
+});

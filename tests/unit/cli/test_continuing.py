@@ -1,0 +1,28 @@
+"""The settings with which a run goes on."""
+
+from pathlib import Path
+
+from skills_runtime.cli.continuing import settings_of, state_of
+from skills_runtime.cli.options import ConfigOptions
+from skills_runtime.runs import create_run
+from skills_runtime.runs.imported import IMPORTED
+from tests.support.runs import ports_in, spec_in
+
+ELSEWHERE = "llm: {base_url: 'http://elsewhere.invalid/v1'}\n"
+
+
+def _base_url(place: Path, *, imported: bool) -> str:
+    run = create_run(spec_in(place, config_text=ELSEWHERE), ports_in(place))
+    run.close()
+    if imported:
+        (run.paths.archive / IMPORTED).write_text("{}")
+    options = ConfigOptions(workspace_root=place)
+    return str(settings_of(run.paths, state_of(run.paths), options).settings.llm.base_url)
+
+
+def test_a_run_goes_on_with_the_settings_it_began_with(tmp_path: Path) -> None:
+    assert _base_url(tmp_path, imported=False) == "http://elsewhere.invalid/v1"
+
+
+def test_the_settings_of_a_run_from_elsewhere_do_not_count(tmp_path: Path) -> None:
+    assert "elsewhere" not in _base_url(tmp_path, imported=True)
