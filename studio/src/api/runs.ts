@@ -115,8 +115,9 @@ export function useRuns(filter: RunFilter = {}) {
 }
 
 /** One run, looked at again until it ends. */
-export function useRun(id: string) {
+export function useRun(id: string, enabled = true) {
   return useQuery({
+    enabled,
     queryKey: ["run", id],
     queryFn: ({ signal }) => getJson<Run>(path`runs/${id}`, { signal }),
     refetchInterval: (query) => (query.state.data && FINAL.has(query.state.data.status) ? false : MOVING_MS),

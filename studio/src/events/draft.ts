@@ -74,7 +74,9 @@ export class Draft {
   ): void {
     const item = this.at(place, kind);
     if (item && place !== undefined) {
-      this.items[place] = Object.assign({ ...item }, changes(item), { last_seq: event.seq }) as TranscriptItem;
+      this.items[place] = Object.assign({ ...item }, changes(item), {
+        last_seq: event.seq,
+      }) as TranscriptItem;
     }
   }
 

@@ -1,8 +1,6 @@
-import { useWords } from "../i18n";
-import { Page } from "../ui/Page";
+import { SkillPage } from "../features/skills/SkillPage";
 
 /** One skill. */
-export default function SkillPage({ name }: { name: string; view?: string }) {
-  const words = useWords("skills");
-  return <Page title={name ? `${words.title} · ${name}` : words.title} />;
+export default function SkillRoute({ name, view }: { name: string; view?: string }) {
+  return <SkillPage key={name} name={name} view={view} />;
 }

@@ -1,8 +1,6 @@
-import { useWords } from "../i18n";
-import { Page } from "../ui/Page";
+import { Catalog } from "../features/skills/Catalog";
 
 /** The catalog of skills. */
-export default function SkillsPage() {
-  const words = useWords("skills");
-  return <Page title={words.title} />;
+export default function SkillsRoute() {
+  return <Catalog />;
 }

@@ -133,7 +133,7 @@ def test_no_rule_is_offered_for_what_is_dangerous_and_the_card_says_why(studio: 
     run_id = begin(service, ("shell_command", {"command": "rm -rf /tmp/nothing-of-the-kind"}))
     with studio(INBOX) as page:
         card = card_of(page, "rm -rf")
-        expect(card.get_by_text("High risk")).to_be_visible()
+        expect(card.get_by_text("High risk", exact=True)).to_be_visible()
         expect(card.get_by_text("No rule can be offered")).to_be_visible()
         expect(card.get_by_role("button", name="Approve and add a rule")).to_have_count(0)
         card.get_by_role("button", name="Reject", exact=True).click()

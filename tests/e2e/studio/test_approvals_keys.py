@@ -96,3 +96,28 @@ def test_one_key_is_not_enough_for_what_is_dangerous(studio: Open, service: Serv
         page.keyboard.press("Enter")
         expect(card_of(page, "rm -rf").get_by_text("Approved")).to_be_visible()
     events_of(service, run_id)
+
+
+def test_what_is_typed_into_a_card_that_vanishes_decides_nothing_else(studio: Open, service: Service) -> None:
+    with studio(INBOX) as page:
+        first, second = begin_in_turn(page, service, "echo c1", "echo c2")
+        card_of(page, "echo c1").get_by_label("Reason").focus()
+        with service.client(token=True) as client:
+            [asked] = client.get(f"/api/v1/runs/{first}/approvals").json()["approvals"]
+            body = {"decision": "denied", "approval_key": asked["approval_key"]}
+            assert client.post(f"/api/v1/approvals/{asked['approval_id']}", json=body).status_code == 202
+            expect(card_of(page, "echo c2")).to_be_focused()
+            page.keyboard.type("a a a")
+            expect(card_of(page, "echo c2")).to_be_focused()
+            [waiting] = client.get(f"/api/v1/runs/{second}/approvals").json()["approvals"]
+        assert waiting["decided"] is None
+
+
+def test_a_request_has_an_address_of_its_own(studio: Open, service: Service) -> None:
+    with studio(INBOX) as page:
+        begin_in_turn(page, service, "echo d1", "echo d2")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        expect(card_of(page, "echo d2")).to_be_focused()
+        page.reload()
+        expect(card_of(page, "echo d2")).to_be_focused()

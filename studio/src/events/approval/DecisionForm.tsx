@@ -16,6 +16,9 @@ import {
 import { ArgumentsEditor } from "./ArgumentsEditor";
 import { RuleOffer } from "./RuleOffer";
 
+/** How the server begins to say it; the page says so itself, in its own language. */
+const NO_RULE = /^no rule can be made of this call: /;
+
 /** What is decided, without what names the request. */
 export type Choice = Pick<NewDecision, "decision" | "note" | "arguments" | "rule">;
 
@@ -107,7 +110,7 @@ export function DecisionForm({
       </div>
       {approval.rules.length === 0 && approval.no_rule ? (
         <p className="text-xs text-soft">
-          {words.noRule}: {shownText(approval.no_rule)}
+          {words.noRule}: {shownText(approval.no_rule.replace(NO_RULE, ""))}
         </p>
       ) : null}
       {ruling ? (

@@ -22,7 +22,9 @@ import { countTo, placeOf, useViewAt } from "./useViewAt";
 /** One run: its head, one of four views over one selection, and what can be said to it. */
 export function RunPage({ runId, viewName }: { runId: string; viewName: string | undefined }) {
   const log = useRunLog(runId);
-  const { data: run } = useRun(runId);
+  // The whole log is on its way already; whoever reads it on the server a second time should not be in its way.
+  const { data: run } = useRun(runId, log.events.length > 0);
+  useMarks(log.events.length > 0, log.connection === "ended" || log.connection === "live");
   const [values, change] = useSearchValues();
   const selected = numberOf(values.event);
   const at = numberOf(values.at);
@@ -173,6 +175,20 @@ function useFirstReveal(
       reveal(selected, "center");
     }
   }, [selected, last, shown, reveal]);
+}
+
+/** Notes when a run is first seen and when all of it is there, for who measures. */
+function useMarks(seen: boolean, caughtUp: boolean): void {
+  useEffect(() => {
+    if (seen) {
+      performance.mark("run-seen");
+    }
+  }, [seen]);
+  useEffect(() => {
+    if (seen && caughtUp) {
+      performance.mark("run-complete");
+    }
+  }, [seen, caughtUp]);
 }
 
 /** The log knows of new requests before the list is looked at again. */

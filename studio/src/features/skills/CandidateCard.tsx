@@ -53,7 +53,7 @@ function Facts({ title, items, bad }: { title: string; items: readonly string[];
     <div>
       <p className="text-xs font-medium text-soft">{title}</p>
       <ul className={bad ? "list-disc pl-5 text-bad" : "list-disc pl-5"}>
-        {items.map((item) => (
+        {[...new Set(items)].map((item) => (
           <li key={item}>{shownText(item)}</li>
         ))}
       </ul>

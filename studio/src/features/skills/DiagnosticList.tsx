@@ -1,0 +1,50 @@
+import type { Diagnostic } from "../../api/skills";
+import { useWords } from "../../i18n";
+import { shownText } from "../../lib/hidden";
+import { SeverityMark } from "./SeverityMark";
+
+/** What was found in the text of a skill, line by line; where a line can be shown, it is a button. */
+export function DiagnosticList({
+  diagnostics,
+  onLine,
+}: {
+  diagnostics: readonly Diagnostic[];
+  onLine?: (line: number) => void;
+}) {
+  const words = useWords("skills");
+  const ordered = [...diagnostics].sort((left, right) => (left.line ?? 0) - (right.line ?? 0));
+  return (
+    <ul aria-label={words.diagnostics} className="divide-y rounded-lg border border-line bg-surface">
+      {ordered.map((one) => (
+        <li
+          key={`${one.code} ${one.line} ${one.message}`}
+          className="flex flex-wrap items-baseline gap-x-2 gap-y-0.5 px-3 py-2 [overflow-wrap:anywhere]"
+        >
+          <SeverityMark severity={one.severity} />
+          <Line diagnostic={one} onLine={onLine} />
+          <span className="min-w-0 flex-1 basis-64">
+            {shownText(one.message)}
+            {one.hint ? <span className="block text-soft">{shownText(one.hint)}</span> : null}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Line({ diagnostic, onLine }: { diagnostic: Diagnostic; onLine?: (line: number) => void }) {
+  const words = useWords("skills");
+  const { line, file } = diagnostic;
+  const own = file === undefined || file === "SKILL.md";
+  const where = [own ? "" : shownText(file), line ? words.line(line) : ""].filter(Boolean).join(" ");
+  if (!where) {
+    return null;
+  }
+  return onLine && line && own ? (
+    <button type="button" className="text-xs text-accent underline" onClick={() => onLine(line)}>
+      {where}
+    </button>
+  ) : (
+    <span className="text-xs text-soft">{where}</span>
+  );
+}

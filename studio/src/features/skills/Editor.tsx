@@ -1,0 +1,123 @@
+import { useRef, useState } from "react";
+import { problemOf } from "../../api/problem";
+import { type SkillDocument, useSaveSkill, useValidateSkill } from "../../api/skills";
+import { useWords } from "../../i18n";
+import { useSettledValue } from "../../lib/settled";
+import { Button } from "../../ui/Button";
+import { ErrorNote } from "../../ui/ErrorNote";
+import { TextArea } from "../../ui/Field";
+import { DoneIcon } from "../../ui/icons";
+import { toast } from "../../ui/Toast";
+import { ConflictNote } from "./ConflictNote";
+import { DiagnosticList } from "./DiagnosticList";
+import { forgetDraft, keepDraft, keptDraft } from "./drafts";
+import { useLeaveGuard } from "./useLeaveGuard";
+
+const CHECK_MS = 300;
+
+/** The text of a skill in an editor that is checked as one types; nothing that somebody else wrote is replaced unseen. */
+export function Editor({ name, skill }: { name: string; skill: SkillDocument }) {
+  const words = useWords("skills");
+  const area = useRef<HTMLTextAreaElement>(null);
+  const [draft, setDraft] = useState(
+    () => keptDraft(skill.mention) ?? { text: skill.text, hash: skill.content_hash },
+  );
+  const changed = draft.text !== skill.text;
+  useLeaveGuard(changed);
+  const save = useSaveSkill(name);
+  const settled = useSettledValue(draft.text, CHECK_MS);
+  const checked = useValidateSkill(settled, skill.name);
+  const change = (text: string, hash = draft.hash) => {
+    setDraft({ text, hash });
+    keepDraft(skill.mention, text === skill.text ? null : { text, hash });
+    if (save.error) {
+      save.reset();
+    }
+  };
+  const submit = () => {
+    if (!changed || save.isPending) {
+      return;
+    }
+    save.mutate(
+      { text: draft.text, content_hash: draft.hash },
+      {
+        onSuccess: (saved) => {
+          setDraft({ text: saved.text, hash: saved.content_hash });
+          forgetDraft(skill.mention);
+          toast(words.saved);
+        },
+      },
+    );
+  };
+  const problem = save.error ? problemOf(save.error) : null;
+  const conflict = problem?.kind === "conflict" || (changed && draft.hash !== skill.content_hash);
+  return (
+    <div className="flex flex-col gap-3">
+      {conflict ? (
+        <ConflictNote
+          name={name}
+          mine={draft.text}
+          onKeep={(current) => {
+            save.reset();
+            setDraft({ text: draft.text, hash: current.content_hash });
+          }}
+          onTake={(current) => {
+            save.reset();
+            forgetDraft(skill.mention);
+            setDraft({ text: current.text, hash: current.content_hash });
+          }}
+        />
+      ) : (
+        <ErrorNote error={problem} />
+      )}
+      <TextArea
+        ref={area}
+        label={words.wholeFile}
+        rows={24}
+        spellCheck={false}
+        dir="ltr"
+        className="font-mono text-xs leading-5"
+        value={draft.text}
+        onChange={(event) => change(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
+            event.preventDefault();
+            submit();
+          }
+        }}
+      />
+      <div className="flex flex-wrap items-center gap-2">
+        <Button tone="primary" busy={save.isPending} disabled={!changed} onClick={submit}>
+          {words.save}
+        </Button>
+        <Button disabled={!changed} onClick={() => change(skill.text, skill.content_hash)}>
+          {words.discard}
+        </Button>
+        <span role="status" className="flex items-center gap-1 text-soft">
+          {checked.data && settled === draft.text && checked.data.diagnostics.length === 0 ? (
+            <>
+              <DoneIcon className="size-4 text-good" />
+              {words.valid}
+            </>
+          ) : null}
+          {changed ? <span>{words.unsaved}</span> : null}
+        </span>
+      </div>
+      <ErrorNote error={checked.error} />
+      {checked.data && checked.data.diagnostics.length > 0 ? (
+        <DiagnosticList
+          diagnostics={checked.data.diagnostics}
+          onLine={(line) => area.current && showLine(area.current, line)}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+/** Selects a line of a text field, and brings it into view. */
+function showLine(area: HTMLTextAreaElement, line: number): void {
+  const lines = area.value.split("\n");
+  const start = lines.slice(0, line - 1).reduce((length, one) => length + one.length + 1, 0);
+  area.focus();
+  area.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0));
+}

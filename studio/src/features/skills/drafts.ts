@@ -1,0 +1,26 @@
+/** A text that is being written, and the text it is to replace. */
+export interface Draft {
+  text: string;
+  hash: string;
+}
+
+const drafts = new Map<string, Draft>();
+
+/** What was written of a skill and not saved, so that looking at another page loses nothing. */
+export function keptDraft(mention: string): Draft | undefined {
+  return drafts.get(mention);
+}
+
+/** Keeps what was written of a skill, or nothing. */
+export function keepDraft(mention: string, draft: Draft | null): void {
+  if (draft) {
+    drafts.set(mention, draft);
+  } else {
+    drafts.delete(mention);
+  }
+}
+
+/** Forgets what was written of a skill. */
+export function forgetDraft(mention: string): void {
+  drafts.delete(mention);
+}
