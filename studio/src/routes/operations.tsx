@@ -1,8 +1,6 @@
-import { useWords } from "../i18n";
-import { Page } from "../ui/Page";
+import { Operations } from "../features/operations/Operations";
 
-/** Keys, fences, rules, settings and storage. */
+/** Model, keys, fences, rules, settings and storage. */
 export default function OperationsPage({ tab }: { tab?: string }) {
-  const words = useWords("operations");
-  return <Page title={tab ? `${words.title} · ${tab}` : words.title} />;
+  return <Operations tab={tab ?? "model"} />;
 }

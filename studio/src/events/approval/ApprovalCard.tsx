@@ -80,10 +80,10 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
   useImperativeHandle(handle, () => ({
     focus: () => card.current?.focus(),
     approve() {
-      if (approval.risk.level === "high") {
-        // One key is not enough for what is dangerous.
+      if (approval.risk.level === "high" || editing) {
+        // One key is not enough for what is dangerous, or where something else was about to be approved.
         approve.current?.focus();
-        announce(words.approveKeyHigh);
+        announce(words.approveKey);
       } else {
         choose({ decision: "approved" });
       }

@@ -80,7 +80,7 @@ export function DecisionForm({
           busy={isBusy("approve")}
           onClick={() => choose("approve", { decision: "approved" })}
         >
-          {words.approve}
+          {editing ? words.approveAsked : words.approve}
         </Button>
         {approval.rules.length > 0 ? (
           <Button

@@ -57,7 +57,7 @@ function Told({ outcome }: { outcome: Outcome }) {
           outcome.rule ? words.ruleAdded : "",
         ]
           .filter(Boolean)
-          .join(", ")}
+          .join(" · ")}
       </span>
       {outcome.at ? (
         <time dateTime={outcome.at} title={format.date(outcome.at)} className="text-soft">

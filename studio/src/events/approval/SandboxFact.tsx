@@ -38,7 +38,7 @@ export function SandboxFact({ approval }: { approval: Approval }) {
           </span>
         </span>
         {plan.active === false || gaps.length + (plan.promises?.length ?? 0) === 0 ? null : (
-          <Disclosure title={`${words.guards(plan.promises?.length ?? 0)}, ${words.gaps(gaps.length)}`}>
+          <Disclosure title={`${words.guards(plan.promises?.length ?? 0)} · ${words.gaps(gaps.length)}`}>
             <p className="font-mono text-xs text-soft">{shownText((plan.promises ?? []).join(" "))}</p>
             <ul className="mt-1 list-disc pl-4">
               {gaps.map((gap) => (

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LogEvent } from "../types";
-import { findOutcome, sentOutcome } from "./outcome";
+import { expiredOutcome, findOutcome, sentOutcome } from "./outcome";
 
 function event(type: string, payload: Record<string, unknown>, seq = 5): LogEvent {
   return { seq, type, timestamp: "2026-01-01T00:00:00Z", payload } as unknown as LogEvent;
@@ -41,6 +41,13 @@ describe("what became of a request", () => {
     const refused = event("approval_refused", { approval_id: "one", call_id: "c", message: "changed" });
     expect(findOutcome([refused], "one")).toMatchObject({ kind: "refused", note: "changed" });
     expect(findOutcome([event("run_cancelled", {})], "one")?.kind).toBe("ended");
+  });
+
+  it("is that it expired, where its run has not noticed yet", () => {
+    const at = "2026-01-01T00:00:00Z";
+    expect(expiredOutcome(at, Date.parse(at) - 1)).toBeNull();
+    expect(expiredOutcome("", Date.parse(at))).toBeNull();
+    expect(expiredOutcome(at, Date.parse(at))).toMatchObject({ kind: "timeout", at });
   });
 
   it("is what was sent until the run acts on it", () => {

@@ -57,6 +57,11 @@ export function sentOutcome(sent: Record<string, unknown>): Outcome {
   };
 }
 
+/** What is known of a request that nobody can decide any more, and that its run has not looked at since. */
+export function expiredOutcome(expiresAt: string, now: number): Outcome | null {
+  return Date.parse(expiresAt) <= now ? nobody("timeout", expiresAt, "") : null;
+}
+
 function nobody(kind: string, at: string, note: string): Outcome {
   return { kind, by: "", at, note, edited: false, rule: false };
 }

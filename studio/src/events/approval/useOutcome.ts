@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Approval } from "../../api/approvals";
 import { fetchEvents } from "../../api/events";
-import { findOutcome, type Outcome, sentOutcome } from "./outcome";
+import { expiredOutcome, findOutcome, type Outcome, sentOutcome } from "./outcome";
 
 const AGAIN_MS = 1_000;
 const MOST_PAGES = 10;
@@ -13,7 +13,10 @@ export function useOutcome(approval: Approval): Outcome | null {
     queryFn: ({ signal }) => look(approval, signal),
     refetchInterval: (query) => (query.state.data ? false : AGAIN_MS),
   });
-  return data ?? (approval.decided ? sentOutcome(approval.decided) : null);
+  if (data) {
+    return data;
+  }
+  return approval.decided ? sentOutcome(approval.decided) : expiredOutcome(approval.expires_at, Date.now());
 }
 
 async function look(approval: Approval, signal: AbortSignal): Promise<Outcome | null> {

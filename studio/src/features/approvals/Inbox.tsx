@@ -28,8 +28,8 @@ export function Inbox({ id }: { id?: string }) {
       goOn(approval);
     }
   });
-  const gone = new Set(settled.map((one) => one.approval.approval_id));
-  const waiting = (data ?? []).filter((one) => !one.decided && !gone.has(one.approval_id));
+  const gone = new Set(settled.map((one) => one.approval.approval_key));
+  const waiting = (data ?? []).filter((one) => !one.decided && !gone.has(one.approval_key));
 
   /** Where the keys go on after a request is gone: to the next one, else to the sentence above the list. */
   const goOn = (approval: Approval) => {
@@ -67,9 +67,11 @@ export function Inbox({ id }: { id?: string }) {
   return (
     <div className="flex w-full max-w-5xl min-w-0 flex-col gap-4">
       <ErrorNote error={error} onRetry={() => refetch()} />
-      {id && data && !wanted && !gone.has(id) ? <p className="text-soft">{words.notOpen}</p> : null}
+      {id && data && !wanted && !settled.some((one) => one.approval.approval_id === id) ? (
+        <p className="text-soft">{words.notOpen}</p>
+      ) : null}
       <p ref={top} tabIndex={-1} className={waiting.length > 0 ? "text-soft outline-none" : "sr-only"}>
-        {waiting.length > 0 ? `${words.waiting(waiting.length)}. ${words.keysHint}` : words.none}
+        {waiting.length > 0 ? `${words.waiting(waiting.length)} ${words.keysHint}` : words.none}
       </p>
       {waiting.length > 0 ? (
         <ol

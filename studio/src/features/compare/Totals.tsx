@@ -34,7 +34,8 @@ export function Totals({ a, b }: { a: string; b: string }) {
               <HeadCell key={index === 0 ? "a" : "b"} className="text-right">
                 {index === 0 ? "A" : "B"}{" "}
                 <Link href={`/runs/${encodeURIComponent(id)}`} className="font-mono">
-                  {shownText(id.length > 18 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id)}
+                  <span className="max-sm:hidden">{shownText(shortened(id, 8))}</span>
+                  <span className="sm:hidden">{shownText(shortened(id, 0))}</span>
                 </Link>
               </HeadCell>
             ))}
@@ -43,7 +44,7 @@ export function Totals({ a, b }: { a: string; b: string }) {
         </thead>
         <tbody>
           <Row>
-            <Cell>{words.status}</Cell>
+            <Cell className="whitespace-nowrap">{words.status}</Cell>
             {runs.map((run, index) => (
               <Cell key={index === 0 ? "a" : "b"} figure>
                 {run ? <StatusMark state={run.status} /> : "…"}
@@ -52,7 +53,7 @@ export function Totals({ a, b }: { a: string; b: string }) {
             <Cell />
           </Row>
           <Row>
-            <Cell>{words.model}</Cell>
+            <Cell className="whitespace-nowrap">{words.model}</Cell>
             {runs.map((run, index) => (
               <Cell key={index === 0 ? "a" : "b"} figure>
                 {run ? shownText(run.model) || "–" : "…"}
@@ -64,7 +65,7 @@ export function Totals({ a, b }: { a: string; b: string }) {
             const [left, right] = runs.map((run) => (run ? figureOf(run) : null));
             return (
               <Row key={name}>
-                <Cell>{name}</Cell>
+                <Cell className="whitespace-nowrap">{name}</Cell>
                 <Cell figure>{shown(left, show)}</Cell>
                 <Cell figure>{shown(right, show)}</Cell>
                 <Cell figure>{difference(left, right, show)}</Cell>
@@ -75,6 +76,11 @@ export function Totals({ a, b }: { a: string; b: string }) {
       </Table>
     </>
   );
+}
+
+/** A long id by its beginning and its end. */
+function shortened(id: string, beginning: number): string {
+  return id.length > beginning + 10 ? `${id.slice(0, beginning)}…${id.slice(-6)}` : id;
 }
 
 function shown(value: number | null | undefined, show: (value: number) => string): string {

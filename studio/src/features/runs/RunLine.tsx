@@ -19,7 +19,8 @@ export const RunLine = memo(function RunLine({ row }: { row: RunRow }) {
   const format = useFormat();
   const status = statusOf(row);
   const tokens = row.input_tokens + row.output_tokens;
-  const skills = row.skills.join(" ");
+  // A mention names where the skill is from as well; the whole of it is the title.
+  const skills = row.skills.map((one) => one.slice(one.lastIndexOf(".") + 1)).join(" ");
   return (
     <Row className="focus-within:bg-accent-soft">
       <Cell className="hidden whitespace-nowrap sm:table-cell">
@@ -51,7 +52,7 @@ export const RunLine = memo(function RunLine({ row }: { row: RunRow }) {
         </p>
       </Cell>
       <Cell className={`${WIDE} max-w-48 truncate`}>
-        <bdi title={shownText(skills)}>{shownText(skills)}</bdi>
+        <bdi title={shownText(row.skills.join(" "))}>{shownText(skills)}</bdi>
       </Cell>
       <Cell className={`${WIDE} max-w-48 truncate`}>
         <bdi title={shownText(row.model)}>{shownText(row.model)}</bdi>

@@ -34,7 +34,7 @@ export function RunsFilters({
   const filtered = Object.values(filter).some(Boolean);
   return (
     <search aria-label={words.filters} className="flex flex-wrap items-end gap-2">
-      <div className="w-full min-w-40 flex-1 sm:w-auto">
+      <div className="min-w-40 flex-1 basis-full sm:basis-0">
         <SearchInput value={filter.text ?? ""} onChange={(text) => onChange({ text })} input={search} />
       </div>
       <Choice

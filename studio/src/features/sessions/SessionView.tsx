@@ -30,7 +30,9 @@ export function SessionView({ id }: { id: string }) {
   return (
     <Page
       title={session.data ? title : words.session}
-      heading={<span className="[overflow-wrap:anywhere]">{session.data ? title : words.session}</span>}
+      heading={
+        <span className="line-clamp-3 [overflow-wrap:anywhere]">{session.data ? title : words.session}</span>
+      }
       actions={
         session.data ? (
           <Button tone="danger" icon={<DeleteIcon />} onClick={() => setDeleting(true)}>

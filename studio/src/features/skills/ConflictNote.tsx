@@ -17,7 +17,7 @@ export function ConflictNote({
   name: string;
   mine: string;
   onKeep: (current: SkillDocument) => void;
-  onTake: (current: SkillDocument) => void;
+  onTake: () => void;
 }) {
   const words = useWords("skills");
   const client = useQueryClient();
@@ -39,7 +39,7 @@ export function ConflictNote({
           </div>
           <div className="flex flex-wrap gap-2">
             <Button onClick={() => onKeep(data)}>{words.keepMine}</Button>
-            <Button onClick={() => onTake(data)}>{words.takeTheirs}</Button>
+            <Button onClick={() => onTake()}>{words.takeTheirs}</Button>
           </div>
         </>
       ) : (

@@ -10,7 +10,7 @@ import { DoneIcon } from "../../ui/icons";
 import { toast } from "../../ui/Toast";
 import { ConflictNote } from "./ConflictNote";
 import { DiagnosticList } from "./DiagnosticList";
-import { forgetDraft, keepDraft, keptDraft } from "./drafts";
+import { type Draft, keepDraft, keptDraft } from "./drafts";
 import { useLeaveGuard } from "./useLeaveGuard";
 
 const CHECK_MS = 300;
@@ -19,53 +19,43 @@ const CHECK_MS = 300;
 export function Editor({ name, skill }: { name: string; skill: SkillDocument }) {
   const words = useWords("skills");
   const area = useRef<HTMLTextAreaElement>(null);
-  const [draft, setDraft] = useState(
-    () => keptDraft(skill.mention) ?? { text: skill.text, hash: skill.content_hash },
-  );
-  const changed = draft.text !== skill.text;
+  const [draft, setDraft] = useState(() => keptDraft(skill.mention));
+  const text = draft?.text ?? skill.text;
+  const changed = text !== skill.text;
   useLeaveGuard(changed);
   const save = useSaveSkill(name);
-  const settled = useSettledValue(draft.text, CHECK_MS);
+  const settled = useSettledValue(text, CHECK_MS);
   const checked = useValidateSkill(settled, skill.name);
-  const change = (text: string, hash = draft.hash) => {
-    setDraft({ text, hash });
-    keepDraft(skill.mention, text === skill.text ? null : { text, hash });
+  const change = (next: Draft | undefined) => {
+    setDraft(next);
+    keepDraft(skill.mention, next);
     if (save.error) {
       save.reset();
     }
   };
   const submit = () => {
-    if (!changed || save.isPending) {
-      return;
-    }
-    save.mutate(
-      { text: draft.text, content_hash: draft.hash },
-      {
-        onSuccess: (saved) => {
-          setDraft({ text: saved.text, hash: saved.content_hash });
-          forgetDraft(skill.mention);
-          toast(words.saved);
+    if (draft && changed && !save.isPending) {
+      save.mutate(
+        { text, content_hash: draft.hash },
+        {
+          onSuccess: () => {
+            change(undefined);
+            toast(words.saved);
+          },
         },
-      },
-    );
+      );
+    }
   };
   const problem = save.error ? problemOf(save.error) : null;
-  const conflict = problem?.kind === "conflict" || (changed && draft.hash !== skill.content_hash);
+  const conflict = changed && (problem?.kind === "conflict" || draft?.hash !== skill.content_hash);
   return (
     <div className="flex flex-col gap-3">
       {conflict ? (
         <ConflictNote
           name={name}
-          mine={draft.text}
-          onKeep={(current) => {
-            save.reset();
-            setDraft({ text: draft.text, hash: current.content_hash });
-          }}
-          onTake={(current) => {
-            save.reset();
-            forgetDraft(skill.mention);
-            setDraft({ text: current.text, hash: current.content_hash });
-          }}
+          mine={text}
+          onKeep={(current) => change({ text, hash: current.content_hash })}
+          onTake={() => change(undefined)}
         />
       ) : (
         <ErrorNote error={problem} />
@@ -77,8 +67,8 @@ export function Editor({ name, skill }: { name: string; skill: SkillDocument }) 
         spellCheck={false}
         dir="ltr"
         className="font-mono text-xs leading-5"
-        value={draft.text}
-        onChange={(event) => change(event.target.value)}
+        value={text}
+        onChange={(event) => change({ text: event.target.value, hash: draft?.hash ?? skill.content_hash })}
         onKeyDown={(event) => {
           if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
             event.preventDefault();
@@ -90,11 +80,11 @@ export function Editor({ name, skill }: { name: string; skill: SkillDocument }) 
         <Button tone="primary" busy={save.isPending} disabled={!changed} onClick={submit}>
           {words.save}
         </Button>
-        <Button disabled={!changed} onClick={() => change(skill.text, skill.content_hash)}>
+        <Button disabled={!changed} onClick={() => change(undefined)}>
           {words.discard}
         </Button>
         <span role="status" className="flex items-center gap-1 text-soft">
-          {checked.data && settled === draft.text && checked.data.diagnostics.length === 0 ? (
+          {checked.data && settled === text && checked.data.diagnostics.length === 0 ? (
             <>
               <DoneIcon className="size-4 text-good" />
               {words.valid}

@@ -12,15 +12,10 @@ export function keptDraft(mention: string): Draft | undefined {
 }
 
 /** Keeps what was written of a skill, or nothing. */
-export function keepDraft(mention: string, draft: Draft | null): void {
+export function keepDraft(mention: string, draft: Draft | undefined): void {
   if (draft) {
     drafts.set(mention, draft);
   } else {
     drafts.delete(mention);
   }
-}
-
-/** Forgets what was written of a skill. */
-export function forgetDraft(mention: string): void {
-  drafts.delete(mention);
 }

@@ -1,7 +1,7 @@
 /** Texts of approvals: the inbox, and the card that every page shows. */
 export const approvals = {
   title: "Approvals",
-  waiting: (count: number) => (count === 1 ? "1 request waits for you" : `${count} requests wait for you`),
+  waiting: (count: number) => (count === 1 ? "1 request waits for you." : `${count} requests wait for you.`),
   none: "Nothing waits for you",
   noneHint: "When a run wants to do something that your rules ask about, it waits here until you decide.",
   toRuns: "Go to the runs",
@@ -65,7 +65,8 @@ export const approvals = {
   note: "Reason",
   noteHint: "A rejection tells it to the model; it stays in the log.",
   approve: "Approve once",
-  approveKeyHigh: "High risk: press Enter to approve it once",
+  approveAsked: "Approve once, as asked",
+  approveKey: "Press Enter to approve it once",
   addRule: "Approve and add a rule",
   ruleTitle: "The rule that would be added",
   ruleScope: "It holds",

@@ -3,7 +3,7 @@ import type { approvals as english } from "../en/approvals";
 /** Texts of approvals, in Chinese. */
 export const approvals = {
   title: "审批",
-  waiting: (count: number) => `${count} 个请求等待你处理`,
+  waiting: (count: number) => `${count} 个请求等待你处理。`,
   none: "没有等待你处理的请求",
   noneHint: "运行要做规则要求询问的事情时，会在这里等待你的决定。",
   toRuns: "查看运行",
@@ -67,7 +67,8 @@ export const approvals = {
   note: "理由",
   noteHint: "拒绝时会告知模型，并保留在日志中。",
   approve: "仅批准这一次",
-  approveKeyHigh: "高风险：按 Enter 键批准这一次",
+  approveAsked: "按原请求批准这一次",
+  approveKey: "按 Enter 键批准这一次",
   addRule: "批准并添加规则",
   ruleTitle: "将要添加的规则",
   ruleScope: "适用范围",

@@ -14,7 +14,7 @@ import { hasInput, InputTab } from "./InputTab";
 import { hasOutput, OutputTab } from "./OutputTab";
 import { PolicyTab } from "./PolicyTab";
 import { SandboxTab } from "./SandboxTab";
-import { hasDiff, hasFence, type Subject, subjectOf } from "./subject";
+import { hasDiff, hasFence, type Subject, subjectOf, textOf } from "./subject";
 
 type TabName = "input" | "output" | "diff" | "policy" | "sandbox" | "raw";
 
@@ -59,13 +59,14 @@ function Chosen({
   );
 }
 
-function Heading({ subject: { event, call } }: { subject: Subject }) {
+function Heading({ subject: { event, call, model } }: { subject: Subject }) {
   const words = useWords("details");
+  const { model: modelName } = useWords("timeline");
   const format = useFormat();
   return (
     <>
       <h2 className="flex flex-wrap items-center gap-2 font-semibold [overflow-wrap:anywhere]">
-        {shownText(call?.tool ?? event.type)}
+        {shownText(model ? modelName(textOf(model.request.payload.model)) : (call?.tool ?? event.type))}
         {call ? <StatusMark of="call" state={call.state} /> : null}
       </h2>
       <p className="text-xs text-soft">

@@ -63,12 +63,18 @@ function Sheet({ title, heading, onClose, children }: FrameProps) {
           aria-describedby={undefined}
           className="fixed inset-x-0 top-8 bottom-0 z-40 flex flex-col gap-2 rounded-t-lg border-t border-line bg-surface p-3 shadow-xl"
         >
-          <header className="flex items-start gap-2">
+          <header className="flex items-start gap-2 pr-10">
             <Primitive.Title className="sr-only">{title}</Primitive.Title>
             <div className="min-w-0 flex-1">{heading}</div>
-            <IconButton small label={words.close} icon={<CrossIcon />} onClick={onClose} />
           </header>
           <div className="min-h-0 flex-1 overflow-y-auto">{children}</div>
+          {/* Last, so that the first tab is focused; without a tooltip, which would take Escape. */}
+          <Primitive.Close
+            aria-label={words.close}
+            className="absolute top-2 right-2 inline-flex size-8 items-center justify-center rounded-md hover:bg-sunken"
+          >
+            <CrossIcon />
+          </Primitive.Close>
         </Primitive.Content>
       </Primitive.Portal>
     </Primitive.Root>

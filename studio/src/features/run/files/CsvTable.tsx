@@ -24,7 +24,9 @@ export function CsvTable({ text, name }: { text: string; name: string }) {
           <tr>
             {head.map((title, column) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other identity
-              <HeadCell key={column}>{title}</HeadCell>
+              <HeadCell key={column} className={isFigure(body[0]?.[column]) ? "text-right" : undefined}>
+                {title}
+              </HeadCell>
             ))}
           </tr>
         </thead>
@@ -34,7 +36,7 @@ export function CsvTable({ text, name }: { text: string; name: string }) {
             <Row key={index}>
               {row.map((cell, column) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other identity
-                <Cell key={column} figure={/^-?[\d.,]+%?$/.test(cell)}>
+                <Cell key={column} figure={isFigure(cell)}>
                   {cell}
                 </Cell>
               ))}
@@ -52,4 +54,8 @@ export function CsvTable({ text, name }: { text: string; name: string }) {
 function shortened(cell: string): string {
   const shown = shownText(cell);
   return shown.length > MOST_CHARACTERS ? `${shown.slice(0, MOST_CHARACTERS)}…` : shown;
+}
+
+function isFigure(cell: string | undefined): boolean {
+  return cell !== undefined && /^-?[\d.,]+%?$/.test(cell);
 }

@@ -48,8 +48,8 @@ export function RunHeader({
         <ConnectionMark connection={log.connection} />
         {run?.scripted ? <Badge tone="model">{words.scripted}</Badge> : null}
         {run?.imported ? <Badge>{words.imported}</Badge> : null}
-        <span className="inline-flex min-w-0 items-center font-mono text-xs text-soft [overflow-wrap:anywhere]">
-          {shownText(runId)}
+        <span className="inline-flex min-w-0 items-center font-mono text-xs text-soft">
+          <span className="truncate max-sm:max-w-40">{shownText(runId)}</span>
           <CopyButton text={runId} name={words.copyId} />
         </span>
         <Relatives view={view} />

@@ -1,7 +1,6 @@
 import { memo } from "react";
 import { useFormat, useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
-import { shownText } from "../../../lib/hidden";
 import { FailedIcon, HandIcon } from "../../../ui/icons";
 import type { Bar } from "./rows";
 
@@ -36,36 +35,43 @@ export const BarButton = memo(function BarButton({
   const words = useWords("timeline");
   const format = useFormat();
   const say = bar.kind === "waiting" ? words.waitingBar : words.bar;
-  const label = say(shownText(name), format.duration(bar.to - bar.from), words.states[bar.state]);
+  const label = say(name, format.duration(bar.to - bar.from), words.states[bar.state]);
   const bad = BAD.has(bar.state);
   return (
-    <button
-      type="button"
-      data-seq={bar.seq}
-      aria-label={label}
-      aria-current={selected || undefined}
-      title={label}
-      tabIndex={reachable ? 0 : -1}
-      onClick={() => onSelect(bar.seq)}
-      className="group absolute top-0 h-6 min-w-6 rounded"
-      style={{ left: `${left}%`, width: `${width}%` }}
-    >
+    <>
       <span
+        aria-hidden="true"
         className={classes(
-          "absolute inset-y-[5px] left-0 flex w-full min-w-1.5 items-center overflow-hidden",
-          // Short bars keep a place for the pointer, but look as short as they are.
-          width < 0.1 && "w-1.5!",
+          "absolute inset-y-[5px] flex min-w-1.5 items-center overflow-hidden",
           BAR_LOOK[bar.kind],
-          bad && "bg-bad! border-bad!",
+          bad && "border-bad! bg-bad!",
           bar.state === "running" && "animate-pulse",
-          selected && "outline-2 outline-offset-2 outline-text",
         )}
+        style={{ left: `${left}%`, width: `${width}%` }}
       >
         {bar.kind === "waiting" && !bad ? <HandIcon className="mx-0.5 size-3 shrink-0 text-wait" /> : null}
       </span>
       {bad ? (
-        <FailedIcon className="absolute top-1/2 left-full ml-0.5 size-3.5 -translate-y-1/2 text-bad" />
+        <FailedIcon
+          className="absolute top-1/2 ml-1.5 size-3.5 -translate-y-1/2 text-bad"
+          style={{ left: `${left + width}%` }}
+        />
       ) : null}
-    </button>
+      {/* Short bars look as short as they are; what is pointed at is never smaller than a fingertip needs. */}
+      <button
+        type="button"
+        data-seq={bar.seq}
+        aria-label={label}
+        aria-current={selected || undefined}
+        title={label}
+        tabIndex={reachable ? 0 : -1}
+        onClick={() => onSelect(bar.seq)}
+        className={classes(
+          "absolute inset-y-0 min-w-6 rounded hover:bg-text/10",
+          selected && "outline-2 -outline-offset-2 outline-text",
+        )}
+        style={{ left: `${left}%`, width: `${width}%` }}
+      />
+    </>
   );
 });

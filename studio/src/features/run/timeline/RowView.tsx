@@ -46,36 +46,38 @@ export function RowView({
         <Icon className="size-3.5 shrink-0 text-soft" />
         <span className="truncate">{name}</span>
       </span>
-      <span className="relative h-6 overflow-hidden px-px @max-[480px]:col-span-2 @max-[480px]:row-start-2">
-        {axis.parts.map((part) =>
-          part.quiet ? (
-            <span
-              key={part.at}
-              aria-hidden="true"
-              className="absolute inset-y-0 border-x border-dotted border-line-strong bg-sunken"
-              style={{
-                left: `${((part.at - seen.first) / length) * 100}%`,
-                width: `${(part.length / length) * 100}%`,
-              }}
-            />
-          ) : null,
-        )}
-        {row.bars.map((bar) => {
-          const from = placeOf(axis, bar.from);
-          const to = placeOf(axis, bar.to);
-          return (
-            <BarButton
-              key={bar.key}
-              bar={bar}
-              name={name}
-              left={((from - seen.first) / length) * 100}
-              width={((to - from) / length) * 100}
-              selected={bar.seq === selected}
-              reachable={bar.seq === reachable}
-              onSelect={onSelect}
-            />
-          );
-        })}
+      <span className="relative h-6 overflow-hidden @max-[480px]:col-span-2 @max-[480px]:row-start-2">
+        <span className="absolute inset-y-0 right-6 left-0.5">
+          {axis.parts.map((part) =>
+            part.quiet ? (
+              <span
+                key={part.at}
+                aria-hidden="true"
+                className="absolute inset-y-0 border-x border-dotted border-line-strong bg-sunken"
+                style={{
+                  left: `${((part.at - seen.first) / length) * 100}%`,
+                  width: `${(part.length / length) * 100}%`,
+                }}
+              />
+            ) : null,
+          )}
+          {row.bars.map((bar) => {
+            const from = placeOf(axis, bar.from);
+            const to = placeOf(axis, bar.to);
+            return (
+              <BarButton
+                key={bar.key}
+                bar={bar}
+                name={name}
+                left={((from - seen.first) / length) * 100}
+                width={((to - from) / length) * 100}
+                selected={bar.seq === selected}
+                reachable={bar.seq === reachable}
+                onSelect={onSelect}
+              />
+            );
+          })}
+        </span>
       </span>
       <span className="text-right text-xs whitespace-nowrap text-soft tabular-nums">
         {format.duration(took)}

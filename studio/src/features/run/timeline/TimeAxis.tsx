@@ -39,7 +39,7 @@ export function TimeAxis({
         const at = event.currentTarget;
         onScroll(at.scrollLeft / Math.max(1, at.scrollWidth));
       }}
-      className="overflow-x-auto overflow-y-hidden border-b text-xs text-soft"
+      className="mr-6 ml-0.5 overflow-x-auto overflow-y-hidden text-xs text-soft"
     >
       <div className="relative h-6" style={{ width: `${zoom * 100}%` }}>
         {axis.parts

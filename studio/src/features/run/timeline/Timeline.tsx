@@ -78,7 +78,7 @@ export function Timeline({
         <ZoomButtons scale={scale} />
       </div>
       <div className="flex min-h-0 flex-col overflow-hidden rounded-md border border-line bg-surface">
-        <div className={`${COLUMNS} @max-[480px]:grid-cols-1`}>
+        <div className={`${COLUMNS} border-b @max-[480px]:grid-cols-1`}>
           <span className="@max-[480px]:hidden" />
           <TimeAxis
             axis={axis}

@@ -11,6 +11,7 @@ import { CallEffects } from "./CallEffects";
 import { Fold, Frame } from "./Frame";
 import { gist, sizeOf } from "./gist";
 import { OpenApproval } from "./OpenApproval";
+import { useShown } from "./runContext";
 
 const TONES = { ok: "good", failed: "bad", denied: "bad", waiting: "wait" } as const;
 
@@ -18,13 +19,15 @@ const TONES = { ok: "good", failed: "bad", denied: "bad", waiting: "wait" } as c
 export function CallEntry({ item }: { item: CallItem }) {
   const words = useWords("run");
   const format = useFormat();
+  const { asking } = useShown();
   const about = gist(item.arguments);
+  const state = asking.has(item.call_id) && item.result === null ? "waiting" : item.state;
   const open = item.approvals.filter((one) => one.decision === null && !one.refused);
   return (
     <Frame
       item={item}
       icon={<ToolIcon />}
-      tone={TONES[item.state as keyof typeof TONES] ?? "plain"}
+      tone={TONES[state as keyof typeof TONES] ?? "plain"}
       title={
         <span className="flex min-w-0 flex-wrap gap-x-2">
           <code className="font-mono text-[0.8125rem]">{shownText(item.tool)}</code>
@@ -37,7 +40,7 @@ export function CallEntry({ item }: { item: CallItem }) {
       }
       marks={
         <>
-          <StatusMark of="call" state={item.state} />
+          <StatusMark of="call" state={state} />
           {item.duration_ms === null ? null : (
             <span className="text-xs text-soft tabular-nums">{format.duration(item.duration_ms)}</span>
           )}

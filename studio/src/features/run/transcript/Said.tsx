@@ -11,5 +11,11 @@ export function Said({ text, markdown = false }: { text: string; markdown?: bool
   if (text.length > LONG) {
     return <CodeBlock text={text} label={words.longText} />;
   }
-  return markdown ? <Markdown text={text} /> : <PlainText text={text} />;
+  return markdown ? (
+    <div className="[&_.prose-plain>:first-child]:mt-0 [&_.prose-plain>:last-child]:mb-0">
+      <Markdown text={text} />
+    </div>
+  ) : (
+    <PlainText text={text} />
+  );
 }

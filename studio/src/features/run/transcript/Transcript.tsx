@@ -34,7 +34,11 @@ export function Transcript({
 }) {
   const words = useWords("run");
   const [opened] = useState(() => new Map<string, boolean>());
-  const shown = useMemo<Shown>(() => ({ runId, live, onSelect, opened }), [runId, live, onSelect, opened]);
+  const open = JSON.stringify(view.questions.map((one) => one.call_id));
+  const shown = useMemo<Shown>(
+    () => ({ runId, live, onSelect, opened, asking: new Set(JSON.parse(open) as string[]) }),
+    [runId, live, onSelect, opened, open],
+  );
   const place = selected === undefined ? -1 : placeOf(view.items, selected);
   const render = useCallback(
     (item: TranscriptItem, index: number) => (

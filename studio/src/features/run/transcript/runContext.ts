@@ -6,6 +6,8 @@ export interface Shown {
   /** False where the state of an earlier moment is shown, or the run is over: nothing can be done then. */
   live: boolean;
   onSelect: (seq: number) => void;
+  /** Calls that wait for an answer of a person. */
+  asking: ReadonlySet<string>;
   /** What somebody opened; entries that scroll out of sight are gone, but this stays. */
   opened: Map<string, boolean>;
 }
@@ -15,6 +17,7 @@ export const RunContext = createContext<Shown>({
   runId: "",
   live: false,
   onSelect: () => undefined,
+  asking: new Set(),
   opened: new Map(),
 });
 

@@ -1,0 +1,52 @@
+import { lazy, type ReactNode, Suspense } from "react";
+import { Redirect, useLocation } from "wouter";
+import { useWords } from "../../i18n";
+import { Page } from "../../ui/Page";
+import { Skeleton } from "../../ui/Skeleton";
+import { Tabs } from "../../ui/Tabs";
+
+const ModelTab = lazy(() => import("./model/ModelTab"));
+const KeysTab = lazy(() => import("./keys/KeysTab"));
+const SandboxTab = lazy(() => import("./sandbox/SandboxTab"));
+const PolicyTab = lazy(() => import("./policy/PolicyTab"));
+const ConfigurationTab = lazy(() => import("./configuration/ConfigurationTab"));
+const StorageTab = lazy(() => import("./storage/StorageTab"));
+
+const CONTENTS = {
+  model: <ModelTab />,
+  keys: <KeysTab />,
+  sandbox: <SandboxTab />,
+  policy: <PolicyTab />,
+  configuration: <ConfigurationTab />,
+  storage: <StorageTab />,
+};
+
+type Name = keyof typeof CONTENTS;
+
+/** What the server works with: the model, keys, fences, rules, settings and storage; each has an address. */
+export function Operations({ tab }: { tab: string }) {
+  const words = useWords("operations");
+  const [, navigate] = useLocation();
+  if (!Object.hasOwn(CONTENTS, tab)) {
+    return <Redirect to="/operations/model" replace />;
+  }
+  const name = tab as Name;
+  return (
+    <Page title={`${words.tabs[name]} · ${words.title}`} heading={words.title}>
+      <Tabs<Name>
+        label={words.title}
+        value={name}
+        onChange={(next) => navigate(`/operations/${next}`)}
+        tabs={(Object.keys(CONTENTS) as Name[]).map((value) => ({
+          value,
+          label: words.tabs[value],
+          content: value === name ? <Waiting>{CONTENTS[value]}</Waiting> : null,
+        }))}
+      />
+    </Page>
+  );
+}
+
+function Waiting({ children }: { children: ReactNode }) {
+  return <Suspense fallback={<Skeleton />}>{children}</Suspense>;
+}

@@ -1,0 +1,54 @@
+import type { ApiKey } from "../../../api/keys";
+import { useFormat, useWords } from "../../../i18n";
+import { useNow } from "../../../lib/clock";
+import { shownText } from "../../../lib/hidden";
+import { Badge } from "../../../ui/Badge";
+import { Button } from "../../../ui/Button";
+import { StoppedIcon } from "../../../ui/icons";
+
+/** One key: its name, what it is good for, when it was used. */
+export function KeyLine({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke: () => void }) {
+  const words = useWords("operations").keys;
+  const name = shownText(apiKey.name);
+  return (
+    <li className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1.5 px-3 py-2.5">
+      <div className="min-w-0 flex-1 basis-56">
+        <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
+        <p className="font-mono text-xs text-soft">{shownText(apiKey.id)}</p>
+      </div>
+      <div className="flex flex-wrap gap-1">
+        {apiKey.scopes.map((scope) => (
+          <Badge key={scope} tone={scope === "admin" ? "wait" : "neutral"}>
+            {shownText(scope)}
+          </Badge>
+        ))}
+      </div>
+      <div className="flex min-w-0 flex-1 basis-48 flex-col text-xs text-soft">
+        <When label={words.created} time={apiKey.created_at} />
+        <When label={words.used} time={apiKey.last_used_at} />
+      </div>
+      {apiKey.revoked_at ? (
+        <Badge tone="bad" icon={<StoppedIcon />}>
+          <When label={words.revoked} time={apiKey.revoked_at} />
+        </Badge>
+      ) : (
+        <Button small tone="danger" aria-label={words.revokeOne(name)} onClick={onRevoke}>
+          {words.revoke}
+        </Button>
+      )}
+    </li>
+  );
+}
+
+function When({ label, time }: { label: (time: string) => string; time: string | null }) {
+  const words = useWords("operations").keys;
+  const format = useFormat();
+  const now = useNow();
+  return time ? (
+    <time dateTime={time} title={format.date(time)}>
+      {label(format.relative(time, now))}
+    </time>
+  ) : (
+    <span>{words.neverUsed}</span>
+  );
+}

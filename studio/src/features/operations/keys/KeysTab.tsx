@@ -1,0 +1,79 @@
+import { useState } from "react";
+import { type ApiKey, useApiKeys } from "../../../api/keys";
+import { useWords } from "../../../i18n";
+import { Button } from "../../../ui/Button";
+import { EmptyState } from "../../../ui/EmptyState";
+import { Checkbox } from "../../../ui/Field";
+import { PlusIcon } from "../../../ui/icons";
+import { Loaded } from "../Loaded";
+import { Section } from "../Section";
+import { KeyLine } from "./KeyLine";
+import { NewKey } from "./NewKey";
+import { ordered } from "./naming";
+import { RevokeKey } from "./RevokeKey";
+
+/** The API keys: which there are, new ones, and the end of one. */
+export default function KeysTab() {
+  const words = useWords("operations").keys;
+  const query = useApiKeys();
+  const [making, setMaking] = useState(false);
+  const create = (
+    <Button tone="primary" icon={<PlusIcon />} onClick={() => setMaking(true)}>
+      {words.create}
+    </Button>
+  );
+  return (
+    <Section title={words.title} hint={words.hint} actions={query.data?.length ? create : null}>
+      <Loaded query={query}>
+        {(keys) =>
+          keys.length === 0 ? (
+            <EmptyState title={words.none} actions={create}>
+              {words.noneHint}
+            </EmptyState>
+          ) : (
+            <KeyList keys={keys} />
+          )
+        }
+      </Loaded>
+      <NewKey open={making} onClose={() => setMaking(false)} />
+    </Section>
+  );
+}
+
+function KeyList({ keys }: { keys: readonly ApiKey[] }) {
+  const words = useWords("operations").keys;
+  const [all, setAll] = useState(false);
+  const [chosen, setChosen] = useState<ApiKey | null>(null);
+  const [ending, setEnding] = useState(false);
+  const revoked = keys.filter((key) => key.revoked_at !== null).length;
+  const shown = ordered(keys).filter((key) => all || key.revoked_at === null);
+  return (
+    <>
+      {shown.length === 0 ? <p className="text-soft">{words.allRevoked}</p> : null}
+      {shown.length > 0 ? (
+        <ul aria-label={words.title} className="divide-y overflow-hidden rounded-lg border bg-surface">
+          {shown.map((key) => (
+            <KeyLine
+              key={key.id}
+              apiKey={key}
+              onRevoke={() => {
+                setChosen(key);
+                setEnding(true);
+              }}
+            />
+          ))}
+        </ul>
+      ) : null}
+      {revoked > 0 ? (
+        <Checkbox
+          label={words.showRevoked(revoked)}
+          checked={all}
+          onChange={(event) => setAll(event.target.checked)}
+        />
+      ) : null}
+      {chosen ? (
+        <RevokeKey key={chosen.id} apiKey={chosen} open={ending} onClose={() => setEnding(false)} />
+      ) : null}
+    </>
+  );
+}

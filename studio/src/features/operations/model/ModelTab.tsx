@@ -1,0 +1,47 @@
+import { Link } from "wouter";
+import { type Model, useModel } from "../../../api/model";
+import { useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { Loaded } from "../Loaded";
+import { Note } from "../Note";
+import { Section } from "../Section";
+import { KeyState } from "./KeyState";
+import { ModelForm } from "./ModelForm";
+
+/** The one place where a model is configured. */
+export default function ModelTab() {
+  const words = useWords("operations").model;
+  const query = useModel();
+  return (
+    <Section title={words.title} hint={words.hint}>
+      <Loaded query={query} lines={6}>
+        {(model) => (
+          <div className="flex max-w-3xl flex-col gap-4">
+            <Readiness model={model} />
+            <ModelForm model={model} />
+            <KeyState model={model} />
+          </div>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function Readiness({ model }: { model: Model }) {
+  const words = useWords("operations").model;
+  if (!model.ready) {
+    return (
+      <Note tone="wait" title={words.notReady} label={words.state}>
+        <p>{shownText(model.problem)}</p>
+      </Note>
+    );
+  }
+  return (
+    <Note tone="good" title={words.ready(shownText(model.model))} label={words.state}>
+      <p>{model.backend === "openai" ? shownText(model.base_url) : words.backend(shownText(model.backend))}</p>
+      <p>
+        <Link href="/new">{words.start}</Link>
+      </p>
+    </Note>
+  );
+}

@@ -1,0 +1,44 @@
+import type { Fence } from "../../../api/configuration";
+import { useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { Badge } from "../../../ui/Badge";
+import { CodeBlock } from "../../../ui/CodeBlock";
+import { Disclosure } from "../../../ui/Disclosure";
+import { DoneIcon, FailedIcon } from "../../../ui/icons";
+import { JsonView } from "../../../ui/JsonView";
+import { PlainText } from "../../../ui/PlainText";
+
+/** One fence: whether it works, why not, and what helps. */
+export function FenceCard({ fence, inUse }: { fence: Fence; inUse: boolean }) {
+  const words = useWords("operations").sandbox;
+  return (
+    <li className="flex min-w-0 flex-col gap-2 rounded-lg border bg-surface p-3">
+      <div className="flex flex-wrap items-center gap-2">
+        <h4 className="font-semibold">{shownText(fence.adapter)}</h4>
+        {fence.works ? (
+          <Badge tone="good" icon={<DoneIcon />}>
+            {words.works}
+          </Badge>
+        ) : (
+          <Badge tone="bad" icon={<FailedIcon />}>
+            {words.fails}
+          </Badge>
+        )}
+        {inUse ? <Badge tone="accent">{words.inUse}</Badge> : null}
+        <span className="text-soft">{shownText(fence.version)}</span>
+      </div>
+      {fence.problem ? <PlainText text={fence.problem} /> : null}
+      {fence.fix ? (
+        <div>
+          <p className="mb-1 font-medium">{words.fix}</p>
+          <CodeBlock text={fence.fix} label={words.fix} />
+        </div>
+      ) : null}
+      {Object.keys(fence.facts).length > 0 ? (
+        <Disclosure title={words.facts}>
+          <JsonView value={fence.facts} />
+        </Disclosure>
+      ) : null}
+    </li>
+  );
+}

@@ -1,0 +1,85 @@
+import { type Doctor, type Gap, useDoctor } from "../../../api/configuration";
+import { useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { Badge } from "../../../ui/Badge";
+import { Button } from "../../../ui/Button";
+import { AgainIcon } from "../../../ui/icons";
+import { PlainText } from "../../../ui/PlainText";
+import { Loaded } from "../Loaded";
+import { Note } from "../Note";
+import { Section } from "../Section";
+import { FenceCard } from "./FenceCard";
+
+/** The doctor: which fences work on the machine of the server, what is missing, and what helps. */
+export default function SandboxTab() {
+  const words = useWords("operations").sandbox;
+  const query = useDoctor();
+  const again = (
+    <Button icon={<AgainIcon />} busy={query.isFetching} onClick={() => query.refetch()}>
+      {words.again}
+    </Button>
+  );
+  return (
+    <Section title={words.title} hint={words.hint} actions={again}>
+      <Loaded query={query} lines={6}>
+        {(doctor) => <Findings doctor={doctor} />}
+      </Loaded>
+    </Section>
+  );
+}
+
+function Findings({ doctor }: { doctor: Doctor }) {
+  const words = useWords("operations").sandbox;
+  const first = doctor.adapters.find((one) => one.works);
+  return (
+    <>
+      {doctor.required_promises_kept ? (
+        <Note tone="good" title={words.kept} label={words.state}>
+          <p>{first ? words.uses(shownText(first.adapter)) : null}</p>
+        </Note>
+      ) : (
+        <Note tone="bad" title={words.notKept} label={words.state}>
+          <p>{first ? words.notKeptHint : words.noFence}</p>
+        </Note>
+      )}
+      <h3 className="font-semibold">{words.fences}</h3>
+      {doctor.adapters.length === 0 ? <p className="text-soft">{words.noFence}</p> : null}
+      <ul aria-label={words.fences} className="grid gap-3 md:grid-cols-2">
+        {doctor.adapters.map((fence) => (
+          <FenceCard key={fence.adapter} fence={fence} inUse={fence === first} />
+        ))}
+      </ul>
+      <h3 className="font-semibold">{words.gaps}</h3>
+      {doctor.gaps.length === 0 ? (
+        <p className="text-soft">{words.noGaps}</p>
+      ) : (
+        <ul aria-label={words.gaps} className="divide-y overflow-hidden rounded-lg border bg-surface">
+          {doctor.gaps.map((gap) => (
+            <GapLine key={`${gap.promise} ${gap.text}`} gap={gap} />
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function GapLine({ gap }: { gap: Gap }) {
+  const words = useWords("operations").sandbox;
+  return (
+    <li className="flex min-w-0 flex-col gap-1 px-3 py-2.5 sm:flex-row sm:gap-4">
+      <div className="flex shrink-0 flex-wrap items-start gap-1.5 sm:w-48">
+        <span className="font-medium">{words.promises[gap.promise] ?? shownText(gap.promise)}</span>
+        {gap.partial ? <Badge tone="wait">{words.partial}</Badge> : null}
+      </div>
+      <div className="min-w-0 flex-1">
+        <PlainText text={gap.text} />
+        {gap.fix ? (
+          <div className="mt-1 flex flex-wrap gap-x-1.5">
+            <span className="font-medium">{words.fix}</span>
+            <PlainText text={gap.fix} className="min-w-0" />
+          </div>
+        ) : null}
+      </div>
+    </li>
+  );
+}
