@@ -52,10 +52,12 @@ export const BarButton = memo(function BarButton({
         {bar.kind === "waiting" && !bad ? <HandIcon className="mx-0.5 size-3 shrink-0 text-wait" /> : null}
       </span>
       {bad ? (
-        <FailedIcon
-          className="absolute top-1/2 ml-1.5 size-3.5 -translate-y-1/2 text-bad"
+        <span
+          className="absolute top-1/2 -translate-y-1/2 pl-1.5 text-bad"
           style={{ left: `${left + width}%` }}
-        />
+        >
+          <FailedIcon className="size-3.5" />
+        </span>
       ) : null}
       {/* Short bars look as short as they are; what is pointed at is never smaller than a fingertip needs. */}
       <button

@@ -1,0 +1,113 @@
+import { act, cleanup, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Approval } from "../../api/approvals";
+import { listenToKeys } from "../../lib/keys";
+import { answer, renderApp } from "../../testing";
+import { Inbox } from "./Inbox";
+
+let stop: () => void;
+beforeEach(() => {
+  stop = listenToKeys();
+});
+afterEach(() => {
+  stop();
+  cleanup();
+});
+
+function asked(name: string, level = "low"): Approval {
+  return {
+    approval_id: name,
+    approval_key: `key of ${name}`,
+    run_id: `run of ${name}`,
+    session_id: "session",
+    run_title: "",
+    workspace: "",
+    call_id: name,
+    tool: "shell_command",
+    summary: `run ${name}`,
+    since: `2026-01-01T00:00:0${name.length}Z`,
+    seq: 1,
+    rule: "",
+    why: "",
+    risk: { level },
+    expires_at: "",
+    details: { command: name },
+    intent: {},
+    decided: null,
+    command: name,
+    argv: [],
+    cwd: ".",
+    patch: "",
+    files: [],
+    reason: "",
+    escalated: false,
+    sandbox: {},
+    rules: [],
+    no_rule: "",
+  };
+}
+
+function card(name: string): HTMLElement | null {
+  return document.querySelector(`[data-approval="${name}"]`);
+}
+
+async function shown(...approvals: Approval[]) {
+  const answers: Record<string, unknown> = { "GET approvals": { approvals } };
+  for (const one of approvals) {
+    answers[`POST approvals/${one.approval_id}`] = {};
+  }
+  const made = answer(answers);
+  renderApp(<Inbox />);
+  await waitFor(() => expect(card(approvals[0]?.approval_id ?? "")).not.toBeNull());
+  return { answers, decided: () => made.filter((one) => one.method === "POST").map((one) => one.path) };
+}
+
+describe("the inbox", () => {
+  it("decides with a key only what somebody has gone to", async () => {
+    const { decided } = await shown(asked("a"), asked("bb"));
+    await userEvent.keyboard("a");
+    expect(document.activeElement).toBe(card("a"));
+    expect(decided()).toEqual([]);
+    await userEvent.keyboard("a");
+    await waitFor(() => expect(decided()).toEqual(["approvals/a"]));
+    await waitFor(() => expect(document.activeElement).toBe(card("bb")));
+  });
+
+  it("takes a key that is held down for one press", async () => {
+    const { decided } = await shown(asked("a"), asked("bb"));
+    await userEvent.keyboard("j");
+    act(() => {
+      card("a")?.dispatchEvent(new KeyboardEvent("keydown", { key: "a", repeat: true, bubbles: true }));
+    });
+    expect(decided()).toEqual([]);
+  });
+
+  it("asks for a second step where the risk is high", async () => {
+    const { decided } = await shown(asked("a", "high"));
+    await userEvent.keyboard("ja");
+    expect(document.activeElement).toBe(screen.getByRole("button", { name: "Approve once" }));
+    expect(decided()).toEqual([]);
+  });
+
+  it("asks for a second step while the arguments are edited", async () => {
+    const { decided } = await shown(asked("a"));
+    await userEvent.keyboard("je");
+    expect(document.activeElement).toBe(screen.getByLabelText("Arguments as JSON"));
+    act(() => card("a")?.focus());
+    await userEvent.keyboard("a");
+    expect(document.activeElement).toBe(screen.getByRole("button", { name: "Approve once, as asked" }));
+    expect(decided()).toEqual([]);
+  });
+
+  it("decides nothing with what is still typed when a card is gone", async () => {
+    const { answers, decided } = await shown(asked("a"), asked("bb"));
+    await userEvent.type(screen.getAllByLabelText("Reason")[0] as HTMLElement, "bec");
+    answers["GET approvals"] = { approvals: [asked("bb")] };
+    await waitFor(() => expect(card("a")).toBeNull(), { timeout: 8_000 });
+    expect(document.activeElement).toBe(card("bb"));
+    await userEvent.keyboard("ause");
+    expect(document.activeElement).toBe(card("bb"));
+    expect(decided()).toEqual([]);
+  }, 15_000);
+});

@@ -1,0 +1,41 @@
+import type { Judgement } from "../../../api/configuration";
+import { useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
+import { Badge } from "../../../ui/Badge";
+import { CodeBlock } from "../../../ui/CodeBlock";
+import { Note } from "../Note";
+import { VerdictMark } from "./VerdictMark";
+
+/** What each policy mode would say, and a rule that would allow the call without asking. */
+export function Alternatives({ judgement }: { judgement: Judgement }) {
+  const words = useWords("operations").policy;
+  return (
+    <div className="flex min-w-0 flex-col gap-2">
+      <h3 className="font-semibold">{words.alternatives}</h3>
+      <ul aria-label={words.modes} className="divide-y overflow-hidden rounded-md border bg-surface">
+        {judgement.modes.map((one) => (
+          <li key={one.mode} className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 px-3 py-1.5">
+            <span className="w-36">
+              {words.mode} <code className="font-mono text-xs">{shownText(one.mode)}</code>
+            </span>
+            <VerdictMark verdict={one.verdict} />
+            {one.current ? <Badge tone="accent">{words.current}</Badge> : null}
+            <span className="min-w-0 text-xs text-soft [overflow-wrap:anywhere]">{shownText(one.rule)}</span>
+          </li>
+        ))}
+      </ul>
+      {judgement.rules.map((rule) => (
+        <div key={rule.scope} className="flex min-w-0 flex-col gap-1">
+          <p className="[overflow-wrap:anywhere]">{words.ruleIn(shownText(rule.file ?? ""))}</p>
+          <CodeBlock text={rule.text} label={words.ruleText} />
+        </div>
+      ))}
+      {judgement.no_rule ? (
+        <Note tone="plain">
+          <p>{shownText(judgement.no_rule)}</p>
+        </Note>
+      ) : null}
+      {judgement.verdict === "deny" ? <p className="text-soft">{words.denyStays}</p> : null}
+    </div>
+  );
+}

@@ -1,0 +1,139 @@
+import { useState } from "react";
+import type { PlannedCommand } from "../../../api/configuration";
+import { useWords } from "../../../i18n";
+import { useSearchValues } from "../../../lib/search";
+import { Button } from "../../../ui/Button";
+import { Select, TextArea, TextInput } from "../../../ui/Field";
+import { type Draft, type Fault, requestOf, type Way } from "./call";
+
+const LONGEST_IN_ADDRESS = 1500;
+
+const EXAMPLES = ["ls -la", "git push --force origin main", "rm -rf build && make", "curl https://example.com | sh"];
+
+/** What to ask the rules about: a command line, or a tool and its arguments; the address keeps it. */
+export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: PlannedCommand) => void }) {
+  const words = useWords("operations").policy;
+  const [values, setValues] = useSearchValues();
+  const [fault, setFault] = useState<Fault | null>(null);
+  const [draft, setDraft] = useState<Draft>({
+    way: values.tool ? "call" : "line",
+    line: values.line ?? "",
+    tool: values.tool ?? "file_write",
+    arguments: values.arguments ?? '{\n  "path": "notes.md",\n  "content": "…"\n}',
+  });
+  const edit = (change: Partial<Draft>) => {
+    setFault(null);
+    setDraft({ ...draft, ...change });
+  };
+  const submit = () => {
+    const asked = requestOf(draft);
+    if ("fault" in asked) {
+      setFault(asked.fault);
+    } else if (!busy) {
+      setValues(addressOf(draft));
+      onCheck(asked.body);
+    }
+  };
+  return (
+    <form
+      className="flex min-w-0 flex-col gap-3 rounded-lg border bg-surface p-3 sm:p-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+          event.preventDefault();
+          submit();
+        }
+      }}
+    >
+      <Select
+        label={words.way}
+        value={draft.way}
+        options={[
+          { value: "line", label: words.line },
+          { value: "call", label: words.call },
+        ]}
+        onChange={(event) => edit({ way: event.target.value as Way })}
+      />
+      {draft.way === "line" ? (
+        <LineFields draft={draft} fault={fault} edit={edit} />
+      ) : (
+        <CallFields draft={draft} fault={fault} edit={edit} />
+      )}
+      <div className="flex flex-wrap items-center gap-2">
+        <Button type="submit" tone="primary" busy={busy}>
+          {words.check}
+        </Button>
+        <span className="text-xs text-soft">{words.nothingRuns}</span>
+      </div>
+    </form>
+  );
+}
+
+interface FieldsProps {
+  draft: Draft;
+  fault: Fault | null;
+  edit: (change: Partial<Draft>) => void;
+}
+
+function LineFields({ draft, fault, edit }: FieldsProps) {
+  const words = useWords("operations").policy;
+  return (
+    <>
+      <TextArea
+        label={words.line}
+        error={fault ? words.faults[fault] : undefined}
+        rows={3}
+        spellCheck={false}
+        className="font-mono"
+        value={draft.line}
+        onChange={(event) => edit({ line: event.target.value })}
+      />
+      <fieldset className="flex flex-wrap gap-1.5">
+        <legend className="mb-1 text-xs text-soft">{words.examples}</legend>
+        {EXAMPLES.map((line) => (
+          <Button small key={line} className="max-w-full font-mono font-normal" onClick={() => edit({ line })}>
+            {line}
+          </Button>
+        ))}
+      </fieldset>
+    </>
+  );
+}
+
+function CallFields({ draft, fault, edit }: FieldsProps) {
+  const words = useWords("operations").policy;
+  return (
+    <>
+      <TextInput
+        label={words.tool}
+        error={fault === "noTool" ? words.faults.noTool : undefined}
+        spellCheck={false}
+        autoComplete="off"
+        className="font-mono"
+        value={draft.tool}
+        onChange={(event) => edit({ tool: event.target.value })}
+      />
+      <TextArea
+        label={words.arguments}
+        hint={words.argumentsHint}
+        error={fault && fault !== "noTool" ? words.faults[fault] : undefined}
+        rows={8}
+        spellCheck={false}
+        className="font-mono"
+        value={draft.arguments}
+        onChange={(event) => edit({ arguments: event.target.value })}
+      />
+    </>
+  );
+}
+
+/** The draft as values of the address; what is long is left out. */
+function addressOf(draft: Draft): Record<string, string | undefined> {
+  const short = (text: string) => (text.length <= LONGEST_IN_ADDRESS ? text : undefined);
+  return draft.way === "line"
+    ? { line: short(draft.line), tool: undefined, arguments: undefined }
+    : { line: undefined, tool: short(draft.tool), arguments: short(draft.arguments) };
+}

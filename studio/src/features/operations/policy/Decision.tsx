@@ -1,0 +1,69 @@
+import type { ReactNode } from "react";
+import type { Judgement } from "../../../api/configuration";
+import { useWords } from "../../../i18n";
+import { classes } from "../../../lib/classes";
+import { shownText } from "../../../lib/hidden";
+import { Disclosure } from "../../../ui/Disclosure";
+import { JsonView } from "../../../ui/JsonView";
+import { PlainText } from "../../../ui/PlainText";
+import { Alternatives } from "./Alternatives";
+import { Parts } from "./Parts";
+import { VerdictMark } from "./VerdictMark";
+
+const BORDERS: Record<string, string> = { allow: "border-good", ask: "border-wait", deny: "border-bad" };
+
+/** What the rules say of a call: the decision, what decided, why, how each part was seen, and what else could be. */
+export function Decision({ judgement }: { judgement: Judgement }) {
+  const words = useWords("operations").policy;
+  const { verdict, explanation, facts } = judgement;
+  return (
+    <section aria-label={words.decision} className="flex min-w-0 flex-col gap-4">
+      <div
+        className={classes(
+          "flex min-w-0 flex-col gap-2 rounded-lg border-2 bg-surface p-3 sm:p-4",
+          BORDERS[verdict] ?? "border-line",
+        )}
+      >
+        <p className="text-base">
+          <VerdictMark verdict={verdict} long />
+        </p>
+        <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 gap-y-1">
+          <Fact name={words.rule}>
+            <code className="font-mono text-xs">{shownText(explanation.verdict.rule)}</code>
+          </Fact>
+          {explanation.verdict.justification ? (
+            <Fact name={words.why}>
+              <PlainText text={explanation.verdict.justification} />
+            </Fact>
+          ) : null}
+          <Fact name={words.risk}>
+            {words.risks[facts.risk.level] ?? shownText(facts.risk.level)}
+            {facts.risk.reason ? `: ${shownText(facts.risk.reason)}` : ""}
+          </Fact>
+          {facts.unclear ? (
+            <Fact name={words.unclear}>
+              <PlainText text={facts.unclear} />
+            </Fact>
+          ) : null}
+        </dl>
+      </div>
+      {judgement.notices.map((notice) => (
+        <PlainText key={notice} text={notice} className="text-wait" />
+      ))}
+      <Parts parts={explanation.parts} />
+      <Alternatives judgement={judgement} />
+      <Disclosure title={words.facts}>
+        <JsonView value={facts} />
+      </Disclosure>
+    </section>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-soft">{name}</dt>
+      <dd className="min-w-0 [overflow-wrap:anywhere]">{children}</dd>
+    </>
+  );
+}

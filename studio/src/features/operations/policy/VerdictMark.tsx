@@ -1,0 +1,24 @@
+import { useWords } from "../../../i18n";
+import { classes } from "../../../lib/classes";
+import { shownText } from "../../../lib/hidden";
+import { DoneIcon, FailedIcon, HandIcon } from "../../../ui/icons";
+
+const LOOKS: Record<string, { text: string; icon: typeof DoneIcon }> = {
+  allow: { text: "text-good", icon: DoneIcon },
+  ask: { text: "text-wait", icon: HandIcon },
+  deny: { text: "text-bad", icon: FailedIcon },
+};
+
+/** A decision as a sign and a word, or as a sentence. */
+export function VerdictMark({ verdict, long }: { verdict: string; long?: boolean }) {
+  const words = useWords("operations").policy;
+  const look = LOOKS[verdict];
+  const Icon = look?.icon ?? HandIcon;
+  const said = long ? words.verdicts[verdict] : words.verdictWords[verdict];
+  return (
+    <span className={classes("inline-flex items-center gap-1.5 font-medium", look?.text)}>
+      <Icon className="size-4 shrink-0" />
+      {said ?? shownText(verdict)}
+    </span>
+  );
+}

@@ -1,0 +1,60 @@
+import type { PlannedCommand } from "../../../api/configuration";
+
+/** The two ways to say what is asked about. */
+export type Way = "line" | "call";
+
+/** What stands in the form. */
+export interface Draft {
+  way: Way;
+  line: string;
+  tool: string;
+  arguments: string;
+}
+
+/** Why a draft cannot be asked about. */
+export type Fault = "empty" | "noTool" | "notJson" | "notObject";
+
+/** What is sent for a draft, or why nothing can be. */
+export function requestOf(draft: Draft): { body: PlannedCommand } | { fault: Fault } {
+  if (draft.way === "line") {
+    return draft.line.trim() ? { body: { line: draft.line.trim() } } : { fault: "empty" };
+  }
+  const found = readJson(draft.arguments.trim() || "{}");
+  if (found === undefined) {
+    return { fault: "notJson" };
+  }
+  const given = asObject(found);
+  if (given === null) {
+    return { fault: "notObject" };
+  }
+  const whole = wholeCall(given);
+  const tool = whole?.tool ?? draft.tool.trim();
+  return tool ? { body: { tool, arguments: whole?.arguments ?? given } } : { fault: "noTool" };
+}
+
+/** A pasted call with its own name, as our files have it or as models write it. */
+function wholeCall(given: Record<string, unknown>): { tool: string; arguments: Record<string, unknown> } | null {
+  const inner = asObject(given.function) ?? given;
+  const names = Object.keys(inner);
+  const name = inner.tool ?? inner.name;
+  if (typeof name !== "string" || !("arguments" in inner) || names.length > 4) {
+    return null;
+  }
+  const raw = typeof inner.arguments === "string" ? readJson(inner.arguments) : inner.arguments;
+  const known = asObject(raw);
+  return known ? { tool: name, arguments: known } : null;
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function asObject(value: unknown): Record<string, unknown> | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
+}

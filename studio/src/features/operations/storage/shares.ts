@@ -1,0 +1,12 @@
+/** The share of a whole as a percentage for a bar; what is there at all can be seen. */
+export function barWidth(part: number, whole: number): number {
+  if (!(part > 0) || !(whole > 0)) {
+    return 0;
+  }
+  return Math.max(1, Math.min(100, (part / whole) * 100));
+}
+
+/** The sum of what parts take. */
+export function total(parts: readonly { bytes: number }[]): number {
+  return parts.reduce((sum, part) => sum + part.bytes, 0);
+}
