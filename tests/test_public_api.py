@@ -43,8 +43,8 @@ SURFACE = {
         ImagesAttached InboxReceived LOG_SCHEMA LOG_VERSION LlmRequestStarted LlmResponseDelta LlmResponseFinished
         LlmRetryScheduled LlmUsage LogRepaired NetworkDecision OutputRejected PlanUpdated RoutedSkill RunAdopted
         RunCancelled RunCompleted RunCreated RunFailed RunStarted RunStateChanged RunWaitingHuman SandboxCreated
-        SkillCatalogOffered SkillInjected SkillInjectionSkipped SkillRouted SkillUnloaded TERMINAL_TYPES
-        ToolCallFinished ToolCallRequested ToolCallStarted Usage
+        SkillCatalogOffered SkillExecutionFinished SkillExecutionStarted SkillInjected SkillInjectionSkipped SkillRouted
+        SkillUnloaded TERMINAL_TYPES ToolCallFinished ToolCallRequested ToolCallStarted Usage
     """,
     "skills_runtime.executions": """
         Artifact Execution ExecutionLimits Executor Failure Interpreter Packages PoolLimits Record Refused Supplies

@@ -1,4 +1,10 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { addressOf, getJson, getText, path, sendJson } from "./client";
 import type { components } from "./schema";
 
@@ -72,12 +78,7 @@ export function useCancelExecution() {
 }
 
 /** What an execution wrote, at most its first bytes; looked at again while it is `running`. */
-export function useExecutionLog(
-  id: string,
-  stream: "stdout" | "stderr",
-  running: boolean,
-  limit = 200_000,
-) {
+export function useExecutionLog(id: string, stream: "stdout" | "stderr", running: boolean, limit = 200_000) {
   return useQuery({
     queryKey: ["execution-log", id, stream, limit, running],
     queryFn: ({ signal }) => getText(path`executions/${id}/logs/${stream}`, { limit, signal }),

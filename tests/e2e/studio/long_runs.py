@@ -1,7 +1,9 @@
 """Runs with a long log, written without a model, as the service would find them after a restart."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     LlmRequestStarted,
     LlmResponseDelta,
@@ -13,14 +15,14 @@ from skills_runtime.events.payloads import (
     ToolCallRequested,
     ToolCallStarted,
 )
-from skills_runtime.runs import KeyRing, LogPorts, RunSpec, RunStatus, create_run, finish_run, runs_root
+from skills_runtime.runs import KeyRing, LogPorts, Run, RunSpec, RunStatus, create_run, finish_run, runs_root
 
 PER_TURN = 7
 OUTPUT = "".join(f"line {number} of the output\n" for number in range(12))
 
 
-def long_run(home: Path, run_id: str, events: int) -> str:
-    """A completed run whose log has at least so many events, in the workspace and with the keys of a service."""
+def open_run(home: Path, run_id: str) -> Run:
+    """A run that is under way, in the workspace and with the keys of a service; whoever holds it writes its log."""
     spec = RunSpec(
         run_id=run_id,
         session_id="session_long",

@@ -41,8 +41,7 @@ class Talker:
                 assert self.go.wait(PATIENCE_SEC)
                 return calls(("file_read", {"path": "note.txt"}))
             case "READ" if len(results) < int(rest.split()[0]):
-                number = len(results)
-                return calls(("file_read", {"path": "note.txt", "limit": 1000 + number}), text=f"Reading {number}.")
+                return calls(("file_read", {"path": "note.txt"}), text=f"Reading {len(results)}.")
             case "FAIL" if not results:
                 return calls(("file_read", {"path": "missing.txt"}))
             case "STREAM":

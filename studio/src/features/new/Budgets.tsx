@@ -57,7 +57,10 @@ export function Budgets({
         <Select
           label={words.onLimit}
           value={draft.on_limit}
-          options={["", "park", "fail"].map((value) => ({ value, label: words.onLimits[value || "same"] ?? value }))}
+          options={["", "park", "fail"].map((value) => ({
+            value,
+            label: words.onLimits[value || "same"] ?? value,
+          }))}
           onChange={(event) => onChange({ on_limit: event.target.value })}
         />
         <div className="sm:pt-6">

@@ -36,7 +36,10 @@ export function NewRunForm({
   const empty = draft.prompt.trim() === "";
   const problem = start.error ? problemOf(start.error) : null;
   const field = problem ? fieldOf(problem, FIELDS) : null;
-  const errors = problem && field ? { [field]: shownText([problem.detail, problem.hint].filter(Boolean).join(" · ")) } : {};
+  const errors =
+    problem && field
+      ? { [field]: shownText([problem.detail, problem.hint].filter(Boolean).join(" · ")) }
+      : {};
   const change = (some: Partial<Draft>) => {
     start.reset();
     setDraft((before) => ({ ...before, ...some }));
@@ -68,7 +71,13 @@ export function NewRunForm({
       <Budgets draft={draft} allowed={options.limits} wrong={wrong} errors={errors} onChange={change} />
       {problem && !field ? <ErrorNote error={problem} /> : null}
       <div className="flex flex-wrap items-center gap-3 border-t pt-3">
-        <Button type="submit" tone="primary" icon={<PlayIcon />} busy={start.busy} disabled={!options.model_ready}>
+        <Button
+          type="submit"
+          tone="primary"
+          icon={<PlayIcon />}
+          busy={start.busy}
+          disabled={!options.model_ready}
+        >
           {words.start}
         </Button>
         <span className="text-xs text-soft max-sm:hidden">

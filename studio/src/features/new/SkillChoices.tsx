@@ -38,7 +38,9 @@ export function SkillChoices({
             ? words.routeIdle
             : choices.length === 0
               ? words.routeNone(data.considered)
-              : words.decidedBy[data.decided_by === "words" || data.decided_by === "model" ? "model" : "rule"]}
+              : words.decidedBy[
+                  data.decided_by === "words" || data.decided_by === "model" ? "model" : "rule"
+                ]}
         </p>
       ) : null}
       {choices.length > 0 && !error ? (

@@ -86,8 +86,7 @@ function useCompletion(
   const [at, setAt] = useState(0);
   const wantedCaret = useRef<number | null>(null);
   const typing = caret === null ? null : typingAt(value, caret);
-  const offered =
-    typing && typing.from !== closedAt ? fitting(known.data?.skills ?? [], typing.typed) : [];
+  const offered = typing && typing.from !== closedAt ? fitting(known.data?.skills ?? [], typing.typed) : [];
   // A controlled field puts the caret at its end when its text is set; this puts it where it belongs.
   useLayoutEffect(() => {
     if (wantedCaret.current !== null) {

@@ -54,11 +54,7 @@ export function limitErrors(
   return Object.fromEntries(wrong.filter(([, error]) => error !== null));
 }
 
-function errorOf(
-  name: Limit,
-  typed: string | undefined,
-  most: number | null | undefined,
-): LimitError | null {
+function errorOf(name: Limit, typed: string | undefined, most: number | null | undefined): LimitError | null {
   const text = typed?.trim() ?? "";
   if (text === "") {
     return null;

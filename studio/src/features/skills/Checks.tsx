@@ -26,7 +26,11 @@ export function Checks({ skill }: { skill: SkillDocument }) {
           {words.security}
           {skill.security ? <SeverityMark severity={skill.security.verdict} /> : null}
         </h2>
-        {skill.security ? <Scan skill={skill} scan={skill.security} /> : <p className="text-soft">{words.noScan}</p>}
+        {skill.security ? (
+          <Scan skill={skill} scan={skill.security} />
+        ) : (
+          <p className="text-soft">{words.noScan}</p>
+        )}
       </section>
     </div>
   );

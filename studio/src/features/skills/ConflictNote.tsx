@@ -1,11 +1,11 @@
-import { useEffect } from "react";
 import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { type SkillDocument, useSkill } from "../../api/skills";
 import { useWords } from "../../i18n";
 import { Button } from "../../ui/Button";
 import { DiffView } from "../../ui/DiffView";
-import { Skeleton } from "../../ui/Skeleton";
 import { WarnIcon } from "../../ui/icons";
+import { Skeleton } from "../../ui/Skeleton";
 
 /** Somebody else changed the skill meanwhile: what differs, and the two ways on. */
 export function ConflictNote({

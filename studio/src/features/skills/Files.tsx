@@ -35,7 +35,11 @@ export function Files({ name, skill }: { name: string; skill: SkillDocument }) {
         {skill.files_truncated ? <p className="text-xs text-soft">{words.moreFiles}</p> : null}
       </div>
       <div className="min-w-0">
-        {values.path ? <OpenFile name={name} path={values.path} /> : <p className="text-soft">{words.openOne}</p>}
+        {values.path ? (
+          <OpenFile name={name} path={values.path} />
+        ) : (
+          <p className="text-soft">{words.openOne}</p>
+        )}
       </div>
     </div>
   );

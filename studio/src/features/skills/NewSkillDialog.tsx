@@ -80,9 +80,7 @@ function NewSkillForm({
         autoComplete="off"
         spellCheck={false}
         maxLength={64}
-        error={
-          illegal ? words.nameIllegal : ofName ? shownText(problem.detail) : missing(draft.name)
-        }
+        error={illegal ? words.nameIllegal : ofName ? shownText(problem.detail) : missing(draft.name)}
         {...field("name")}
       />
       <TextArea

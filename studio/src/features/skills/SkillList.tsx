@@ -17,7 +17,10 @@ export function SkillList({ skills }: { skills: readonly Skill[] }) {
   const [most, setMost] = useState(PAGE);
   return (
     <>
-      <ul aria-label={words.title} className="divide-y overflow-hidden rounded-lg border border-line bg-surface">
+      <ul
+        aria-label={words.title}
+        className="divide-y overflow-hidden rounded-lg border border-line bg-surface"
+      >
         {skills.slice(0, most).map((skill) => (
           <Line key={`${skill.mention} ${skill.path}`} skill={skill} />
         ))}
@@ -51,7 +54,9 @@ const Line = memo(function Line({ skill }: { skill: Skill }) {
         ) : null}
         {skill.state === "shadowed" ? <Badge tone="wait">{words.shadowed}</Badge> : null}
       </div>
-      <p className="line-clamp-2 [overflow-wrap:anywhere]">{shownText(skill.description.slice(0, LONGEST))}</p>
+      <p className="line-clamp-2 [overflow-wrap:anywhere]">
+        {shownText(skill.description.slice(0, LONGEST))}
+      </p>
       <p className="truncate text-xs text-soft">
         <span className="font-mono">{shownText(skill.mention)}</span> · {shownText(skill.source)}
       </p>

@@ -65,8 +65,16 @@ function Views({ name, skill, view }: { name: string; skill: SkillDocument; view
   const editable = skill.editable && skill.path.endsWith("SKILL.md");
   const tabs: Tab<View>[] = [
     { value: "text", label: words.views.text, content: <SkillText skill={skill} /> },
-    { value: "files", label: <Counted label={words.views.files} count={skill.files.length} />, content: <Files name={name} skill={skill} /> },
-    { value: "checks", label: <Counted label={words.views.checks} count={found} />, content: <Checks skill={skill} /> },
+    {
+      value: "files",
+      label: <Counted label={words.views.files} count={skill.files.length} />,
+      content: <Files name={name} skill={skill} />,
+    },
+    {
+      value: "checks",
+      label: <Counted label={words.views.checks} count={found} />,
+      content: <Checks skill={skill} />,
+    },
     ...(editable
       ? [{ value: "edit" as const, label: words.views.edit, content: <Editor name={name} skill={skill} /> }]
       : []),

@@ -52,7 +52,9 @@ function About({ skill }: { skill: SkillDocument }) {
           <code className="font-mono text-xs">{shownText(skill.path)}</code>
         </Fact>
         {skill.license ? <Fact name={words.license}>{shownText(skill.license)}</Fact> : null}
-        {skill.compatibility ? <Fact name={words.compatibility}>{shownText(skill.compatibility)}</Fact> : null}
+        {skill.compatibility ? (
+          <Fact name={words.compatibility}>{shownText(skill.compatibility)}</Fact>
+        ) : null}
         {skill.allowed_tools.length > 0 ? (
           <Fact name={words.allowedTools}>{shownText(skill.allowed_tools.join(", "))}</Fact>
         ) : null}

@@ -2,6 +2,7 @@ import { approvals } from "./approvals";
 import { artifacts } from "./artifacts";
 import { compare } from "./compare";
 import { details } from "./details";
+import { execute } from "./execute";
 import { fork } from "./fork";
 import { operations } from "./operations";
 import { replay } from "./replay";
@@ -22,6 +23,7 @@ export const words = {
   artifacts,
   compare,
   details,
+  execute,
   fork,
   operations,
   replay,

@@ -7,7 +7,9 @@ export const start = {
   taskMissing: "Say what is to be done.",
   mentions: "Skills that fit",
   mentionsFound: (count: number) =>
-    count === 1 ? "1 skill fits; arrows and Enter choose it" : `${count} skills fit; arrows and Enter choose one`,
+    count === 1
+      ? "1 skill fits; arrows and Enter choose it"
+      : `${count} skills fit; arrows and Enter choose one`,
   skills: "Skills for this task",
   routeIdle: "Which skills would be chosen, and why, is shown here as you type.",
   routeNone: (considered: number) =>

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import type { Judgement } from "../../../api/configuration";
+import { RiskMark } from "../../../events/approval/RiskMark";
 import { useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
 import { shownText } from "../../../lib/hidden";
@@ -37,8 +38,7 @@ export function Decision({ judgement }: { judgement: Judgement }) {
             </Fact>
           ) : null}
           <Fact name={words.risk}>
-            {words.risks[facts.risk.level] ?? shownText(facts.risk.level)}
-            {facts.risk.reason ? `: ${shownText(facts.risk.reason)}` : ""}
+            <RiskMark level={facts.risk.level} /> {shownText(facts.risk.reason)}
           </Fact>
           {facts.unclear ? (
             <Fact name={words.unclear}>

@@ -58,5 +58,7 @@ it.each([
   [{ tags: "{}" }, "tags", { code: "array" }],
   [{ more: "{" }, "more", { code: "json" }],
 ])("%o is refused", (values, name, error) => {
-  expect(read({ name: "Ann", style: '"plain"', ...values } as Record<string, string>).errors).toEqual({ [name]: error });
+  expect(read({ name: "Ann", style: '"plain"', ...values } as Record<string, string>).errors).toEqual({
+    [name]: error,
+  });
 });

@@ -94,8 +94,14 @@ function ruleError(field: InputField, value: unknown): InputError | null {
 function textError({ rules }: InputField, value: string): InputError | null {
   const length = [...value].length;
   return first([
-    [rules.minLength !== undefined && length < rules.minLength, { code: "minLength", limit: rules.minLength }],
-    [rules.maxLength !== undefined && length > rules.maxLength, { code: "maxLength", limit: rules.maxLength }],
+    [
+      rules.minLength !== undefined && length < rules.minLength,
+      { code: "minLength", limit: rules.minLength },
+    ],
+    [
+      rules.maxLength !== undefined && length > rules.maxLength,
+      { code: "maxLength", limit: rules.maxLength },
+    ],
     [rules.pattern !== undefined && !fits(value, rules.pattern), { code: "pattern", limit: rules.pattern }],
   ]);
 }

@@ -1,0 +1,46 @@
+import { useEffect, useRef } from "react";
+import { newIdempotencyKey } from "../../../api/client";
+import { type Execution, useExecute, useExecutions } from "../../../api/executions";
+
+/** What is executed: an input, and how long it may take. */
+export interface Wish {
+  input: unknown;
+  timeout_ms?: number;
+}
+
+/** Executes a skill, and shows the execution as soon as it is known, which is before it has ended. */
+export function useExecuting(skill: string, onBegun: (id: string) => void) {
+  const { mutate, isPending, error } = useExecute();
+  const listed = useExecutions({ skill }, isPending);
+  const executions: Execution[] = listed.data?.pages.flatMap((page) => page.executions) ?? [];
+  const before = useRef<ReadonlySet<string> | null>(null);
+  const begun = executions.find((one) => before.current && !before.current.has(one.execution_id));
+  const id = isPending ? begun?.execution_id : undefined;
+  const latest = useRef(onBegun);
+  latest.current = onBegun;
+  useEffect(() => {
+    if (id !== undefined && before.current) {
+      before.current = null;
+      latest.current(id);
+    }
+  }, [id]);
+  return {
+    executions,
+    busy: isPending,
+    error,
+    send: (wish: Wish) => {
+      before.current = new Set(executions.map((one) => one.execution_id));
+      mutate(
+        { skill, ...wish, key: newIdempotencyKey() },
+        {
+          onSuccess: (ended) => {
+            if (before.current) {
+              before.current = null;
+              latest.current(ended.execution_id);
+            }
+          },
+        },
+      );
+    },
+  };
+}
