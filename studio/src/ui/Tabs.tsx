@@ -34,7 +34,8 @@ export function Tabs<Value extends string>({
           <Primitive.Trigger
             key={tab.value}
             value={tab.value}
-            className="-mb-px inline-flex min-h-9 items-center gap-1.5 border-b-2 border-transparent px-3 whitespace-nowrap text-soft hover:text-text data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
+            ref={tab.value === value ? keepInSight : undefined}
+            className="-mb-px inline-flex min-h-9 items-center gap-1.5 border-b-2 border-transparent px-3 whitespace-nowrap text-soft hover:text-text focus-visible:-outline-offset-2 data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
           >
             {tab.label}
           </Primitive.Trigger>
@@ -47,4 +48,13 @@ export function Tabs<Value extends string>({
       ))}
     </Primitive.Root>
   );
+}
+
+/** Scrolls the row of tabs, and only that, until the chosen one can be seen. */
+function keepInSight(trigger: HTMLElement | null): void {
+  const list = trigger?.parentElement;
+  if (trigger && list) {
+    const [tab, row] = [trigger.getBoundingClientRect(), list.getBoundingClientRect()];
+    list.scrollLeft += Math.max(0, tab.right - row.right) - Math.max(0, row.left - tab.left);
+  }
 }

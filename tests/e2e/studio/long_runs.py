@@ -1,4 +1,4 @@
-"""Runs with a long log, written without a model, as the service would find them after a restart."""
+"""Runs with a long log, written without a model, as the service finds them in its workspace."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,19 +36,41 @@ def open_run(home: Path, run_id: str) -> Run:
     run = create_run(spec, LogPorts(KeyRing(home / "state" / "skills_runtime" / "keys")))
     run.change(RunStatus.RUNNING)
     run.append(RunStarted(task="Read everything.", workspace_root=str(home)))
-    for turn in range(events // PER_TURN + 1):
-        name, step, call = f"turn_{turn}", f"step_{turn}", f"call_{turn}"
-        run.append(LlmRequestStarted(model="scripted", messages_count=turn), turn_id=name)
-        run.append(LlmResponseDelta(delta_type="text", text=f"I read part **{turn}** now."), turn_id=name)
-        arguments = {"path": f"part-{turn}.txt", "limit": 1000}
-        run.append(
-            ToolCallRequested(call_id=call, tool="file_read", name="file_read", arguments=arguments), step_id=step
-        )
-        run.append(LlmResponseFinished(finish_reason="tool_calls", calls=[call]), turn_id=name)
-        run.append(LlmUsage(model="scripted", input_tokens=1000, output_tokens=20), turn_id=name)
-        run.append(ToolCallStarted(call_id=call, tool="file_read"), step_id=step)
-        result = {"ok": True, "stdout": OUTPUT, "duration_ms": 3}
-        run.append(ToolCallFinished(call_id=call, tool="file_read", result=result), step_id=step)
+    run.commit()
+    return run
+
+
+def turn_of(number: int) -> Iterator[tuple[Payload, dict[str, str]]]:
+    """The events of one turn, each with the turn or step it belongs to."""
+    turn, step, call = {"turn_id": f"turn_{number}"}, {"step_id": f"step_{number}"}, f"call_{number}"
+    arguments = {"path": f"part-{number}.txt", "limit": 1000}
+    result = {"ok": True, "stdout": OUTPUT, "duration_ms": 3}
+    yield LlmRequestStarted(model="scripted", messages_count=number), turn
+    yield LlmResponseDelta(delta_type="text", text=f"I read part **{number}** now."), turn
+    yield ToolCallRequested(call_id=call, tool="file_read", name="file_read", arguments=arguments), step
+    yield LlmResponseFinished(finish_reason="tool_calls", calls=[call]), turn
+    yield LlmUsage(model="scripted", input_tokens=1000, output_tokens=20), turn
+    yield ToolCallStarted(call_id=call, tool="file_read"), step
+    yield ToolCallFinished(call_id=call, tool="file_read", result=result), step
+
+
+def add_turns(run: Run, first: int, count: int) -> None:
+    """Some more turns in the log of a run, durable when this returns."""
+    for number in range(first, first + count):
+        for payload, where in turn_of(number):
+            run.append(payload, **where)
+    run.commit()
+
+
+def end_run(run: Run) -> None:
+    """The run ends well."""
     finish_run(run, RunCompleted(final_output="Everything was read."))
     run.close()
+
+
+def long_run(home: Path, run_id: str, events: int) -> str:
+    """A completed run whose log has at least so many events."""
+    run = open_run(home, run_id)
+    add_turns(run, 0, events // PER_TURN + 1)
+    end_run(run)
     return run_id

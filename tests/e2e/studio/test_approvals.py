@@ -54,6 +54,9 @@ def test_the_reason_of_a_rejection_reaches_the_model_and_stays(studio: Open, ser
         expect(settled.get_by_text("Rejected")).to_be_visible()
         expect(settled.get_by_text("Use the number four instead.")).to_be_visible()
         keep_screenshot(page, "approvals-rejected")
+        settled.get_by_role("link", name="Open the run").click()
+        expect(page.get_by_role("main").get_by_text("Use the number four instead.").first).to_be_visible()
+        keep_screenshot(page, "approvals-rejected-run")
     events = events_of(service, run_id)
     assert decision_in(events) | {"decision": "denied", "note": "Use the number four instead."} == decision_in(events)
     assert "Use the number four instead." in events[-1]["payload"]["final_output"]

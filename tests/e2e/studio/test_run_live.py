@@ -1,4 +1,4 @@
-"""A run that is followed while it works: nothing is lost or doubled, and the end stays in sight until somebody looks."""
+"""A run that is followed while it works: nothing is lost or doubled, and its end stays in sight if wanted."""
 
 import socket
 from collections.abc import Generator

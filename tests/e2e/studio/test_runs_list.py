@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.e2e.service.servers import Service
 from tests.e2e.studio.browsers import opened

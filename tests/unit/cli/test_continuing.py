@@ -16,7 +16,7 @@ def _base_url(place: Path, *, imported: bool) -> str:
     run.close()
     if imported:
         (run.paths.archive / IMPORTED).write_text("{}")
-    options = ConfigOptions(workspace_root=place)
+    options = ConfigOptions(workspace_root=str(place))
     return str(settings_of(run.paths, state_of(run.paths), options).settings.llm.base_url)
 
 

@@ -101,7 +101,8 @@ def test_an_answer_may_have_five_hundred_levels_and_not_one_more(opening: str, c
 
 
 def test_many_brackets_beside_each_other_or_in_a_text_are_no_levels() -> None:
-    for value in ([[] for _ in range(2_000)], "[" * 2_000, {"a": "{" * 2_000}):
+    values: tuple[Any, ...] = ([[] for _ in range(2_000)], "[" * 2_000, {"a": "{" * 2_000})
+    for value in values:
         assert parse_output(json.dumps(value).encode()) == (value, None)
         assert json.loads(input_text(value, limit=100_000)) == value
 

@@ -16,38 +16,40 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
   const hosts = textsOf(approval.intent.hosts);
   const skill = typeof approval.intent.skill === "string" ? approval.intent.skill : "";
   return (
-    <dl className="flex min-w-0 flex-col gap-1.5">
-      <Fact name={words.rule}>
-        <code className="font-mono text-xs">{shownText(approval.rule) || words.noRuleName}</code>
-        {approval.why ? <PlainText text={approval.why} /> : null}
-      </Fact>
-      {approval.risk.reason && approval.risk.reason !== approval.why ? (
-        <Fact name={words.risk}>
-          <PlainText text={approval.risk.reason} />
+    <div className="flex min-w-0 flex-col gap-1.5">
+      <dl className="flex min-w-0 flex-col gap-1.5">
+        <Fact name={words.rule}>
+          <code className="font-mono text-xs">{shownText(approval.rule) || words.noRuleName}</code>
+          {approval.why ? <PlainText text={approval.why} /> : null}
         </Fact>
-      ) : null}
-      {approval.risk.part ? (
-        <Fact name={words.riskPart}>
-          <code className="font-mono text-xs">{shownText(approval.risk.part)}</code>
+        {approval.risk.reason && approval.risk.reason !== approval.why ? (
+          <Fact name={words.risk}>
+            <PlainText text={approval.risk.reason} />
+          </Fact>
+        ) : null}
+        {approval.risk.part ? (
+          <Fact name={words.riskPart}>
+            <code className="font-mono text-xs">{shownText(approval.risk.part)}</code>
+          </Fact>
+        ) : null}
+        <Fact name={words.reason}>
+          {approval.reason ? (
+            <PlainText text={approval.reason} />
+          ) : (
+            <span className="text-soft">{words.noReason}</span>
+          )}
         </Fact>
-      ) : null}
-      <Fact name={words.reason}>
-        {approval.reason ? (
-          <PlainText text={approval.reason} />
-        ) : (
-          <span className="text-soft">{words.noReason}</span>
-        )}
-      </Fact>
-      <Fact name={words.cwd}>
-        <code className="font-mono text-xs">{shownText(approval.cwd || ".")}</code>{" "}
-        <span className="text-soft">
-          {words.workspace} <code className="font-mono text-xs">{shownText(approval.workspace)}</code>
-        </span>
-      </Fact>
-      <SandboxFact approval={approval} />
-      {skill ? <Fact name={words.skill}>{shownText(skill)}</Fact> : null}
-      {hosts.length > 0 ? <Fact name={words.hosts}>{shownText(hosts.join(", "))}</Fact> : null}
-      {approval.files.length > 0 ? <Files approval={approval} /> : null}
+        <Fact name={words.cwd}>
+          <code className="font-mono text-xs">{shownText(approval.cwd || ".")}</code>{" "}
+          <span className="text-soft">
+            {words.workspace} <code className="font-mono text-xs">{shownText(approval.workspace)}</code>
+          </span>
+        </Fact>
+        <SandboxFact approval={approval} />
+        {skill ? <Fact name={words.skill}>{shownText(skill)}</Fact> : null}
+        {hosts.length > 0 ? <Fact name={words.hosts}>{shownText(hosts.join(", "))}</Fact> : null}
+        {approval.files.length > 0 ? <Files approval={approval} /> : null}
+      </dl>
       {Object.keys(variables).length > 0 ? (
         <Disclosure title={words.variables(Object.keys(variables).length)}>
           <JsonView value={variables} />
@@ -56,7 +58,7 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
       <Disclosure title={words.everything}>
         <JsonView value={{ arguments: approval.details, intent: approval.intent }} depth={1} />
       </Disclosure>
-    </dl>
+    </div>
   );
 }
 

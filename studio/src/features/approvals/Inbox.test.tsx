@@ -77,7 +77,7 @@ describe("the inbox", () => {
   it("takes a key that is held down for one press", async () => {
     const { decided } = await shown(asked("a"), asked("bb"));
     await userEvent.keyboard("j");
-    act(() => {
+    await act(async () => {
       card("a")?.dispatchEvent(new KeyboardEvent("keydown", { key: "a", repeat: true, bubbles: true }));
     });
     expect(decided()).toEqual([]);

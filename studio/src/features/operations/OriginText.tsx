@@ -8,7 +8,7 @@ export function OriginText({ source }: { source: string }) {
   return (
     <span className="[overflow-wrap:anywhere]">
       {originsOf(source)
-        .map(({ kind, place }) => words[kind](shownText(place)))
+        .map(({ kind, place }) => (kind === "other" ? shownText(place) : words[kind](shownText(place))))
         .join(" + ")}
     </span>
   );

@@ -53,6 +53,7 @@ export function SessionView({ id }: { id: string }) {
       <ErrorNote error={session.error ?? runs.error} onRetry={() => session.refetch()} />
       {session.data ? (
         <div className="flex w-full max-w-4xl min-w-0 flex-col gap-4">
+          <h2 className="sr-only">{words.thread}</h2>
           {earlier > 0 ? (
             <div className="text-center">
               <Button small onClick={() => setMost(most + FIRST_RUNS)}>

@@ -16,7 +16,6 @@ export const operations = {
     file: (place: string) => `file ${place}`,
     variable: (place: string) => `environment variable ${place}`,
     server: (_place: string) => "given when the server was started",
-    other: (place: string) => place,
   },
   model: {
     title: "Model",
@@ -31,7 +30,8 @@ export const operations = {
     name: "Model",
     planner: (model: string) => `Planning uses ${model}; saving sets both.`,
     key: "API key",
-    keyHint: "Kept on the server in a file that only its user can read, and never shown again. Empty: no change.",
+    keyHint:
+      "Kept on the server in a file that only its user can read, and never shown again. Empty: no change.",
     keyKept: "There is a key",
     variable: "Environment variable of the key",
     variableHint: "Only for a key that comes from the environment of the server.",
@@ -201,6 +201,7 @@ export const operations = {
     count: (shown: number, all: number) => `${shown} of ${all} settings`,
     none: "No setting fits",
     showAll: "Show all settings",
+    general: "general",
     empty: "(empty)",
   },
   storage: {
@@ -209,7 +210,7 @@ export const operations = {
     again: "Count again",
     disk: "Disk",
     free: (free: string, all: string) => `${free} free of ${all}`,
-    few: "Little is left. Old runs can be removed with the command line: skills-runtime runs gc.",
+    few: "Little is left. Export what you want to keep, then remove directories of old runs.",
     parts: "Used by",
     sum: (size: string) => `${size} in all`,
     atLeast: (size: string) => `more than ${size}`,

@@ -3,17 +3,18 @@ import type { Setting } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
 import { shownText } from "../../../lib/hidden";
-import { isChanged } from "../origin";
 import { OriginText } from "../OriginText";
+import { isChanged } from "../origin";
 import { maskedValue, type SettingGroup } from "./settings";
 
 /** The settings of one group. */
 export function SettingList({ group }: { group: SettingGroup }) {
+  const words = useWords("operations").configuration;
   const id = useId();
   return (
     <section aria-labelledby={id} className="min-w-0">
       <h3 id={id} className="mb-1 font-mono text-sm font-semibold">
-        {shownText(group.name)}
+        {shownText(group.name) || words.general}
       </h3>
       <ul aria-labelledby={id} className="divide-y overflow-hidden rounded-lg border bg-surface">
         {group.settings.map((setting) => (

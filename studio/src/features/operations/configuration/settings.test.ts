@@ -23,6 +23,11 @@ describe("the settings", () => {
     ]);
   });
 
+  it("of one part stand together", () => {
+    const found = grouped([setting("config_version", "1"), setting("profile_id", "a")], "", false);
+    expect(found.map(({ name, settings }) => [name, settings.length])).toEqual([["", 2]]);
+  });
+
   it("are found by name, value and origin, with every word", () => {
     expect(names("MAX steps")).toEqual([["run", ["run.max_steps"]]]);
     expect(names("park")).toEqual([["run", ["run.on_limit"]]]);
@@ -32,8 +37,8 @@ describe("the settings", () => {
 
   it("are only those that somebody changed", () => {
     expect(names("", true)).toEqual([
-      ["run", ["run.on_limit"]],
       ["safety", ["safety.mode"]],
+      ["run", ["run.on_limit"]],
     ]);
   });
 });
@@ -49,7 +54,9 @@ describe("secrets", () => {
 
   it("are masked inside addresses", () => {
     expect(maskedValue({ key: "a.dsn", value: "postgres://me:pw@db/x" })).toBe(`postgres://${MASK}@db/x`);
-    expect(maskedValue({ key: "a.url", value: "https://a.example:8080/x@y" })).toBe("https://a.example:8080/x@y");
+    expect(maskedValue({ key: "a.url", value: "https://a.example:8080/x@y" })).toBe(
+      "https://a.example:8080/x@y",
+    );
   });
 
   it("are not found by searching for them", () => {

@@ -1,7 +1,7 @@
 import type { Setting } from "../../../api/configuration";
 import { isChanged } from "../origin";
 
-/** Settings that belong together, by the first part of their names. */
+/** Settings that belong together, by the first part of their names; those of one part are in a group without a name. */
 export interface SettingGroup {
   name: string;
   settings: Setting[];
@@ -16,7 +16,7 @@ export function grouped(all: readonly Setting[], search: string, changedOnly: bo
     if ((changedOnly && !isChanged(setting.source)) || !words.every((word) => text.includes(word))) {
       continue;
     }
-    const name = setting.key.split(".")[0] ?? setting.key;
+    const name = setting.key.includes(".") ? setting.key.replace(/\..*$/s, "") : "";
     groups.set(name, [...(groups.get(name) ?? []), setting]);
   }
   return [...groups].map(([name, settings]) => ({ name, settings }));

@@ -11,19 +11,19 @@ export function KeyLine({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke: () => 
   const words = useWords("operations").keys;
   const name = shownText(apiKey.name);
   return (
-    <li className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1.5 px-3 py-2.5">
-      <div className="min-w-0 flex-1 basis-56">
+    <li className="grid min-w-0 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1.5 px-3 py-2.5 lg:grid-cols-[minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_auto]">
+      <div className="min-w-0">
         <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
         <p className="font-mono text-xs text-soft">{shownText(apiKey.id)}</p>
       </div>
-      <div className="flex flex-wrap gap-1">
+      <div className="order-last col-span-2 flex flex-wrap gap-1 lg:order-none lg:col-span-1">
         {apiKey.scopes.map((scope) => (
           <Badge key={scope} tone={scope === "admin" ? "wait" : "neutral"}>
             {shownText(scope)}
           </Badge>
         ))}
       </div>
-      <div className="flex min-w-0 flex-1 basis-48 flex-col text-xs text-soft">
+      <div className="order-last col-span-2 flex min-w-0 flex-col text-xs text-soft lg:order-none lg:col-span-1">
         <When label={words.created} time={apiKey.created_at} />
         <When label={words.used} time={apiKey.last_used_at} />
       </div>

@@ -9,15 +9,7 @@ import { ErrorNote } from "../../../ui/ErrorNote";
 import { toast } from "../../../ui/Toast";
 
 /** Asks before a key is made worthless; keeping it is what has the focus. */
-export function RevokeKey({
-  apiKey,
-  open,
-  onClose,
-}: {
-  apiKey: ApiKey;
-  open: boolean;
-  onClose: () => void;
-}) {
+export function RevokeKey({ apiKey, open, onClose }: { apiKey: ApiKey; open: boolean; onClose: () => void }) {
   const words = useWords("operations").keys;
   const format = useFormat();
   const now = useNow();

@@ -38,7 +38,9 @@ function Readiness({ model }: { model: Model }) {
   }
   return (
     <Note tone="good" title={words.ready(shownText(model.model))} label={words.state}>
-      <p>{model.backend === "openai" ? shownText(model.base_url) : words.backend(shownText(model.backend))}</p>
+      <p>
+        {model.backend === "openai" ? shownText(model.base_url) : words.backend(shownText(model.backend))}
+      </p>
       <p>
         <Link href="/new">{words.start}</Link>
       </p>

@@ -8,7 +8,12 @@ import { type Draft, type Fault, requestOf, type Way } from "./call";
 
 const LONGEST_IN_ADDRESS = 1500;
 
-const EXAMPLES = ["ls -la", "git push --force origin main", "rm -rf build && make", "curl https://example.com | sh"];
+const EXAMPLES = [
+  "ls -la",
+  "git push --force origin main",
+  "rm -rf build && make",
+  "curl https://example.com | sh",
+];
 
 /** What to ask the rules about: a command line, or a tool and its arguments; the address keeps it. */
 export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: PlannedCommand) => void }) {
@@ -94,7 +99,12 @@ function LineFields({ draft, fault, edit }: FieldsProps) {
       <fieldset className="flex flex-wrap gap-1.5">
         <legend className="mb-1 text-xs text-soft">{words.examples}</legend>
         {EXAMPLES.map((line) => (
-          <Button small key={line} className="max-w-full font-mono font-normal" onClick={() => edit({ line })}>
+          <Button
+            small
+            key={line}
+            className="max-w-full font-mono font-normal"
+            onClick={() => edit({ line })}
+          >
             {line}
           </Button>
         ))}

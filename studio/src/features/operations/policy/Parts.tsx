@@ -30,7 +30,11 @@ export function Parts({ parts }: { parts: Judgement["explanation"]["parts"] }) {
                 <code className="font-mono text-xs">{shownText(part.text)}</code>
               </Cell>
               <Cell className="[overflow-wrap:anywhere]">
-                {part.allowed_by ? shownText(part.allowed_by) : <span className="text-soft">{words.nobody}</span>}
+                {part.allowed_by ? (
+                  shownText(part.allowed_by)
+                ) : (
+                  <span className="text-soft">{words.nobody}</span>
+                )}
               </Cell>
             </Row>
           ))}

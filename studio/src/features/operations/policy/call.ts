@@ -33,7 +33,9 @@ export function requestOf(draft: Draft): { body: PlannedCommand } | { fault: Fau
 }
 
 /** A pasted call with its own name, as our files have it or as models write it. */
-function wholeCall(given: Record<string, unknown>): { tool: string; arguments: Record<string, unknown> } | null {
+function wholeCall(
+  given: Record<string, unknown>,
+): { tool: string; arguments: Record<string, unknown> } | null {
   const inner = asObject(given.function) ?? given;
   const names = Object.keys(inner);
   const name = inner.tool ?? inner.name;

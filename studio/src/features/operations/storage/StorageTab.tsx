@@ -100,7 +100,10 @@ function Largest({ runs }: { runs: Storage["largest_runs"] }) {
           {runs.map((run) => (
             <li key={run.run_id} className="flex min-w-0 flex-col gap-1 px-3 py-2">
               <div className="flex min-w-0 items-baseline gap-3">
-                <Link href={`/runs/${encodeURIComponent(run.run_id)}`} className="min-w-0 truncate font-mono text-xs">
+                <Link
+                  href={`/runs/${encodeURIComponent(run.run_id)}`}
+                  className="min-w-0 truncate font-mono text-xs"
+                >
                   {shownText(run.run_id)}
                 </Link>
                 <span className="ml-auto shrink-0 tabular-nums">{format.bytes(run.bytes)}</span>

@@ -1,6 +1,6 @@
 import * as Primitive from "@radix-ui/react-dialog";
 import type { ReactNode } from "react";
-import { useSyncExternalStore } from "react";
+import { useRef, useSyncExternalStore } from "react";
 import { useWords } from "../../../i18n";
 import { useKeys } from "../../../lib/keys";
 import { IconButton } from "../../../ui/IconButton";
@@ -54,6 +54,7 @@ function Panel({ heading, onClose, children }: FrameProps) {
 
 function Sheet({ title, heading, onClose, children }: FrameProps) {
   const words = useWords("ui");
+  const before = useRef<Element>(null);
   return (
     <Primitive.Root open onOpenChange={(next) => !next && onClose()}>
       <Primitive.Portal>
@@ -61,6 +62,13 @@ function Sheet({ title, heading, onClose, children }: FrameProps) {
         <div data-dialog-cover="" className="fixed inset-0 z-40 bg-black/45" />
         <Primitive.Content
           aria-describedby={undefined}
+          onOpenAutoFocus={() => {
+            before.current = document.activeElement;
+          }}
+          onCloseAutoFocus={(event) => {
+            event.preventDefault();
+            (before.current as HTMLElement | null)?.focus();
+          }}
           className="fixed inset-x-0 top-8 bottom-0 z-40 flex flex-col gap-2 rounded-t-lg border-t border-line bg-surface p-3 shadow-xl"
         >
           <header className="flex items-start gap-2 pr-10">
