@@ -1,5 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useMutationState, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { getJson, path, sendJson } from "./client";
+import { Problem } from "./problem";
 import type { components } from "./schema";
 
 /** A call that waits for a decision, with everything whoever decides should see. */
@@ -86,6 +88,12 @@ export interface NewDecision {
   rule?: RuleScope;
 }
 
+/** What tells requests apart: a fork asks with the ids of its parent, and the same call may be asked about twice. */
+export function requestKey(request: Pick<Approval, "run_id" | "approval_id" | "approval_key">): string {
+  return `${request.run_id} ${request.approval_id} ${request.approval_key}`;
+}
+
+const DECIDE = ["decide"];
 /** The feed tells of new ones at once; this is for when it cannot be reached. */
 const LOOK_MS = 5_000;
 
@@ -105,9 +113,33 @@ export function useApprovals(runId?: string) {
 export function useDecide() {
   const client = useQueryClient();
   return useMutation({
+    mutationKey: DECIDE,
+    gcTime: Number.POSITIVE_INFINITY,
     mutationFn: ({ approval_id, ...body }: NewDecision) =>
       sendJson<components["schemas"]["Receipt"]>("POST", path`approvals/${approval_id}`, { body }),
-    onSettled: () =>
-      Promise.all(["approvals", "run", "runs"].map((name) => client.invalidateQueries({ queryKey: [name] }))),
+    onSettled() {
+      // Whoever decided is told first, and what is listed changes afterwards: nobody waits for that here.
+      for (const name of ["approvals", "run", "runs"]) {
+        void client.invalidateQueries({ queryKey: [name] });
+      }
+    },
   });
+}
+
+/** What was decided on this page since it was opened, by request: on its way or counted, or too late. */
+export function useDecidedHere(): ReadonlyMap<string, "sent" | "late"> {
+  const made = useMutationState({
+    filters: { mutationKey: DECIDE },
+    select: ({ state }) => ({ decision: state.variables as NewDecision, error: state.error }),
+  });
+  return useMemo(() => {
+    const found = new Map<string, "sent" | "late">();
+    for (const { decision, error } of made) {
+      const late = error instanceof Problem && error.kind === "approval_stale";
+      if (late || !error) {
+        found.set(requestKey(decision), late ? "late" : "sent");
+      }
+    }
+    return found;
+  }, [made]);
 }

@@ -50,7 +50,9 @@ export function Dialog({
           }}
           onCloseAutoFocus={(event) => {
             event.preventDefault();
-            (before.current as HTMLElement | null)?.focus();
+            // What opened it may be gone with what was done here.
+            const back = before.current?.isConnected ? before.current : document.getElementById("content");
+            (back as HTMLElement | null)?.focus();
           }}
           className={classes(
             "fixed top-[8vh] left-1/2 z-40 flex max-h-[84vh] w-[calc(100vw-1.5rem)] -translate-x-1/2 flex-col rounded-lg border border-line bg-raised shadow-xl",

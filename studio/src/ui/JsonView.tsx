@@ -38,7 +38,6 @@ function Branch({ value, name, open }: { value: object; name?: string; open: num
       <button
         type="button"
         aria-expanded={shown}
-        aria-label={`${shown ? words.collapse : words.expand} ${name ?? ""} (${size})`}
         onClick={() => setShown(!shown)}
         className="flex min-h-6 max-w-full items-center gap-1 rounded text-left hover:bg-sunken"
       >

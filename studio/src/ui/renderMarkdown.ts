@@ -1,5 +1,5 @@
 import DOMPurify from "dompurify";
-import { marked } from "marked";
+import { Marked } from "marked";
 import { withHiddenShown, withoutEscapes } from "../lib/hidden";
 
 const TAGS = [
@@ -7,11 +7,17 @@ const TAGS = [
   ..."sub sup table tbody td th thead tr ul".split(" "),
 ];
 const MOST_CHARACTERS = 500_000;
+// Tags in the text are shown as they were written: nothing of it is hidden, and no handler of it is ever parsed.
+const marked = new Marked({
+  async: false,
+  gfm: true,
+  renderer: { html: ({ raw, block }) => (block ? `<p>${escaped(raw)}</p>` : escaped(raw)) },
+});
 
 /** Markdown as elements that are safe to show: only text tags, links that leave no trace, pictures as their text. */
 export function renderMarkdown(text: string, imageText: (alternative: string) => string): DocumentFragment {
   const clean = withHiddenShown(withoutEscapes(text.slice(0, MOST_CHARACTERS)));
-  const html = marked.parse(clean, { async: false, gfm: true });
+  const html = marked.parse(clean, { async: false });
   const fragment = DOMPurify.sanitize(html, {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ["href", "alt", "align", "start"],
@@ -25,6 +31,10 @@ export function renderMarkdown(text: string, imageText: (alternative: string) =>
     image.replaceWith(document.createTextNode(imageText(image.getAttribute("alt") ?? "")));
   }
   return fragment;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 /** A link to elsewhere opens apart and shows where it leads; any other is only text. */

@@ -33,6 +33,7 @@ describe("Markdown of somebody else", () => {
     expect(links.map((link) => link.getAttribute("href"))).toEqual(["https://example.org"]);
     expect(links[0]?.getAttribute("rel")).toContain("noopener");
     expect(container.textContent).toContain("[image: pic]");
+    expect(container.textContent).toContain("<script>window.hit = 1</script>");
   });
 });
 
@@ -55,7 +56,7 @@ describe("data", () => {
         depth={1}
       />,
     );
-    await userEvent.click(screen.getByRole("button", { name: /Expand list/ }));
+    await userEvent.click(screen.getByRole("button", { name: /^list/ }));
     await userEvent.click(screen.getByRole("button", { name: "Show 150 more" }));
     expect(screen.getByText("249")).toBeTruthy();
     expect(screen.queryByText(/deep/)).toBeNull();

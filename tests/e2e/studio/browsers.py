@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Request
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.e2e.service.servers import Service
 
@@ -16,6 +16,7 @@ ARTIFACTS = Path(__file__).parents[3] / "test-artifacts" / "studio"
 
 CHROMIUM = "/usr/bin/chromium"
 PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)
 QUIET = ("net::ERR_", "Failed to load resource")
 """What a browser says by itself of an answer that is an error, or of a server that is gone; tests expect some."""
 

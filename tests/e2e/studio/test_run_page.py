@@ -31,12 +31,14 @@ def studio(browser: Browser, service: Service) -> Open:
     return partial(opened, browser, service)
 
 
-def test_ten_thousand_events_open_and_scroll_to_the_end_with_few_rows(studio: Open) -> None:
+def test_ten_thousand_events_open_and_scroll_to_the_end_with_few_rows(studio: Open, service: Service) -> None:
+    count = len(log_of(service, "run_long"))
+    assert count >= EVENTS
     with studio("/studio/runs/run_long") as page:
         transcript = page.get_by_role("region", name="Transcript")
         expect(transcript.get_by_text("part-0.txt")).to_be_visible()
         expect(page.get_by_text("Complete", exact=True)).to_be_visible()
-        expect(page.get_by_text("10012 events")).to_be_visible()
+        expect(page.get_by_text(f"{count} events")).to_be_visible()
         transcript.focus()
         page.keyboard.press("End")
         expect(transcript.get_by_text("Everything was read.")).to_be_visible()

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.actions import RUN, Action, action_of, command_of
+from skills_runtime.skills.actions import RESERVED, RUN, Action, action_of, command_of
 from skills_runtime.skills.digest import directory_digest
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentions import parse_mention
@@ -147,7 +147,7 @@ class SkillExec:
         return Planned(
             skill=skill,
             action=action,
-            shown=processes.Work(argv=argv, environment=variables, readable=readable),
+            shown=processes.Work(argv=argv, environment=_chosen(variables), readable=readable),
             work=processes.Work(argv=executed, environment=variables, readable=readable),
             need=need,
         )
@@ -177,6 +177,11 @@ class SkillExec:
             "SKILLS_RUNTIME_SDK_SKILL_MENTION": skill.mention.text,
             "SKILLS_RUNTIME_SDK_SKILL_ACTION_ID": action.id,
         }
+
+
+def _chosen(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that somebody chose: what only the runtime says of itself makes no call riskier."""
+    return {name: value for name, value in variables.items() if not name.startswith(RESERVED)}
 
 
 def skill_named(mention: str) -> str:

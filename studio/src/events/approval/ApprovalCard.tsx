@@ -2,7 +2,7 @@ import type { Ref } from "react";
 import { useId, useImperativeHandle, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { Link } from "wouter";
-import { type Approval, useDecide } from "../../api/approvals";
+import { type Approval, requestKey, useDecide } from "../../api/approvals";
 import { problemOf } from "../../api/problem";
 import { millisecondsOf, useFormat, useWords } from "../../i18n";
 import { useNow } from "../../lib/clock";
@@ -104,7 +104,7 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
       ref={card}
       tabIndex={-1}
       aria-labelledby={title}
-      data-approval={approval.approval_id}
+      data-approval={requestKey(approval)}
       className="flex min-w-0 scroll-mt-24 flex-col gap-3 rounded-lg border border-line bg-surface p-3 focus:border-accent sm:p-4"
     >
       <Head approval={approval} titleId={title} compact={compact} />

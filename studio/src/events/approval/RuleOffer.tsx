@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { Approval, RuleScope } from "../../api/approvals";
+import { type Approval, type RuleScope, requestKey } from "../../api/approvals";
 import { useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Button } from "../../ui/Button";
@@ -34,7 +34,7 @@ export function RuleOffer({
           <label key={one.scope} className="inline-flex min-h-7 items-center gap-1.5">
             <input
               type="radio"
-              name={`scope-${approval.approval_id}`}
+              name={`scope ${requestKey(approval)}`}
               className="size-4 accent-accent-strong"
               checked={one.scope === chosen.scope}
               onChange={() => setScope(one.scope)}

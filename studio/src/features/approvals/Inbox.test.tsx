@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Approval } from "../../api/approvals";
 import { listenToKeys } from "../../lib/keys";
 import { answer, renderApp } from "../../testing";
+import { Toasts } from "../../ui/Toast";
 import { Inbox } from "./Inbox";
 
 let stop: () => void;
@@ -49,7 +50,7 @@ function asked(name: string, level = "low"): Approval {
 }
 
 function card(name: string): HTMLElement | null {
-  return document.querySelector(`[data-approval="${name}"]`);
+  return document.querySelector(`[data-approval="run of ${name} ${name} key of ${name}"]`);
 }
 
 async function shown(...approvals: Approval[]) {
@@ -58,7 +59,12 @@ async function shown(...approvals: Approval[]) {
     answers[`POST approvals/${one.approval_id}`] = {};
   }
   const made = answer(answers);
-  renderApp(<Inbox />);
+  renderApp(
+    <>
+      <Inbox />
+      <Toasts />
+    </>,
+  );
   await waitFor(() => expect(card(approvals[0]?.approval_id ?? "")).not.toBeNull());
   return { answers, decided: () => made.filter((one) => one.method === "POST").map((one) => one.path) };
 }
@@ -73,6 +79,23 @@ describe("the inbox", () => {
     await waitFor(() => expect(decided()).toEqual(["approvals/a"]));
     await waitFor(() => expect(document.activeElement).toBe(card("bb")));
   });
+
+  it("never calls its own decisions somebody else's, however early the list knows of them", async () => {
+    const { answers } = await shown(asked("a"), asked("bb"));
+    answers["GET approvals"] = { approvals: [asked("bb")] };
+    await userEvent.keyboard("ja");
+    await waitFor(() => expect(document.activeElement).toBe(card("bb")));
+    expect(screen.queryByText(/elsewhere/)).toBeNull();
+    expect(await screen.findByRole("heading", { name: /Decided since/ })).toBeTruthy();
+  });
+
+  it("shows the same call again when it is asked about again", async () => {
+    const { answers } = await shown(asked("a"));
+    await userEvent.keyboard("ja");
+    await screen.findByRole("heading", { name: /Decided since/ });
+    answers["GET approvals"] = { approvals: [{ ...asked("a"), approval_id: "again" }] };
+    expect(await screen.findByRole("button", { name: "Approve once" }, { timeout: 8_000 })).toBeTruthy();
+  }, 15_000);
 
   it("takes a key that is held down for one press", async () => {
     const { decided } = await shown(asked("a"), asked("bb"));

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
-import { type Approval, useApprovals } from "../../api/approvals";
+import { type Approval, requestKey, useApprovals, useDecidedHere } from "../../api/approvals";
 import { ApprovalCard, type ApprovalHandle, type DecidedHere } from "../../events/approval/ApprovalCard";
 import { OutcomeNote } from "../../events/approval/OutcomeNote";
 import { useWords } from "../../i18n";
@@ -21,21 +21,27 @@ export function Inbox({ id }: { id?: string }) {
   const cards = useRef(new Map<string, ApprovalHandle>());
   const top = useRef<HTMLParagraphElement>(null);
   const last = useRef<string | undefined>(undefined);
-  const { settled, here } = useSettled(data, (approval) => {
-    toast(words.elsewhere(shownText(approval.tool)));
-    if (last.current === approval.approval_id && document.activeElement === document.body) {
-      hush();
+  const decidedHere = useDecidedHere();
+  const { settled, settle } = useSettled(data, (approval) => {
+    const mine = decidedHere.has(requestKey(approval));
+    if (!mine) {
+      toast(words.elsewhere(shownText(approval.tool)));
+    }
+    if (last.current === requestKey(approval) && document.activeElement === document.body) {
+      if (!mine) {
+        hush();
+      }
       goOn(approval);
     }
   });
-  const gone = new Set(settled.map((one) => one.approval.approval_key));
-  const waiting = (data ?? []).filter((one) => !one.decided && !gone.has(one.approval_key));
+  const gone = new Set(settled.map(requestKey));
+  const waiting = (data ?? []).filter((one) => !one.decided && !gone.has(requestKey(one)));
 
   /** Where the keys go on after a request is gone: to the next one, else to the sentence above the list. */
   const goOn = (approval: Approval) => {
-    const others = waiting.filter((one) => one.approval_id !== approval.approval_id);
+    const others = waiting.filter((one) => requestKey(one) !== requestKey(approval));
     const next = others.find((one) => one.since >= approval.since) ?? others.at(-1);
-    const card = next ? cards.current.get(next.approval_id) : undefined;
+    const card = next ? cards.current.get(requestKey(next)) : undefined;
     if (card) {
       card.focus();
     } else {
@@ -44,7 +50,7 @@ export function Inbox({ id }: { id?: string }) {
   };
   const onDecided = (approval: Approval, { decision, stale }: DecidedHere) => {
     goOn(approval);
-    here(approval, stale);
+    settle(approval);
     const left = waiting.length - 1;
     announce(`${stale ? words.stale : (words.outcomes[decision] ?? decision)} ${words.left(left)}`);
   };
@@ -52,7 +58,8 @@ export function Inbox({ id }: { id?: string }) {
     navigate(`/approvals/${next}`, { replace: true }),
   );
 
-  const wanted = id && waiting.some((one) => one.approval_id === id) ? id : undefined;
+  const named = waiting.find((one) => one.approval_id === id);
+  const wanted = named ? requestKey(named) : undefined;
   const arrived = useRef<string | undefined>(undefined);
   useEffect(() => {
     if (wanted && arrived.current !== wanted) {
@@ -67,7 +74,7 @@ export function Inbox({ id }: { id?: string }) {
   return (
     <div className="flex w-full max-w-5xl min-w-0 flex-col gap-4">
       <ErrorNote error={error} onRetry={() => refetch()} />
-      {id && data && !wanted && !settled.some((one) => one.approval.approval_id === id) ? (
+      {id && data && !wanted && !settled.some((one) => one.approval_id === id) ? (
         <p className="text-soft">{words.notOpen}</p>
       ) : null}
       <p ref={top} tabIndex={-1} className={waiting.length > 0 ? "text-soft outline-none" : "sr-only"}>
@@ -83,15 +90,15 @@ export function Inbox({ id }: { id?: string }) {
           }}
         >
           {waiting.map((approval) => (
-            <li key={approval.approval_id} className="min-w-0">
+            <li key={requestKey(approval)} className="min-w-0">
               <ApprovalCard
                 approval={approval}
                 onDecided={(decided) => onDecided(approval, decided)}
                 handle={(card) => {
                   if (card) {
-                    cards.current.set(approval.approval_id, card);
+                    cards.current.set(requestKey(approval), card);
                   } else {
-                    cards.current.delete(approval.approval_id);
+                    cards.current.delete(requestKey(approval));
                   }
                 }}
               />
@@ -108,8 +115,12 @@ export function Inbox({ id }: { id?: string }) {
           <h2 id="settled" className="font-semibold">
             {words.settled}
           </h2>
-          {settled.map(({ approval, stale }) => (
-            <OutcomeNote key={approval.approval_id} approval={approval} stale={stale} />
+          {settled.map((approval) => (
+            <OutcomeNote
+              key={requestKey(approval)}
+              approval={approval}
+              stale={decidedHere.get(requestKey(approval)) === "late"}
+            />
           ))}
         </section>
       ) : null}

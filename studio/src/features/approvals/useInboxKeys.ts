@@ -1,5 +1,5 @@
 import { useRef } from "react";
-import type { Approval } from "../../api/approvals";
+import { type Approval, requestKey } from "../../api/approvals";
 import type { ApprovalHandle } from "../../events/approval/ApprovalCard";
 import { useWords } from "../../i18n";
 import { useKeys } from "../../lib/keys";
@@ -15,13 +15,13 @@ export function useInboxKeys(
   const words = useWords("approvals");
   const place = () => {
     const focused = document.activeElement?.closest("[data-approval]")?.getAttribute("data-approval");
-    return waiting.findIndex((one) => one.approval_id === focused);
+    return waiting.findIndex((one) => requestKey(one) === focused);
   };
   const move = (step: number) => {
     const at = place();
     const next = waiting[at < 0 ? 0 : Math.min(waiting.length - 1, Math.max(0, at + step))];
     if (next) {
-      cards.get(next.approval_id)?.focus();
+      cards.get(requestKey(next))?.focus();
       onMove(next.approval_id);
     }
   };
@@ -39,7 +39,7 @@ export function useInboxKeys(
     }
     const current = waiting[place()];
     if (current) {
-      cards.get(current.approval_id)?.[what]();
+      cards.get(requestKey(current))?.[what]();
     } else {
       // Nobody has looked at one yet: the first key only goes there.
       move(0);

@@ -1,46 +1,39 @@
 import { useEffect, useRef, useState } from "react";
-import type { Approval } from "../../api/approvals";
+import { type Approval, requestKey } from "../../api/approvals";
 
-/** A request that was open on this page and is not any more. */
-export interface Settled {
-  approval: Approval;
-  /** Somebody else was faster than a decision made here. */
-  stale: boolean;
-}
-
-/** Keeps what was decided while the page is shown, newest first; tells when that happened elsewhere. */
+/** Keeps what was decided while the page is shown, newest first; tells when an open one is suddenly gone. */
 export function useSettled(
   all: readonly Approval[] | undefined,
-  onElsewhere: (approval: Approval) => void,
-): { settled: readonly Settled[]; here: (approval: Approval, stale: boolean) => void } {
-  const [settled, setSettled] = useState<readonly Settled[]>([]);
+  onGone: (approval: Approval) => void,
+): { settled: readonly Approval[]; settle: (approval: Approval) => void } {
+  const [settled, setSettled] = useState<readonly Approval[]>([]);
   const open = useRef(new Map<string, Approval>());
-  const tell = useRef(onElsewhere);
-  tell.current = onElsewhere;
-  const add = useRef((approval: Approval, stale: boolean) => {
-    open.current.delete(approval.approval_id);
-    setSettled((before) => [
-      { approval, stale },
-      ...before.filter((one) => one.approval.approval_id !== approval.approval_id),
-    ]);
+  const over = useRef(new Set<string>());
+  const tell = useRef(onGone);
+  tell.current = onGone;
+  const settle = useRef((approval: Approval) => {
+    open.current.delete(requestKey(approval));
+    over.current.add(requestKey(approval));
+    setSettled((before) => [approval, ...before.filter((one) => requestKey(one) !== requestKey(approval))]);
   });
   useEffect(() => {
     if (!all) {
       return;
     }
-    const now = new Map(all.map((one) => [one.approval_id, one]));
-    for (const [id, before] of [...open.current]) {
-      const current = now.get(id);
+    const now = new Map(all.map((one) => [requestKey(one), one]));
+    for (const [key, before] of [...open.current]) {
+      const current = now.get(key);
       if (!current || current.decided) {
-        add.current(current ?? before, false);
+        settle.current(current ?? before);
         tell.current(before);
       }
     }
-    for (const [id, one] of now) {
-      if (!one.decided) {
-        open.current.set(id, one);
+    for (const [key, one] of now) {
+      // An answer that was on its way when a decision was made may still list it.
+      if (!one.decided && !over.current.has(key)) {
+        open.current.set(key, one);
       }
     }
   }, [all]);
-  return { settled, here: add.current };
+  return { settled, settle: settle.current };
 }

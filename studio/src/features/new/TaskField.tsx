@@ -87,6 +87,9 @@ function useCompletion(
   const wantedCaret = useRef<number | null>(null);
   const typing = caret === null ? null : typingAt(value, caret);
   const offered = typing && typing.from !== closedAt ? fitting(known.data?.skills ?? [], typing.typed) : [];
+  if (closedAt !== null && typing?.from !== closedAt) {
+    setClosedAt(null);
+  }
   // A controlled field puts the caret at its end when its text is set; this puts it where it belongs.
   useLayoutEffect(() => {
     if (wantedCaret.current !== null) {
@@ -121,7 +124,6 @@ function useCompletion(
       if (position !== caret) {
         setCaret(position);
         setAt(0);
-        setClosedAt((before) => (typingAt(value, position)?.from === before ? before : null));
       }
     },
     take: (key: string): boolean => {

@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import type { Approval } from "../../api/approvals";
+import { type Approval, requestKey } from "../../api/approvals";
 import { FINAL, type Run, type RunRow, useRun } from "../../api/runs";
 import { ApprovalCard } from "../../events/approval/ApprovalCard";
 import { useFormat, useWords } from "../../i18n";
@@ -34,7 +34,7 @@ export function SessionTurn({ row, approvals }: { row: RunRow; approvals: readon
         {data ? <Answer run={data} /> : <Skeleton lines={2} />}
       </section>
       {approvals.map((one) => (
-        <ApprovalCard key={one.approval_id} approval={one} compact />
+        <ApprovalCard key={requestKey(one)} approval={one} compact />
       ))}
     </li>
   );

@@ -17,8 +17,6 @@ export const ui = {
   cut: (shown: string, whole: string) => `Shown: ${shown} of ${whole}`,
   image: (text: string) => `[image: ${text}]`,
   json: {
-    expand: "Expand",
-    collapse: "Collapse",
     items: (count: number) => (count === 1 ? "1 item" : `${count} items`),
     fields: (count: number) => (count === 1 ? "1 field" : `${count} fields`),
     more: (count: number) => `Show ${count} more`,

@@ -19,8 +19,6 @@ export const ui = {
   cut: (shown: string, whole: string) => `已显示 ${shown}，共 ${whole}`,
   image: (text: string) => `[图片：${text}]`,
   json: {
-    expand: "展开",
-    collapse: "折叠",
     items: (count: number) => `${count} 项`,
     fields: (count: number) => `${count} 个字段`,
     more: (count: number) => `再显示 ${count} 项`,

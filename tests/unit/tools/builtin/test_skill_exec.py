@@ -85,6 +85,14 @@ async def test_an_action_gets_its_own_variables_and_those_of_the_runtime(
     }
 
 
+async def test_an_approval_is_asked_about_chosen_variables_not_those_the_runtime_sets(
+    tool: SkillExec, running: Workshop
+) -> None:
+    intent = await tool.intent({"skill_mention": MENTION, "action_id": "environment"}, running)
+    assert "MODE" in intent.environment
+    assert not [name for name in intent.environment if name.startswith("SKILLS_RUNTIME_SDK_")]
+
+
 async def test_only_variables_that_the_skill_declares_reach_its_action(running: Workshop, tmp_path: Path) -> None:
     root = skills(tmp_path)
     declared = "dependencies: {tools: [{type: env_var, value: TOKEN}, {type: env_var, value: KEY}]}"

@@ -46,7 +46,7 @@ function When({ label, time }: { label: (time: string) => string; time: string |
   const now = useNow();
   return time ? (
     <time dateTime={time} title={format.date(time)}>
-      {label(format.relative(time, now))}
+      {label(format.relative(time, Math.max(now, Date.parse(time))))}
     </time>
   ) : (
     <span>{words.neverUsed}</span>

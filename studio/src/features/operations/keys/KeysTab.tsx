@@ -17,19 +17,18 @@ export default function KeysTab() {
   const words = useWords("operations").keys;
   const query = useApiKeys();
   const [making, setMaking] = useState(false);
+  // Always the same button, so that the focus comes back to it.
   const create = (
     <Button tone="primary" icon={<PlusIcon />} onClick={() => setMaking(true)}>
       {words.create}
     </Button>
   );
   return (
-    <Section title={words.title} hint={words.hint} actions={query.data?.length ? create : null}>
+    <Section title={words.title} hint={words.hint} actions={create}>
       <Loaded query={query}>
         {(keys) =>
           keys.length === 0 ? (
-            <EmptyState title={words.none} actions={create}>
-              {words.noneHint}
-            </EmptyState>
+            <EmptyState title={words.none}>{words.noneHint}</EmptyState>
           ) : (
             <KeyList keys={keys} />
           )

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { type Scope, useCreateKey } from "../../../api/keys";
 import { useWords } from "../../../i18n";
+import { shownText } from "../../../lib/hidden";
 import { Button } from "../../../ui/Button";
 import { Dialog } from "../../../ui/Dialog";
 import { ErrorNote } from "../../../ui/ErrorNote";
@@ -8,76 +9,98 @@ import { Checkbox, TextInput } from "../../../ui/Field";
 import { NewSecret } from "./NewSecret";
 import { isKeyName, SCOPES, toggled } from "./naming";
 
+interface Draft {
+  name: string;
+  scopes: readonly Scope[];
+  /** Whether somebody tried to make it; only then it is said what is missing. */
+  tried: boolean;
+}
+
+const EMPTY: Draft = { name: "", scopes: ["read"], tried: false };
+
 /** Makes a key: a name and what it is good for, then its secret, once. */
 export function NewKey({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords("operations").keys;
   const create = useCreateKey();
-  const [name, setName] = useState("");
-  const [scopes, setScopes] = useState<readonly Scope[]>(["read"]);
-  const [tried, setTried] = useState(false);
-  const good = isKeyName(name.trim()) && scopes.length > 0;
+  const [draft, setDraft] = useState(EMPTY);
+  const name = draft.name.trim();
   const close = () => {
     onClose();
     create.reset();
-    setName("");
-    setScopes(["read"]);
-    setTried(false);
+    setDraft(EMPTY);
   };
   const submit = () => {
-    setTried(true);
-    if (good && !create.isPending) {
-      create.mutate({ name: name.trim(), scopes: [...scopes] });
+    setDraft({ ...draft, tried: true });
+    if (isKeyName(name) && draft.scopes.length > 0 && !create.isPending) {
+      create.mutate({ name, scopes: [...draft.scopes] });
     }
   };
-  if (create.data) {
-    return <NewSecret open={open} onClose={close} name={create.data.key.name} secret={create.data.secret} />;
-  }
+  // One dialog for both steps, so that the focus comes back to what opened it.
   return (
     <Dialog
       open={open}
       onClose={close}
-      title={words.createTitle}
+      title={create.data ? words.made(shownText(create.data.key.name)) : words.createTitle}
       actions={
-        <>
-          <Button onClick={close}>{words.cancel}</Button>
-          <Button tone="primary" busy={create.isPending} onClick={submit}>
-            {words.createDo}
+        create.data ? (
+          <Button tone="primary" onClick={close}>
+            {words.done}
           </Button>
-        </>
+        ) : (
+          <>
+            <Button onClick={close}>{words.cancel}</Button>
+            <Button tone="primary" busy={create.isPending} onClick={submit}>
+              {words.createDo}
+            </Button>
+          </>
+        )
       }
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
-        <TextInput
-          label={words.name}
-          hint={words.nameHint}
-          error={tried && !isKeyName(name.trim()) ? words.badName : undefined}
-          maxLength={64}
-          autoComplete="off"
-          spellCheck={false}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <fieldset className="flex flex-col gap-1.5">
-          <legend className="mb-1 font-medium">{words.scopesTitle}</legend>
-          {SCOPES.map((scope) => (
-            <Checkbox
-              key={scope}
-              label={<code className="font-mono">{scope}</code>}
-              hint={words.scopes[scope]}
-              checked={scopes.includes(scope)}
-              onChange={() => setScopes(toggled(scopes, scope))}
-            />
-          ))}
-          {scopes.length === 0 ? <p className="text-xs text-bad">{words.noScope}</p> : null}
-        </fieldset>
-        <ErrorNote error={create.error} />
-      </form>
+      {create.data ? (
+        <NewSecret secret={create.data.secret} />
+      ) : (
+        <form
+          className="flex flex-col gap-4"
+          onSubmit={(event) => {
+            event.preventDefault();
+            submit();
+          }}
+        >
+          <KeyFields draft={draft} onChange={setDraft} />
+          <ErrorNote error={create.error} />
+        </form>
+      )}
     </Dialog>
+  );
+}
+
+function KeyFields({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
+  const words = useWords("operations").keys;
+  return (
+    <>
+      <TextInput
+        label={words.name}
+        hint={words.nameHint}
+        error={draft.tried && !isKeyName(draft.name.trim()) ? words.badName : undefined}
+        maxLength={64}
+        autoComplete="off"
+        spellCheck={false}
+        value={draft.name}
+        onChange={(event) => onChange({ ...draft, name: event.target.value })}
+      />
+      <fieldset className="flex flex-col gap-1.5">
+        <legend className="mb-1 font-medium">{words.scopesTitle}</legend>
+        {SCOPES.map((scope) => (
+          <Checkbox
+            key={scope}
+            label={<code className="font-mono">{scope}</code>}
+            hint={words.scopes[scope]}
+            checked={draft.scopes.includes(scope)}
+            onChange={() => onChange({ ...draft, scopes: toggled(draft.scopes, scope) })}
+          />
+        ))}
+        {draft.scopes.length === 0 ? <p className="text-xs text-bad">{words.noScope}</p> : null}
+      </fieldset>
+    </>
   );
 }

@@ -63,6 +63,17 @@ export function TailList<Item>(props: TailListProps<Item>) {
         aria-label={label}
         tabIndex={0}
         {...gesture.handlers}
+        onKeyDown={(event) => {
+          gesture.handlers.onKeyDown();
+          // Heights become known while a long way is scrolled, which would stop the browser on it.
+          if (event.target === event.currentTarget && (event.key === "End" || event.key === "Home")) {
+            event.preventDefault();
+            onFollowing(event.key === "End");
+            if (event.key === "Home") {
+              event.currentTarget.scrollTop = 0;
+            }
+          }
+        }}
         onScroll={(event) => {
           const at = event.currentTarget;
           const atEnd = at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_PX;

@@ -64,7 +64,8 @@ function When({ item }: { item: TranscriptItem }) {
     <button
       type="button"
       onClick={() => onSelect(item.seq)}
-      aria-label={words.select(item.seq, format.time(item.at))}
+      // The name has what is seen in it, so that it can be spoken.
+      aria-label={words.select(item.seq, `${format.time(item.at)} #${item.seq}`)}
       title={format.date(item.at)}
       className="shrink-0 rounded px-1 text-xs text-soft tabular-nums hover:bg-sunken hover:text-text"
     >

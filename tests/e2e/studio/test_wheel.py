@@ -1,0 +1,136 @@
+"""The wheel as somebody installs it: a fresh environment, no Node, and the page is there; without the page no wheel."""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.e2e.service.servers import LINK
+from tests.support import ROOT
+
+DIST = Path("src", "skills_runtime", "studio_dist")
+HATCHLING = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+SYSTEM = "/usr/local/nowhere"
+"""A path with no programs at all, so with no Node."""
+
+
+@pytest.fixture(scope="module")
+def wheel(built: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout; nobody builds the page meanwhile."""
+    place = tmp_path_factory.mktemp("wheel")
+    with (ROOT / "scripts" / "studio").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run([*HATCHLING, "-d", str(place)], cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (found,) = place.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a fresh environment that has the wheel; what it requires is borrowed from ours."""
+    place = tmp_path_factory.mktemp("fresh") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=120)
+    python = place / "bin" / "python"
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index", "--no-deps", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True, timeout=120)
+    (site,) = place.glob("lib/python*/site-packages")
+    # A line of a .pth file comes after the environment's own packages, and no .pth file there is followed.
+    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return place / "bin"
+
+
+@contextmanager
+def studio(scripts: Path, home: Path) -> Iterator[tuple[str, str]]:
+    """The address and the token of `studio`, for as long as the block lasts."""
+    home.mkdir()
+    with (home / "stderr.txt").open("wb") as remarks:
+        process = subprocess.Popen(
+            [scripts / "skills-runtime", "studio", "--no-browser", "--listen", "127.0.0.1:0"],
+            cwd=home, env={"PATH": SYSTEM, "HOME": str(home)}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=remarks,
+        )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if found := LINK.match(line.replace(b"/studio/?", b"/?")):
+                yield found[1].decode(), found[2].decode()
+                return
+        raise AssertionError((home / "stderr.txt").read_text())
+    finally:
+        process.terminate()
+        process.wait(60)
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def page(scripts: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx2.Client]:
+    """Somebody who has opened the link that `studio` printed."""
+    home = tmp_path_factory.mktemp("served") / "home"
+    with (
+        studio(scripts, home) as (url, token),
+        httpx2.Client(base_url=url, timeout=60, trust_env=False, follow_redirects=True) as client,
+    ):
+        client.get("/studio/", params={"token": token})
+        yield client
+
+
+def test_the_installed_package_is_that_of_the_wheel_and_there_is_no_node(scripts: Path) -> None:
+    say = "import skills_runtime, shutil; print(skills_runtime.__file__, shutil.which('node'))"
+    command = [scripts / "python", "-c", say]
+    told = subprocess.run(command, env={"PATH": SYSTEM}, check=True, capture_output=True, text=True, timeout=60)
+    where, node = told.stdout.split()
+    assert Path(where).is_relative_to(scripts.parent)
+    assert node == "None"
+
+
+def test_the_page_and_everything_it_names_is_served(page: httpx2.Client) -> None:
+    index = page.get("/studio/")
+    assert index.status_code == 200
+    assert index.headers["content-type"].startswith("text/html")
+    named = re.findall(r'(?:src|href)="(?!data:)([^"]+)"', index.text)
+    assert any(name.endswith(".js") for name in named)
+    assert any(name.endswith(".css") for name in named)
+    for name in named:
+        found = page.get(httpx2.URL(str(index.url)).join(name))
+        assert found.status_code == 200, name
+        assert found.content or name.endswith("/"), name
+
+
+def test_every_built_file_is_in_the_wheel_and_served(page: httpx2.Client, scripts: Path) -> None:
+    (dist,) = scripts.parent.glob("lib/python*/site-packages/skills_runtime/studio_dist")
+    files = [path for path in dist.rglob("*") if path.is_file()]
+    assert len(files) > 5
+    for path in files:
+        found = page.get(f"/studio/{path.relative_to(dist)}")
+        assert (found.status_code, found.content) == (200, path.read_bytes()), path
+        assert found.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_deep_address_gives_the_page_and_the_api_knows_its_visitor(page: httpx2.Client) -> None:
+    assert page.get("/studio/operations/model").text == page.get("/studio/").text
+    assert page.get("/api/v1/runs").status_code == 200
+
+
+def test_a_wheel_without_the_page_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("studio_dist", "__pycache__"))
+    command = [*HATCHLING, "-d", str(tmp_path / "dist")]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    told = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert told.returncode != 0
+    assert f"`{DIST / 'index.html'}` is missing: build Studio first, with `scripts/studio`" in told.stdout + told.stderr
+    assert not list(tmp_path.glob("dist/*.whl"))
