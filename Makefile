@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; nothing has to be installed or activated before.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo studio test check bench format docs lock clean setup built lint types layers tests
+.PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto --maxprocesses 8
@@ -20,7 +20,7 @@ studio: built ## set up, build the web app if its sources changed, then start it
 	$(call heading,studio)
 	@$(BIN)/skills-runtime studio
 
-test: setup lint types layers tests ## set up, then run everything: lint, types, layers, all tests
+test: setup lint types layers web tests ## set up, then run everything: lint, types, layers, the web app, all tests
 
 check: setup built lint types layers ## set up, then run what is fast: lint, types, layers, unit tests
 	$(call heading,unit tests)
@@ -42,8 +42,9 @@ lock: setup ## write the pinned requirements anew from pyproject.toml
 		command -v uv >/dev/null || { echo 'make lock needs uv: $(BIN)/pip install uv' >&2; exit 1; }; \
 		scripts/lock
 
-clean: ## remove .venv, the caches and the output of the demo
+clean: ## remove .venv, the caches, what was built and the output of the demo
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist demo-output
+	rm -rf studio/node_modules src/skills_runtime/studio_dist test-artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup:
@@ -65,6 +66,12 @@ types: setup
 layers: setup
 	$(call heading,layers)
 	@$(BIN)/lint-imports --no-logo
+
+web: built
+	$(call heading,the web app: lint and types)
+	@cd studio && npm run --silent check
+	$(call heading,the web app: tests)
+	@cd studio && npm run --silent test
 
 tests: setup built
 	$(call heading,all tests)
