@@ -23,7 +23,7 @@ export default defineConfig(({ command }) => ({
   base: command === "build" ? "./" : "/studio/",
   plugins: [react(), tailwindcss()],
   build: {
-    outDir: "../src/skills_runtime/studio_dist",
+    outDir: process.env.STUDIO_OUT ?? "../src/skills_runtime/studio_dist",
     emptyOutDir: true,
     target: "es2022",
     modulePreload: { polyfill: false },

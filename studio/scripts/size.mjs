@@ -5,7 +5,8 @@ import { gzipSync } from "node:zlib";
 
 const INITIAL_KB = 150;
 const WHOLE_KB = 1000;
-const dist = new URL("../../src/skills_runtime/studio_dist/", import.meta.url).pathname;
+const place = process.env.STUDIO_OUT ?? "../src/skills_runtime/studio_dist";
+const dist = new URL(`../${place}/`, import.meta.url).pathname;
 const assets = join(dist, "assets");
 
 /** The files that the page names, and what they import without being asked. */

@@ -2,5 +2,15 @@ import { SkillPage } from "../features/skills/SkillPage";
 
 /** One skill. */
 export default function SkillRoute({ name, view }: { name: string; view?: string }) {
-  return <SkillPage key={name} name={name} view={view} />;
+  const whole = decoded(name);
+  return <SkillPage key={whole} name={whole} view={view} />;
+}
+
+/** The router leaves signs such as `:` and `$` escaped where an address escapes them. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }

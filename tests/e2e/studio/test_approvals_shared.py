@@ -46,6 +46,7 @@ def test_the_other_tab_is_told_at_once(studio: Open, service: Service) -> None:
         expect(told.get_by_text("Approved")).to_be_visible()
         expect(told.get_by_text("by owner")).to_be_visible()
         expect(told.get_by_role("button")).to_have_count(0)
+        expect(page.get_by_text("decided elsewhere")).to_have_count(0)
         keep_screenshot(other, "approvals-other-tab")
     assert decision_in(events_of(service, run_id))["decision"] == "approved"
 

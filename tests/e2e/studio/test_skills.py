@@ -70,7 +70,7 @@ def test_the_catalog_is_searched_by_the_address(studio: Open) -> None:
         expect(page.get_by_role("searchbox")).to_have_value("notes")
         page.get_by_role("searchbox").fill("nothing has this")
         page.get_by_role("button", name="Clear the search").click()
-        expect(skills.get_by_role("listitem")).to_have_count(2)
+        expect(skills.get_by_role("link", name="hostile")).to_be_visible()
 
 
 def test_a_hostile_skill_stays_text_and_its_findings_are_shown(studio: Open) -> None:
@@ -115,7 +115,7 @@ def test_a_skill_is_created_edited_and_checked_while_typing(studio: Open, servic
         text.fill(f"{written}\nAnd **thank** everybody.\n")
         expect(page.get_by_text("Valid")).to_be_visible()
         page.keyboard.press("Control+s")
-        expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+        expect(page.get_by_role("region", name="Notices").get_by_text("Saved")).to_be_visible()
         page.get_by_role("tab", name="Text").click()
         expect(page.get_by_role("article").get_by_text("thank")).to_be_visible()
     assert "**thank**" in (service.skills / "weekly-report" / "SKILL.md").read_text()
@@ -135,7 +135,7 @@ def test_what_somebody_else_changed_is_not_replaced_unseen(studio: Open, service
         keep_screenshot(page, "skills-conflict-1440")
         note.get_by_role("button", name="Go on with my text").click()
         page.get_by_role("button", name="Save").click()
-        expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+        expect(page.get_by_role("region", name="Notices").get_by_text("Saved")).to_be_visible()
     assert "Mine." in file.read_text()
 
 

@@ -100,7 +100,7 @@ def test_an_execution_is_seen_while_it_runs_and_cancelled(studio: Open) -> None:
         expect(execution.get_by_text("greeting Slow")).to_be_visible()
         keep_screenshot(page, "skills-running-1440")
         execution.get_by_role("button", name="Cancel").click()
-        expect(execution.get_by_text("Cancelled")).to_be_visible()
+        expect(execution.get_by_text("Cancelled", exact=True)).to_be_visible()
         expect(form.get_by_role("button", name="Run")).not_to_have_attribute("aria-busy", "true")
 
 

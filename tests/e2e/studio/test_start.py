@@ -128,7 +128,7 @@ def test_two_clicks_begin_one_run(studio: Open, service: Service) -> None:
 def test_only_what_is_allowed_is_offered_and_a_refusal_stands_beside_its_field(studio: Open) -> None:
     with studio("/studio/new") as page:
         policy = page.get_by_role("combobox", name="What no rule decides")
-        assert policy.locator("option").all_inner_texts() == ["Asks you (default)", "Is denied"]
+        expect(policy.locator("option")).to_have_text(["Asks you (default)", "Is denied"])
         steps = page.get_by_role("textbox", name="Steps")
         steps.fill("8")
         expect(steps).to_have_attribute("aria-invalid", "true")

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def studio(scripts: Path, home: Path) -> Iterator[tuple[str, str]]:
+def studio(scripts: Path, home: Path) -> Generator[tuple[str, str]]:
     """The address and the token of `studio`, for as long as the block lasts."""
     home.mkdir()
     with (home / "stderr.txt").open("wb") as remarks:

@@ -1,25 +1,9 @@
-import { useRef } from "react";
-import { EMPTY_VIEW, foldEvents, type LogEvent, type RunView } from "../../events";
+import type { LogEvent, RunView } from "../../events";
+import { useReplay } from "./replay/useReplay";
 
-interface Folded {
-  events: readonly LogEvent[];
-  count: number;
-  view: RunView;
-}
-
-/** The run as it stood after an event; going forward folds only what is between. */
+/** The run as it stood after an event; states on the way are kept, so that going back is quick too. */
 export function useViewAt(events: readonly LogEvent[], at: number | undefined, now: RunView): RunView {
-  const kept = useRef<Folded>({ events: [], count: 0, view: EMPTY_VIEW });
-  if (at === undefined) {
-    return now;
-  }
-  const count = countTo(events, at);
-  const before = kept.current;
-  const forward =
-    before.count <= count && before.events[0] === events[0] ? before : { count: 0, view: EMPTY_VIEW };
-  const view = foldEvents(forward.view, events.slice(forward.count, count));
-  kept.current = { events, count, view };
-  return view;
+  return useReplay(events, now, at);
 }
 
 /** How many events have a number up to `at`; numbers grow along the log. */

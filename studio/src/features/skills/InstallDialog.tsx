@@ -26,8 +26,11 @@ export function InstallDialog({ open, onClose }: { open: boolean; onClose: () =>
       actions={
         found ? (
           <>
-            <Button onClick={install.back}>{words.back}</Button>
+            <Button key="back" onClick={install.back}>
+              {words.back}
+            </Button>
             <Button
+              key="install"
               tone="primary"
               busy={install.busy}
               disabled={!install.agreed || chosen.length === 0}
@@ -37,7 +40,7 @@ export function InstallDialog({ open, onClose }: { open: boolean; onClose: () =>
             </Button>
           </>
         ) : (
-          <Button type="submit" form={FORM} tone="primary" busy={install.busy}>
+          <Button key="look" type="submit" form={FORM} tone="primary" busy={install.busy}>
             {words.look}
           </Button>
         )

@@ -1,0 +1,144 @@
+"""Hostile content stays text: nothing of it runs, asks for anything, hides itself or brings the page down."""
+
+from collections.abc import Generator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.service.servers import Service
+from tests.e2e.studio.browsers import opened
+from tests.e2e.studio.conftest import Open
+from tests.e2e.studio.furnished import settle
+from tests.e2e.studio.looking import HOSTILE_PAGE
+from tests.e2e.studio.nasty import FILES, TEXT, VISIBLE, nasty_service
+
+POLICY = ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'")
+RAW = "\u202e\u2066\u200b\x00\x07\x1b\x9b"
+"""Characters that must not be among what is shown."""
+
+
+@pytest.fixture(scope="module")
+def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
+    home = tmp_path_factory.mktemp("hostile")
+    with nasty_service(home) as found:
+        with found.client(token=True) as client:
+            for word in ("ASK", "RUN"):
+                answer = client.post("/api/v1/runs", json={"prompt": f"{word} {TEXT}"})
+                assert answer.status_code == 201, answer.text
+        yield found
+
+
+def check_harmless(page: Page) -> None:
+    """Nothing ran, nothing hostile became an element, nothing hides, and the page still answers."""
+    assert page.evaluate("window.hit === undefined")
+    strange = page.evaluate(
+        """() => [...document.querySelectorAll("#root *, [role=dialog] *")].filter((one) =>
+             ["SCRIPT", "STYLE", "BASE", "META", "OBJECT", "EMBED"].includes(one.tagName)
+             || [...one.attributes].some((own) => own.name.startsWith("on"))
+             || /^(javascript|data|http:..evil)/i.test(one.getAttribute("href") ?? one.getAttribute("src") ?? "")
+           ).map((one) => one.outerHTML.slice(0, 200))"""
+    )
+    assert not strange
+    shown = page.evaluate("document.body.innerText + document.title")
+    assert not [hex(ord(one)) for one in RAW if one in shown]
+    names = page.evaluate(
+        "() => [...document.querySelectorAll('[title], [aria-label]')].map((one) => (one.title ?? '') + one.ariaLabel).join()"
+    )
+    assert not [hex(ord(one)) for one in RAW if one in names]
+    expect(page.get_by_role("heading", name="This page met an error")).to_have_count(0)
+
+
+def open_all(page: Page) -> None:
+    """Unfold everything that is folded, so that it has to be shown."""
+    for _ in range(3):
+        for fold in page.locator("main [aria-expanded=false]:not([aria-haspopup])").all()[:40]:
+            if fold.is_visible():
+                fold.click()
+
+
+@pytest.mark.parametrize("run_id", ["run_nasty", "run_words"])
+def test_every_field_of_every_event_is_only_text(studio: Open, run_id: str) -> None:
+    with studio() as page:
+        page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+        for view in ("", "/timeline", "/events", "/files"):
+            page.goto(page.url.partition("/studio/")[0] + f"/studio/runs/{run_id}{view}")
+            settle(page)
+            open_all(page)
+            if run_id == "run_nasty" and view in ("", "/events"):
+                expect(page.get_by_text(VISIBLE).first).to_be_attached()
+            check_harmless(page)
+
+
+def test_every_event_is_only_text_in_the_details(studio: Open) -> None:
+    with studio("/studio/runs/run_nasty/events?event=5") as page:
+        details = page.get_by_role("complementary")
+        for _ in range(60):
+            page.keyboard.press("j")
+            expect(details.get_by_role("tab").first).to_be_visible()
+        for name in details.get_by_role("tab").all_inner_texts():
+            details.get_by_role("tab", name=name, exact=True).click()
+            check_harmless(page)
+
+
+def test_a_very_long_line_neither_widens_nor_stops_the_page(studio: Open) -> None:
+    with studio("/studio/runs/run_line", viewport={"width": 360, "height": 800}) as page:
+        settle(page)
+        open_all(page)
+        check_harmless(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.get_by_role("tab", name="Events").click()
+        expect(page.get_by_role("button", name="run_failed")).to_be_visible()
+        check_harmless(page)
+
+
+def test_a_patch_of_ten_thousand_files_shows_some_and_counts_all(studio: Open) -> None:
+    with studio("/studio/runs/run_files?event=4") as page:
+        page.get_by_role("complementary").get_by_role("tab", name="Diff").click()
+        expect(page.get_by_text(f"{FILES} files").or_(page.get_by_text("10,000 files"))).to_be_visible()
+        expect(page.get_by_text("<b>0</b>").first).to_be_visible()
+        assert page.locator("table").count() < 200
+        check_harmless(page)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "runs", "approvals", "sessions", "skills", "skills/nasty", "skills/nasty/files", "skills/nasty/checks",
+        "skills/nasty/edit", "compare?a=run_nasty&b=run_words", "runs?query=%3Cscript%3Ealert(1)%3C/script%3E",
+        "new?task=%3Cscript%3Ealert(1)%3C/script%3E%E2%80%AE", "runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+        "operations/storage", "operations/configuration",
+    ],
+)  # fmt: skip
+def test_lists_and_pages_show_it_as_text(studio: Open, path: str) -> None:
+    with studio(f"/studio/{path}") as page:
+        page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+        settle(page)
+        if path == "approvals":
+            expect(page.get_by_role("article").first).to_be_visible()
+        if path not in ("skills/nasty/edit",) and not path.startswith("new"):
+            open_all(page)
+            check_harmless(page)
+
+
+def test_an_inline_script_is_refused_by_the_policy(browser: Browser, service: Service) -> None:
+    with service.client(token=True) as client:
+        policy = client.get("/studio/").headers["content-security-policy"]
+    assert all(part in policy for part in POLICY)
+    assert "unsafe" not in policy
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.goto(f"{service.url}/studio/?token={service.token}")
+        page.evaluate(
+            """() => { const inline = document.createElement("script"); inline.textContent = "window.hit = 1";
+                 document.body.append(inline);
+                 const picture = document.createElement("img"); picture.setAttribute("onerror", "window.hit = 1");
+                 picture.src = "http://evil.example/x.png"; document.body.append(picture); }"""
+        )
+        expect(page.locator("main h1")).to_be_visible()
+        assert page.evaluate("window.hit === undefined")
+        assert any("violates the following Content Security Policy" in one for one in said)
+    finally:
+        context.close()
