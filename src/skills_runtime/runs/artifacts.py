@@ -20,6 +20,8 @@ from skills_runtime.runs.run import Run
 from skills_runtime.runs.spec import DeleteMode, WorkspaceMode
 
 ROLES = {"deliverables": "deliverable", "workspace": "workspace", "executions": "execution"}
+_OWN = "executions/.runtime/"
+"""Locks and keys, which only the runtime needs."""
 
 
 def files_of(run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: DeleteMode) -> RunFiles:
@@ -38,6 +40,12 @@ def _isolated(root: Path) -> PathPolicy:
     return replace(isolated_policy(root), private=OF_THE_RUNTIME)
 
 
+def left_in(root: Path, places: Iterable[str] = tuple(ROLES)) -> Scan:
+    """What a run has left for others in these of its directories."""
+    found = scan(root, tuple(places))
+    return msgspec.structs.replace(found, files=tuple(one for one in found.files if not one.path.startswith(_OWN)))
+
+
 def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
     """The manifest of a run that is about to end."""
     state, records = run.state, run.view.files
@@ -47,7 +55,7 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
     # In a shared workspace only `deliverables/` of the paths tools use means the run's own directory.
     inside = {"deliverables"} if state.workspace_mode == "shared" else ROLES.keys()
     known = {name: record for name, record in produced.items() if name.partition("/")[0] in inside}
-    found = scan(run.paths.root, tuple(ROLES))
+    found = left_in(run.paths.root)
     present = {one.path for one in found.files}
     return ArtifactManifest(
         session_id=state.session_id,

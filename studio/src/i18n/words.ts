@@ -1,4 +1,5 @@
 import { createStore, useStore } from "../lib/store";
+import { tableOf } from "../lib/table";
 import type { words as english } from "./en";
 import { keepLanguage, type Language, languageStore } from "./language";
 
@@ -11,7 +12,16 @@ export type DictionaryName = keyof Words;
 const store = createStore<Words | null>(null);
 
 async function load(language: Language): Promise<Words> {
-  return language === "zh-CN" ? (await import("./zh")).words : (await import("./en")).words;
+  return bare(language === "zh-CN" ? (await import("./zh")).words : (await import("./en")).words);
+}
+
+/** What data names may not find what every object inherits: `constructor` is no word. */
+function bare<Dictionary extends object>(words: Dictionary): Dictionary {
+  const entries = Object.entries(words).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === "object" && value !== null && !Array.isArray(value) ? bare(value) : value,
+  ]);
+  return tableOf(Object.fromEntries(entries)) as Dictionary;
 }
 
 /** Fetches the texts of the language in use; the app is shown after that. */
@@ -39,5 +49,5 @@ export function useWords<Name extends DictionaryName>(name: Name): Words[Name] {
 
 /** Gives texts without fetching them; for tests. */
 export function provideWords(words: Words): void {
-  store.set(words);
+  store.set(bare(words));
 }

@@ -5,6 +5,7 @@ import { bindingFor, type KeyBinding } from "./keys";
 import { apiAddress, appPath } from "./place";
 import { withValues } from "./search";
 import { createStore } from "./store";
+import { tableOf } from "./table";
 
 describe("text of programs", () => {
   it("loses what steers a terminal", () => {
@@ -86,4 +87,15 @@ it("a store tells those who listen, and only of changes", () => {
   leave();
   store.set(5);
   expect(heard).toHaveBeenCalledTimes(1);
+});
+
+describe("a table", () => {
+  it("has only its own entries", () => {
+    const table = tableOf<Record<string, string>>({ known: "yes" });
+    expect(["known", "constructor", "__proto__"].map((name) => table[name])).toEqual([
+      "yes",
+      undefined,
+      undefined,
+    ]);
+  });
 });

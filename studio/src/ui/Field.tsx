@@ -7,6 +7,7 @@ import type {
 } from "react";
 import { useId } from "react";
 import { classes } from "../lib/classes";
+import { shownText } from "../lib/hidden";
 
 const BOX =
   "w-full rounded-md border border-line-strong bg-surface px-2.5 text-sm text-text disabled:opacity-55 aria-[invalid=true]:border-bad";
@@ -124,7 +125,7 @@ export function Select({
         >
           {options.map((option) => (
             <option key={option.value} value={option.value}>
-              {option.label}
+              {shownText(option.label)}
             </option>
           ))}
         </select>

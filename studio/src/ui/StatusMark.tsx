@@ -1,5 +1,7 @@
 import type { ReactNode } from "react";
 import { useWords } from "../i18n";
+import { shownText } from "../lib/hidden";
+import { tableOf } from "../lib/table";
 import { Badge, type Tone } from "./Badge";
 import {
   DoneIcon,
@@ -15,7 +17,7 @@ import {
 type Look = [Tone, ReactNode];
 
 const ICON = "size-3.5 shrink-0";
-const RUN: Record<string, Look> = {
+const RUN = tableOf<Record<string, Look>>({
   pending: ["neutral", <PendingIcon key="icon" className={ICON} />],
   running: ["accent", <PlayIcon key="icon" className={ICON} />],
   waiting_for_tool: ["accent", <PlayIcon key="icon" className={ICON} />],
@@ -25,8 +27,8 @@ const RUN: Record<string, Look> = {
   completed: ["good", <DoneIcon key="icon" className={ICON} />],
   failed: ["bad", <FailedIcon key="icon" className={ICON} />],
   cancelled: ["neutral", <StoppedIcon key="icon" className={ICON} />],
-};
-const CALL: Record<string, Look> = {
+});
+const CALL = tableOf<Record<string, Look>>({
   requested: ["neutral", <PendingIcon key="icon" className={ICON} />],
   waiting: ["wait", <HandIcon key="icon" className={ICON} />],
   denied: ["bad", <StoppedIcon key="icon" className={ICON} />],
@@ -34,7 +36,7 @@ const CALL: Record<string, Look> = {
   ok: ["good", <DoneIcon key="icon" className={ICON} />],
   failed: ["bad", <FailedIcon key="icon" className={ICON} />],
   abandoned: ["neutral", <StoppedIcon key="icon" className={ICON} />],
-};
+});
 const UNKNOWN: Look = ["neutral", <HelpIcon key="icon" className={ICON} />];
 
 /** The state of a run or of a call: icon, word and colour; an unknown state is shown as it is. */
@@ -43,7 +45,7 @@ export function StatusMark({ of = "run", state }: { of?: "run" | "call"; state: 
   const [tone, icon] = (of === "run" ? RUN : CALL)[state] ?? UNKNOWN;
   return (
     <Badge tone={tone} icon={icon}>
-      {words[of][state] ?? state}
+      {words[of][state] ?? shownText(state)}
     </Badge>
   );
 }

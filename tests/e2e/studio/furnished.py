@@ -71,13 +71,12 @@ def furnished(home: Path) -> Generator[Furnished]:
 
 def write_skills(home: Path) -> None:
     """A skill to read, one that cannot be read, and one to run."""
-    skills = home / "skills"
-    (home / ".agents" / "skills" / "gardening").mkdir(parents=True)
-    (home / ".agents" / "skills" / "gardening" / "SKILL.md").write_text(SKILL)
-    (home / ".agents" / "skills" / "broken").mkdir()
-    (home / ".agents" / "skills" / "broken" / "SKILL.md").write_text("no front matter\n")
-    skills.mkdir(parents=True, exist_ok=True)
-    write_python(skills, "count", "print(json.dumps({'count': len(given['text'])}))", input_schema=SCHEMA)
+    skills = home / ".agents" / "skills"
+    for name, text in (("gardening", SKILL), ("broken", "no front matter\n")):
+        (skills / name).mkdir(parents=True)
+        (skills / name / "SKILL.md").write_text(text)
+    count = write_python(skills, "count", "print(json.dumps({'count': len(given['text'])}))")
+    (count / "input.schema.json").write_text(json.dumps(SCHEMA))
 
 
 def addresses(service: Service, run_id: str, other: str) -> dict[str, str]:

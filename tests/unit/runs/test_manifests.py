@@ -10,6 +10,7 @@ import pytest
 
 from skills_runtime.events.payloads import RunCompleted, RunFailed
 from skills_runtime.runs import Run, RunPaths, RunStatus, files_of, finish_run
+from skills_runtime.runs.artifacts import left_in
 from tests.support.finished import COMPLETED, REPORT, files_in, finished_run, working_run
 from tests.support.runs import decoded, lines_of, new_run
 
@@ -206,3 +207,10 @@ def test_a_run_with_twenty_thousand_files_still_ends(tmp_path: Path) -> None:
     assert (manifest["scan"]["complete"], manifest["scan"]["files_seen"]) == (False, 10_000)
     assert {one["reason"] for one in manifest["scan"]["skipped"]} == {"limit"}
     assert "deliverables/report.md" in _by_name(manifest)
+
+
+def test_what_only_the_runtime_needs_is_no_artifact(tmp_path: Path) -> None:
+    for name in ("executions/.runtime/keys/k", "executions/exec-1/out.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert [one.path for one in left_in(tmp_path).files] == ["executions/exec-1/out.txt"]

@@ -15,8 +15,7 @@ from skills_runtime.errors import NotFound
 from skills_runtime.projections import render
 from skills_runtime.projections.page import POLICY
 from skills_runtime.runs import RunPaths, export_run, read_events, verify_run
-from skills_runtime.runs.artifacts import ROLES
-from skills_runtime.runs.files import scan
+from skills_runtime.runs.artifacts import ROLES, left_in
 from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.page import page_of
@@ -155,7 +154,7 @@ def _listed(paths: RunPaths, tops: tuple[str, ...]) -> dict[str, Any]:
     if manifest is not None and manifest.final:
         found = [one for one in manifest.artifacts if len(tops) > 1 or one.role == "deliverable"]
         return {"artifacts": msgspec.to_builtins(found), "final": True}
-    seen = scan(paths.root, tops).files
+    seen = left_in(paths.root, tops).files
     files = [
         {
             "name": one.path,

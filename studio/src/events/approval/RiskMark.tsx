@@ -1,13 +1,15 @@
 import { useWords } from "../../i18n";
+import { shownText } from "../../lib/hidden";
+import { tableOf } from "../../lib/table";
 import { Badge, type Tone } from "../../ui/Badge";
 import { HelpIcon, InfoIcon, WarnIcon } from "../../ui/icons";
 
 const ICON = "size-3.5 shrink-0";
-const LOOKS: Record<string, [Tone, typeof WarnIcon]> = {
+const LOOKS = tableOf<Record<string, [Tone, typeof WarnIcon]>>({
   low: ["neutral", InfoIcon],
   medium: ["wait", WarnIcon],
   high: ["bad", WarnIcon],
-};
+});
 
 /** How risky a call is: a word and an icon, coloured; an unknown level is shown as it is. */
 export function RiskMark({ level }: { level: string | undefined }) {
@@ -18,7 +20,7 @@ export function RiskMark({ level }: { level: string | undefined }) {
   const [tone, Icon] = LOOKS[level] ?? ["wait", HelpIcon];
   return (
     <Badge tone={tone} icon={<Icon className={ICON} />}>
-      {words.risks[level] ?? `${words.risk}: ${level}`}
+      {words.risks[level] ?? `${words.risk}: ${shownText(level)}`}
     </Badge>
   );
 }

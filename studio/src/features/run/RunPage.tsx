@@ -24,7 +24,7 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
   const log = useRunLog(runId);
   // The whole log is on its way already; whoever reads it on the server a second time should not be in its way.
   const { data: run } = useRun(runId, log.events.length > 0);
-  useMarks(log.events.length > 0, log.connection === "ended" || log.connection === "live");
+  useMarks(log.events.length > 0, log.connection === "ended");
   const [values, change] = useSearchValues();
   const selected = numberOf(values.event);
   const at = numberOf(values.at);
@@ -178,17 +178,17 @@ function useFirstReveal(
 }
 
 /** Notes when a run is first seen and when all of it is there, for who measures. */
-function useMarks(seen: boolean, caughtUp: boolean): void {
+function useMarks(seen: boolean, complete: boolean): void {
   useEffect(() => {
     if (seen) {
       performance.mark("run-seen");
     }
   }, [seen]);
   useEffect(() => {
-    if (seen && caughtUp) {
+    if (seen && complete) {
       performance.mark("run-complete");
     }
-  }, [seen, caughtUp]);
+  }, [seen, complete]);
 }
 
 /** The log knows of new requests before the list is looked at again. */

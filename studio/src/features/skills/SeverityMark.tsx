@@ -1,8 +1,10 @@
 import { useWords } from "../../i18n";
+import { shownText } from "../../lib/hidden";
+import { tableOf } from "../../lib/table";
 import { Badge, type Tone } from "../../ui/Badge";
 import { FailedIcon, InfoIcon, WarnIcon } from "../../ui/icons";
 
-const TONES: Record<string, Tone> = {
+const TONES = tableOf<Record<string, Tone>>({
   critical: "bad",
   error: "bad",
   high: "bad",
@@ -11,7 +13,7 @@ const TONES: Record<string, Tone> = {
   warning: "wait",
   suspicious: "wait",
   clean: "good",
-};
+});
 
 /** How grave a finding is: a word, a shape and a colour. */
 export function SeverityMark({ severity }: { severity: string }) {
@@ -20,7 +22,7 @@ export function SeverityMark({ severity }: { severity: string }) {
   const Icon = tone === "bad" ? FailedIcon : tone === "wait" ? WarnIcon : InfoIcon;
   return (
     <Badge tone={tone} icon={<Icon className="size-3.5" />}>
-      {words.severities[severity] ?? severity}
+      {words.severities[severity] ?? shownText(severity)}
     </Badge>
   );
 }

@@ -16,9 +16,11 @@ export function Welcome() {
   return (
     <Page title={words.title}>
       <div className="flex max-w-3xl flex-col gap-5">
-        <p className="text-base leading-relaxed">
-          {words.what} {words.how} {words.trust}
-        </p>
+        <div className="flex flex-col gap-1 text-base leading-relaxed">
+          <p>{words.what}</p>
+          <p>{words.how}</p>
+          <p>{words.trust}</p>
+        </div>
         <Demo />
         <OwnModel />
       </div>

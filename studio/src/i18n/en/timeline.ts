@@ -20,7 +20,7 @@ export const timeline = {
     answered: "answered",
     stopped: "not finished",
   },
-  axis: "Time since the start; scroll to move",
+  move: "Move along the time",
   zoomIn: "Zoom in",
   zoomOut: "Zoom out",
   zoomAll: "Show all",

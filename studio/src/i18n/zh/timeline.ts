@@ -21,7 +21,7 @@ export const timeline = {
     answered: "已回答",
     stopped: "未完成",
   },
-  axis: "自开始起的时间；滚动可移动",
+  move: "沿时间移动",
   zoomIn: "放大",
   zoomOut: "缩小",
   zoomAll: "显示全部",

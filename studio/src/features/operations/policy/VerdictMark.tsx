@@ -1,13 +1,14 @@
 import { useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
 import { shownText } from "../../../lib/hidden";
+import { tableOf } from "../../../lib/table";
 import { DoneIcon, FailedIcon, HandIcon } from "../../../ui/icons";
 
-const LOOKS: Record<string, { text: string; icon: typeof DoneIcon }> = {
+const LOOKS = tableOf<Record<string, { text: string; icon: typeof DoneIcon }>>({
   allow: { text: "text-good", icon: DoneIcon },
   ask: { text: "text-wait", icon: HandIcon },
   deny: { text: "text-bad", icon: FailedIcon },
-};
+});
 
 /** A decision as a sign and a word, or as a sentence. */
 export function VerdictMark({ verdict, long }: { verdict: string; long?: boolean }) {

@@ -131,7 +131,10 @@ function Picture({ runId, file }: { runId: string; file: Artifact }) {
   );
 }
 
-/** A page or a document in a frame that can do nothing: no script, no form, no request, an origin of its own. */
+/**
+ * A page in a frame that can do nothing: no script, no form, no request, an origin of its own. Browsers show no
+ * document in such a frame; their viewer runs nothing of it, and the server's policy forbids it every request.
+ */
 function Framed({ runId, file, kind }: { runId: string; file: Artifact; kind: "html" | "pdf" }) {
   const words = useWords("artifacts");
   if (accessKey() !== null) {

@@ -1,7 +1,9 @@
+import { tableOf } from "../../../lib/table";
+
 /** How a file is shown; `none` can only be downloaded. */
 export type PreviewKind = "text" | "markdown" | "json" | "csv" | "image" | "pdf" | "html" | "none";
 
-const BY_ENDING: Record<string, PreviewKind> = {
+const BY_ENDING = tableOf<Record<string, PreviewKind>>({
   md: "markdown",
   markdown: "markdown",
   json: "json",
@@ -20,7 +22,7 @@ const BY_ENDING: Record<string, PreviewKind> = {
   bmp: "image",
   avif: "image",
   ico: "image",
-};
+});
 const TEXT_ENDINGS = new Set(
   "txt log py js ts tsx jsx css yaml yml toml ini cfg conf sh bash sql xml jsonl ndjson rst c h cpp hpp cs go rs java kt rb php swift diff patch tex env dockerfile".split(
     " ",

@@ -45,9 +45,27 @@ export function TailList<Item>(props: TailListProps<Item>) {
     getItemKey,
     overscan: 6,
   });
+  const gesture = useGesture();
+  const wanted = useRef<Wanted | null>(null);
   useImperativeHandle(handle, () => ({
-    scrollToIndex: (index, align = "auto") => virtual.scrollToIndex(index, { align }),
+    scrollToIndex: (index, align = "auto") => {
+      wanted.current = { index, align, since: performance.now(), left: SETTLED };
+      virtual.scrollToIndex(index, { align });
+    },
   }));
+  // Where a far item stands is known only when those around it were measured, so it is gone to again until it is there.
+  useLayoutEffect(() => {
+    const goal = wanted.current;
+    if (!goal) {
+      return;
+    }
+    goal.left -= isSeen(scroller.current, goal.index) ? 1 : 0;
+    if (goal.left <= 0 || gesture.isAfter(goal.since)) {
+      wanted.current = null;
+    } else {
+      virtual.scrollToIndex(goal.index, { align: goal.align });
+    }
+  });
   useLayoutEffect(() => {
     const element = scroller.current;
     if (following && element && element.scrollHeight - element.scrollTop - element.clientHeight > 1) {
@@ -55,7 +73,6 @@ export function TailList<Item>(props: TailListProps<Item>) {
     }
   });
   const fresh = useFresh(items.length, following);
-  const gesture = useGesture();
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
       <section
@@ -112,6 +129,22 @@ export function TailList<Item>(props: TailListProps<Item>) {
   );
 }
 
+interface Wanted {
+  index: number;
+  align: "auto" | "center" | "start";
+  since: number;
+  /** How many more times it has to be found in sight. */
+  left: number;
+}
+
+const SETTLED = 3;
+
+function isSeen(scroller: HTMLElement | null, index: number): boolean {
+  const row = scroller?.querySelector(`[data-index="${index}"]`)?.getBoundingClientRect();
+  const box = scroller?.getBoundingClientRect();
+  return row !== undefined && box !== undefined && row.bottom > box.top && row.top < box.bottom;
+}
+
 /** How many items came since the end was last in sight. */
 function useFresh(count: number, following: boolean): number {
   const [seen, setSeen] = useState(count);
@@ -132,6 +165,7 @@ function useGesture() {
     };
     return {
       isRecent: () => performance.now() - at.current < GESTURE_MS,
+      isAfter: (time: number) => at.current > time,
       handlers: {
         onWheel: note,
         onTouchMove: note,

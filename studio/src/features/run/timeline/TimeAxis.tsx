@@ -1,4 +1,3 @@
-import type { Ref } from "react";
 import { useFormat, useWords } from "../../../i18n";
 import { type Axis, ticksBetween } from "./axis";
 
@@ -10,38 +9,16 @@ export interface Window {
 
 const MOST_TICKS = 8;
 
-/** Times since the start above the bars; it is what scrolls sideways, and the bars follow. */
-export function TimeAxis({
-  axis,
-  seen,
-  zoom,
-  scroller,
-  onScroll,
-}: {
-  axis: Axis;
-  seen: Window;
-  zoom: number;
-  scroller: Ref<HTMLDivElement>;
-  onScroll: (share: number) => void;
-}) {
+/** Times since the start above the bars, as far as they are seen. */
+export function TimeAxis({ axis, seen }: { axis: Axis; seen: Window }) {
   const words = useWords("timeline");
   const format = useFormat();
-  const share = (at: number) => `${(at / axis.length) * 100}%`;
+  const length = seen.last - seen.first;
+  const place = (at: number) => `${((at - seen.first) / length) * 100}%`;
   const ticks = ticksBetween(axis, seen.first, seen.last, MOST_TICKS);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: it is no part of the page of its own
-    <div
-      ref={scroller}
-      role="group"
-      aria-label={words.axis}
-      tabIndex={zoom > 1 ? 0 : -1}
-      onScroll={(event) => {
-        const at = event.currentTarget;
-        onScroll(at.scrollLeft / Math.max(1, at.scrollWidth));
-      }}
-      className="mr-6 ml-0.5 overflow-x-auto overflow-y-hidden text-xs text-soft"
-    >
-      <div className="relative h-6" style={{ width: `${zoom * 100}%` }}>
+    <div className="relative h-6 overflow-hidden text-xs text-soft">
+      <div className="absolute inset-y-0 right-6 left-0.5">
         {axis.parts
           .filter((part) => part.quiet)
           .map((part) => (
@@ -49,7 +26,7 @@ export function TimeAxis({
               key={part.at}
               title={words.quietFor(format.duration(part.to - part.from))}
               className="absolute inset-y-0 border-x border-dotted border-line-strong bg-sunken"
-              style={{ left: share(part.at), width: share(part.length) }}
+              style={{ left: place(part.at), width: `${(part.length / length) * 100}%` }}
             >
               <span className="sr-only">{words.quietFor(format.duration(part.to - part.from))}</span>
             </span>
@@ -58,7 +35,7 @@ export function TimeAxis({
           <span
             key={tick.at}
             className="absolute inset-y-0 border-l border-line pl-1 leading-6 whitespace-nowrap tabular-nums"
-            style={{ left: share(tick.at) }}
+            style={{ left: place(tick.at) }}
           >
             {format.duration(tick.elapsed)}
           </span>

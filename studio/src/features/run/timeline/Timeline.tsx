@@ -1,19 +1,15 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { FINAL } from "../../../api/runs";
 import type { RunView } from "../../../events";
-import { useFormat, useWords } from "../../../i18n";
+import { useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
-import { useKeys } from "../../../lib/keys";
 import { EmptyState } from "../../../ui/EmptyState";
-import { IconButton } from "../../../ui/IconButton";
-import { AgainIcon, MinusIcon, PlusIcon } from "../../../ui/icons";
 import { VirtualList, type VirtualListHandle } from "../../../ui/VirtualList";
 import { Legend } from "./Legend";
 import { COLUMNS, RowView } from "./RowView";
 import { barOf, layoutOf } from "./rows";
 import { TimeAxis } from "./TimeAxis";
-
-const MOST_ZOOM = 256;
+import { useZoom, ZoomControls } from "./zoom";
 
 /** When the steps and calls of a run took place, as bars; long quiet times are short. */
 export function Timeline({
@@ -75,23 +71,22 @@ export function Timeline({
     >
       <div className="flex flex-wrap items-center justify-between gap-2">
         <Legend />
-        <ZoomButtons scale={scale} />
+        <ZoomControls scale={scale} />
       </div>
       <div className="flex min-h-0 flex-col overflow-hidden rounded-md border border-line bg-surface">
         <div className={`${COLUMNS} border-b @max-[480px]:grid-cols-1`}>
           <span className="@max-[480px]:hidden" />
-          <TimeAxis
-            axis={axis}
-            seen={seen}
-            zoom={scale.zoom}
-            scroller={scale.scroller}
-            onScroll={scale.setOffset}
-          />
+          <TimeAxis axis={axis} seen={seen} />
           <span className="@max-[480px]:hidden" />
         </div>
         {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the bars inside */}
         <div
           className="flex min-h-0 flex-col"
+          onWheel={(event) => {
+            if (event.deltaX !== 0) {
+              scale.move(scale.offset + event.deltaX / event.currentTarget.clientWidth / scale.zoom);
+            }
+          }}
           onKeyDown={(event) => {
             const step = steps[event.key];
             if (step !== undefined && (event.target as Element).closest("[data-seq]")) {
@@ -134,69 +129,4 @@ function useLayout(view: RunView) {
   const moving = !FINAL.has(view.state.status) && view.spans.some((span) => span.ended_at === null);
   const now = moving ? clock : 0;
   return useMemo(() => layoutOf(view, now), [view, now]);
-}
-
-interface Scale {
-  zoom: number;
-  offset: number;
-  setOffset: (share: number) => void;
-  scroller: React.RefObject<HTMLDivElement | null>;
-  change: (zoom: number) => void;
-}
-
-/** How much of the axis is seen, and from where on; zooming keeps the middle where it was. */
-function useZoom(): Scale {
-  const words = useWords("timeline");
-  const [zoom, setZoom] = useState(1);
-  const [offset, setOffset] = useState(0);
-  const scroller = useRef<HTMLDivElement>(null);
-  const change = (wanted: number) => {
-    const next = Math.min(MOST_ZOOM, Math.max(1, wanted));
-    const middle = offset + 0.5 / zoom;
-    const begin = Math.min(1 - 1 / next, Math.max(0, middle - 0.5 / next));
-    setZoom(next);
-    setOffset(begin);
-    requestAnimationFrame(() => {
-      if (scroller.current) {
-        scroller.current.scrollLeft = begin * scroller.current.scrollWidth;
-      }
-    });
-  };
-  useKeys([
-    { keys: "+", label: words.zoomIn, run: () => change(zoom * 2) },
-    { keys: "-", label: words.zoomOut, run: () => change(zoom / 2) },
-    { keys: "0", label: words.zoomAll, run: () => change(1) },
-  ]);
-  return { zoom, offset, setOffset, scroller, change };
-}
-
-function ZoomButtons({ scale: { zoom, change } }: { scale: Scale }) {
-  const words = useWords("timeline");
-  const format = useFormat();
-  return (
-    <div className="flex items-center gap-0.5">
-      <span className="px-1 text-xs text-soft tabular-nums">{words.zoom(format.number(zoom))}</span>
-      <IconButton
-        small
-        label={words.zoomOut}
-        icon={<MinusIcon />}
-        disabled={zoom <= 1}
-        onClick={() => change(zoom / 2)}
-      />
-      <IconButton
-        small
-        label={words.zoomIn}
-        icon={<PlusIcon />}
-        disabled={zoom >= MOST_ZOOM}
-        onClick={() => change(zoom * 2)}
-      />
-      <IconButton
-        small
-        label={words.zoomAll}
-        icon={<AgainIcon />}
-        disabled={zoom <= 1}
-        onClick={() => change(1)}
-      />
-    </div>
-  );
 }

@@ -2,6 +2,7 @@ import { Link } from "wouter";
 import type { ArtifactsItem, ChildItem, CompactionItem, EndItem, ErrorItem, PlanItem } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
+import { tableOf } from "../../../lib/table";
 import { Badge } from "../../../ui/Badge";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import {
@@ -94,10 +95,10 @@ export function ChildEntry({ item }: { item: ChildItem }) {
   );
 }
 
-const STEP_ICONS: Record<string, React.ReactNode> = {
+const STEP_ICONS = tableOf<Record<string, React.ReactNode>>({
   completed: <DoneIcon className="size-4 shrink-0 text-good" />,
   in_progress: <PlayIcon className="size-4 shrink-0 text-accent" />,
-};
+});
 
 /** The plan of the model as it changed it. */
 export function PlanEntry({ item }: { item: PlanItem }) {
@@ -114,7 +115,10 @@ export function PlanEntry({ item }: { item: PlanItem }) {
             </span>
             <span className="min-w-0 [overflow-wrap:anywhere]">
               <bdi>{shownText(step.step ?? "")}</bdi>
-              <span className="sr-only"> ({words.steps[step.status ?? ""] ?? step.status})</span>
+              <span className="sr-only">
+                {" "}
+                ({words.steps[step.status ?? ""] ?? shownText(step.status ?? "")})
+              </span>
             </span>
           </li>
         ))}
