@@ -36,7 +36,12 @@ export default defineConfig(({ command }) => ({
       "/api": { target: server, changeOrigin: true, headers: proxyHeaders() },
     },
   },
-  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], restoreMocks: true },
+  test: {
+    environment: "jsdom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    restoreMocks: true,
+    testTimeout: 60_000,
+  },
 }));
 
 /** While developing, the token of the server comes from the environment. */

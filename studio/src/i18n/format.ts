@@ -82,7 +82,7 @@ function unitText(language: Language, value: number, unit: string, digits: numbe
   return new Intl.NumberFormat(language, {
     style: "unit",
     unit,
-    unitDisplay: "short",
+    unitDisplay: unit === "byte" ? "long" : "short", // the short form has no plural
     maximumFractionDigits: digits,
   }).format(value);
 }

@@ -8,7 +8,9 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.studio.browsers import opened
 from tests.e2e.studio.furnished import Furnished, furnished, settle, walk
 
-MOST_TABS = 250
+MOST_TABS = 400
+ROUNDS = 2
+"""A page may begin with the focus in its middle; behind its end it begins anew."""
 PLACES = {
     "New run": "/studio/new", "Go to Runs": "/studio/runs", "Go to Approvals": "/studio/approvals",
     "Go to Sessions": "/studio/sessions", "Go to Skills": "/studio/skills", "Go to Operations": "/studio/operations",
@@ -34,13 +36,14 @@ def tab_through(page: Page) -> tuple[set[str], list[str]]:
     """Which elements the tabulator reaches from the start of the page, and where the focus cannot be seen."""
     wanted = set(page.evaluate(REACHABLE))
     unseen: list[str] = []
-    page.evaluate("() => document.activeElement?.blur()")
+    rounds = 0
     for _ in range(MOST_TABS):
         page.keyboard.press("Tab")
         at = page.evaluate(FOCUSED)
-        if at["body"]:
+        rounds += at["body"]
+        if rounds == ROUNDS:
             break
-        if not (at["ring"] and at["seen"]):
+        if not (at["body"] or (at["ring"] and at["seen"])):
             unseen.append(at["name"])
         wanted.discard(at["wanted"])
         if not wanted:

@@ -20,6 +20,8 @@ DATA = re.compile(
     r"^(run|safety|sandbox|llm|models|skills|prompt|deliverables|service)$"
 )
 """Names that somebody gave: of skills, files, runs, commands and settings."""
+REPAINT = """theme => new Promise((done) => { document.documentElement.dataset.theme = theme;
+  requestAnimationFrame(() => requestAnimationFrame(done)); })"""
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +66,8 @@ def test_every_page_fits_and_is_kept(browser: Browser, place: Furnished, languag
             assert page.locator("html").get_attribute("lang") == language
             for width, theme in product(WIDTHS, THEMES):
                 page.set_viewport_size({"width": width, "height": 900})
-                page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
-                keep_screenshot(page, f"{name}-{language}-{theme}-{width}")
+                page.evaluate(REPAINT, theme)
+                keep_screenshot(page, f"page-{name}-{language}-{theme}-{width}")
                 if found := wider(page):
                     wrong[f"{name} {width}"] = found
     assert not wrong

@@ -18,7 +18,7 @@ export function ConnectionMark({ connection }: { connection: Connection }) {
   };
   const [tone, icon] = looks[connection];
   return (
-    <span role="status">
+    <span role="status" className="inline-flex">
       <Badge tone={tone} icon={icon}>
         {words[connection]}
       </Badge>

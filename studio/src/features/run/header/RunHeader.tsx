@@ -54,7 +54,7 @@ export function RunHeader({
         </span>
         <Relatives view={view} />
       </div>
-      <Figures view={view} sandbox={sandbox} />
+      <Figures view={view} sandbox={sandbox} still={view !== log.view} />
     </header>
   );
 }
@@ -77,7 +77,7 @@ function Relatives({ view }: { view: RunView }) {
   );
 }
 
-function Figures({ view, sandbox }: { view: RunView; sandbox: string }) {
+function Figures({ view, sandbox, still }: { view: RunView; sandbox: string; still: boolean }) {
   const words = useWords("run");
   const format = useFormat();
   const { state } = view;
@@ -86,7 +86,7 @@ function Figures({ view, sandbox }: { view: RunView; sandbox: string }) {
   return (
     <dl className="flex flex-wrap gap-x-5 gap-y-1 text-xs">
       <Figure name={words.elapsed}>
-        <Elapsed view={view} />
+        <Elapsed view={view} still={still} />
       </Figure>
       <Figure name={words.tokens}>
         {words.tokenFigures(
@@ -106,21 +106,21 @@ function Figures({ view, sandbox }: { view: RunView; sandbox: string }) {
 function Figure({ name, children }: { name: string; children: ReactNode }) {
   return (
     <div className="flex gap-1.5">
-      <dt className="text-soft">{name}</dt>
-      <dd className="font-medium tabular-nums [overflow-wrap:anywhere]">{children}</dd>
+      <dt className="shrink-0 text-soft">{name}</dt>
+      <dd className="line-clamp-2 font-medium tabular-nums [overflow-wrap:anywhere]">{children}</dd>
     </div>
   );
 }
 
-/** How long the run has taken; it counts on while it is open. */
-function Elapsed({ view }: { view: RunView }) {
+/** How long the run has taken; it counts on while it is open, and stands still where an earlier moment is shown. */
+function Elapsed({ view, still }: { view: RunView; still: boolean }) {
   const format = useFormat();
   const now = useNow();
   const { state } = view;
   if (!state.started_at) {
     return "–";
   }
-  const over = isOver(view);
+  const over = still || isOver(view);
   const until = over ? Date.parse(state.completed_at ?? state.updated_at) : now;
   const took = Math.max(0, until - Date.parse(state.started_at));
   return format.duration(over ? took : Math.round(took / 1000) * 1000);
