@@ -40,6 +40,7 @@ export default defineConfig(({ command }) => ({
     environment: "jsdom",
     include: ["src/**/*.test.{ts,tsx}"],
     restoreMocks: true,
+    isolate: false,
     testTimeout: 60_000,
   },
 }));

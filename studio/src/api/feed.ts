@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { Approval } from "./approvals";
 import { ask } from "./client";
-import { FrameReader } from "./frames";
+import { readFrames } from "./frames";
 
 const FIRST_MS = 1_000;
 const LONGEST_MS = 30_000;
@@ -87,24 +87,7 @@ async function connect(stopping: AbortSignal, tell: (told: Told) => void): Promi
   if (response.body === null) {
     return;
   }
-  const frames = new FrameReader();
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let silence = setTimeout(() => cut.abort(), SILENT_MS);
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      clearTimeout(silence);
-      if (done) {
-        return;
-      }
-      silence = setTimeout(() => cut.abort(), SILENT_MS);
-      for (const frame of frames.take(value)) {
-        tell(JSON.parse(frame.data) as Told);
-      }
-    }
-  } finally {
-    clearTimeout(silence);
-  }
+  await readFrames(response.body, SILENT_MS, cut, (frame) => tell(JSON.parse(frame.data) as Told));
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -38,3 +38,30 @@ export class FrameReader {
     }
   }
 }
+
+/** Hands over each message of an answer until it ends; one that is silent for too long is cut. */
+export async function readFrames(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  silentMs: number,
+  cut: AbortController,
+  take: (frame: Frame) => void,
+): Promise<void> {
+  const frames = new FrameReader();
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let silence = setTimeout(() => cut.abort(), silentMs);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      clearTimeout(silence);
+      if (done) {
+        return;
+      }
+      silence = setTimeout(() => cut.abort(), silentMs);
+      for (const frame of frames.take(value)) {
+        take(frame);
+      }
+    }
+  } finally {
+    clearTimeout(silence);
+  }
+}

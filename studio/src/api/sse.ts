@@ -1,6 +1,6 @@
 import type { LogEvent } from "../events/types";
 import { ask, path } from "./client";
-import { FrameReader } from "./frames";
+import { readFrames } from "./frames";
 import { type Problem, problemOf } from "./problem";
 
 /** How the connection to a log stands; `waiting` tries again by itself, `failed` does not. */
@@ -84,24 +84,7 @@ class Following {
     }
     this.waitMs = FIRST_MS;
     this.tell("live");
-    const frames = new FrameReader();
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let silence = setTimeout(() => cut.abort(), SILENT_MS);
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        clearTimeout(silence);
-        if (done) {
-          return;
-        }
-        silence = setTimeout(() => cut.abort(), SILENT_MS);
-        for (const frame of frames.take(value)) {
-          this.take(JSON.parse(frame.data) as LogEvent);
-        }
-      }
-    } finally {
-      clearTimeout(silence);
-    }
+    await readFrames(response.body, SILENT_MS, cut, (frame) => this.take(JSON.parse(frame.data) as LogEvent));
   }
 
   private take(event: LogEvent): void {

@@ -75,6 +75,7 @@ def write_skills(home: Path) -> None:
     for name, text in (("gardening", SKILL), ("broken", "no front matter\n")):
         (skills / name).mkdir(parents=True)
         (skills / name / "SKILL.md").write_text(text)
+    (home / "skills").symlink_to(skills)  # where the server looks for those that run by themselves
     count = write_python(skills, "count", "print(json.dumps({'count': len(given['text'])}))")
     (count / "input.schema.json").write_text(json.dumps(SCHEMA))
 

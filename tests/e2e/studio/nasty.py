@@ -21,7 +21,7 @@ from skills_runtime.events.payloads import (
 from skills_runtime.runs import Run, finish_run
 from tests.e2e.service.servers import Service, serving
 from tests.e2e.studio.long_runs import open_run
-from tests.e2e.studio.looking import HOSTILE_PAGE
+from tests.e2e.studio.looking import DRAWING, HOSTILE_PAGE
 from tests.support import model_server
 from tests.support.model_server import Answer, calls, says
 
@@ -30,19 +30,29 @@ TEXT = (
     f'<img src="http://evil.example/p.png" onerror="{SENTINEL}"><script>{SENTINEL}</script>'
     f'<svg onload="{SENTINEL}"></svg><iframe srcdoc="<script>{SENTINEL}</script>"></iframe>'
     "\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 \u202egnp.exe\u2066 zero\u200bwidth \x00 \x07 \x9b31m"
-    f"\n\n[click](javascript:{SENTINEL}) ![pic](http://evil.example/m.png) <a href=\"javascript:{SENTINEL}\">here</a>"
+    f'\n\n[click](javascript:{SENTINEL}) ![pic](http://evil.example/m.png) <a href="javascript:{SENTINEL}">here</a>'
     '\n\n<style>body{display:none}</style><base href="http://evil.example/"><meta http-equiv="refresh" content="0">'
     "\n\n{{constructor.constructor('alert(1)')()}} ${alert(1)} %0a&lt;b&gt; $& $1"
 )
 """Tags, handlers, escapes, characters that hide or turn text, and links and pictures from elsewhere."""
+FRAMED = f"{HOSTILE_PAGE.replace('AWAY', 'http://evil.example')}<script>{SENTINEL}</script><p>The page is shown.</p>"
 VISIBLE = "‹U+202E›gnp.exe‹U+2066›"
 LONG = "\u202e<b>" + "long" * 250_000
 NAMES = ("__proto__", "constructor", "toString")
 """Words that lead somewhere in every object of JavaScript."""
 FILES = 10_000
-PATCH = "*** Begin Patch\n" + "".join(f"*** Add File: many/{n}.txt\n+<b>{n}</b>\n" for n in range(FILES)) + "*** End Patch\n"
+PATCH = (
+    "*** Begin Patch\n"
+    + "".join(f"*** Add File: many/{n}.txt\n+<b>{n}</b>\n" for n in range(FILES))
+    + "*** End Patch\n"
+)
 _ENDS = {"run_created", "run_completed", "run_failed", "run_cancelled", "run_state_changed"}
-_LINKS = {"call_id": "call_nasty", "approval_id": "approval_nasty", "approval_key": "key_nasty", "child_run_id": "run_child"}
+_LINKS = {
+    "call_id": "call_nasty",
+    "approval_id": "approval_nasty",
+    "approval_key": "key_nasty",
+    "child_run_id": "run_child",
+}
 
 
 def nasty_value(kind: Any, text: str) -> Any:
@@ -93,7 +103,10 @@ def write_runs(home: Path) -> None:
     _filled(open_run(home, "run_words"), [one for name in NAMES for one in every_payload(name)], "__proto__")
     output = {"ok": False, "stdout": LONG, "stderr": LONG, "data": {"line": LONG}}
     _filled(open_run(home, "run_line"), [LlmResponseDelta(delta_type="text", text=LONG), *_call(LONG, output)], LONG)
-    _filled(open_run(home, "run_files"), _call("", {"ok": True}, input=PATCH), "done")
+    files = open_run(home, "run_files")
+    for name, text in (("page.html", FRAMED), ("drawing.svg", DRAWING), ("report.md", TEXT), ("table.csv", TEXT)):
+        (files.paths.root / "deliverables" / name).write_text(text)
+    _filled(files, _call("", {"ok": True}, input=PATCH), "done")
 
 
 def _call(command: str, result: dict[str, Any], **more: str) -> list[Payload]:
@@ -122,7 +135,7 @@ def write_skills(home: Path) -> None:
     hidden = TEXT.replace("\x00", "").replace("\x07", "").replace("\x9b", "").replace("\x1b", "")
     quoted = msgspec.json.encode(hidden.replace("\n", " ")[:900]).decode()
     (place / "SKILL.md").write_text(f"---\nname: nasty\ndescription: {quoted}\n---\n# Skill\n\n{TEXT}\n")
-    (place / "page.html").write_text(HOSTILE_PAGE)
+    (place / "page.html").write_text(FRAMED)
     broken = home / ".agents" / "skills" / "<img src=x onerror=alert(1)>"
     broken.mkdir()
     (broken / "SKILL.md").write_text(f"---\nname: {quoted}\n---\n{TEXT}")

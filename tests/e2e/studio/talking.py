@@ -24,6 +24,8 @@ class Talker:
 
     go: threading.Event = field(default_factory=threading.Event)
     gap_sec: float = 0.0
+    pause_at: int = -1
+    """The reading at which it waits until it is let go."""
 
     def __call__(self, request: dict[str, Any]) -> Answer:
         """The next answer in a conversation."""
@@ -41,6 +43,8 @@ class Talker:
                 assert self.go.wait(PATIENCE_SEC)
                 return calls(("file_read", {"path": "note.txt"}))
             case "READ" if len(results) < int(rest.split()[0]):
+                if len(results) == self.pause_at:
+                    assert self.go.wait(PATIENCE_SEC)
                 return calls(("file_read", {"path": "note.txt"}), text=f"Reading {len(results)}.")
             case "FAIL" if not results:
                 return calls(("file_read", {"path": "missing.txt"}))

@@ -38,9 +38,7 @@ def findings(page: Page, options: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(("language", "theme", "other"), [("en", "light", "dark"), ("zh-CN", "dark", "light")])
-def test_axe_finds_nothing_serious(
-    browser: Browser, place: Furnished, language: str, theme: str, other: str
-) -> None:
+def test_axe_finds_nothing_serious(browser: Browser, place: Furnished, language: str, theme: str, other: str) -> None:
     wrong: dict[str, list[str]] = {}
     with opened(browser, place.service) as page:
         page.add_init_script(remembered(language, theme))

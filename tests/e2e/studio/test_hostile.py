@@ -1,15 +1,15 @@
 """Hostile content stays text: nothing of it runs, asks for anything, hides itself or brings the page down."""
 
 from collections.abc import Generator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.service.servers import Service
-from tests.e2e.studio.browsers import opened
+from tests.e2e.studio.browsers import PATIENCE_MS, Watched
 from tests.e2e.studio.conftest import Open
 from tests.e2e.studio.furnished import settle
-from tests.e2e.studio.looking import HOSTILE_PAGE
 from tests.e2e.studio.nasty import FILES, TEXT, VISIBLE, nasty_service
 
 POLICY = ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'")
@@ -42,7 +42,8 @@ def check_harmless(page: Page) -> None:
     shown = page.evaluate("document.body.innerText + document.title")
     assert not [hex(ord(one)) for one in RAW if one in shown]
     names = page.evaluate(
-        "() => [...document.querySelectorAll('[title], [aria-label]')].map((one) => (one.title ?? '') + one.ariaLabel).join()"
+        """() => [...document.querySelectorAll("[title], [aria-label]")]
+             .map((one) => (one.title ?? "") + one.ariaLabel).join()"""
     )
     assert not [hex(ord(one)) for one in RAW if one in names]
     expect(page.get_by_role("heading", name="This page met an error")).to_have_count(0)
@@ -120,17 +121,30 @@ def test_lists_and_pages_show_it_as_text(studio: Open, path: str) -> None:
             check_harmless(page)
 
 
+def test_previews_lie_on_an_origin_of_their_own_and_run_nothing(browser: Browser, service: Service) -> None:
+    with watched_page(browser, service) as (page, watched):
+        page.goto(f"{service.url}/studio/runs/run_files/files")
+        for name in ("page.html", "drawing.svg"):
+            with page.expect_response(lambda answer: "preview=1" in answer.url) as told:
+                page.get_by_role("button", name=name).click()
+            assert told.value.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+            expect(page.locator("iframe")).to_have_attribute("sandbox", "")
+            page.wait_for_function("document.querySelector('iframe').contentDocument === null")  # not our origin
+            check_harmless(page)
+        for name in ("report.md", "table.csv"):
+            page.get_by_role("button", name=name).click()
+            expect(page.get_by_text("gnp.exe").first).to_be_visible()
+            check_harmless(page)
+        assert any("Blocked script execution" in one and "page.html" in one for one in watched.errors)
+        assert not watched.elsewhere
+
+
 def test_an_inline_script_is_refused_by_the_policy(browser: Browser, service: Service) -> None:
     with service.client(token=True) as client:
         policy = client.get("/studio/").headers["content-security-policy"]
     assert all(part in policy for part in POLICY)
     assert "unsafe" not in policy
-    context = browser.new_context()
-    try:
-        page = context.new_page()
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.goto(f"{service.url}/studio/?token={service.token}")
+    with watched_page(browser, service) as (page, watched):
         page.evaluate(
             """() => { const inline = document.createElement("script"); inline.textContent = "window.hit = 1";
                  document.body.append(inline);
@@ -139,6 +153,20 @@ def test_an_inline_script_is_refused_by_the_policy(browser: Browser, service: Se
         )
         expect(page.locator("main h1")).to_be_visible()
         assert page.evaluate("window.hit === undefined")
-        assert any("violates the following Content Security Policy" in one for one in said)
+        refused = [one for one in watched.errors if "violates the following Content Security Policy" in one]
+        assert any("inline script" in one for one in refused), watched.errors
+        assert any("evil.example" in one for one in refused), watched.errors
+
+
+@contextmanager
+def watched_page(browser: Browser, service: Service) -> Generator[tuple[Page, Watched]]:
+    """A page that may complain: what it says is what is looked at."""
+    context = browser.new_context(locale="en-GB")
+    context.set_default_timeout(PATIENCE_MS)
+    try:
+        page, watched = context.new_page(), Watched(service.url)
+        watched.attach(page)
+        page.goto(f"{service.url}/studio/?token={service.token}")
+        yield page, watched
     finally:
         context.close()

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Generator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -50,20 +51,21 @@ def test_a_killed_server_loses_and_doubles_nothing(built: None, browser: Browser
     listen = free_address()
     (tmp_path / "skills").mkdir()
     (tmp_path / "note.txt").write_text("a note\n")
-    with model_server.start(Talker(gap_sec=0.03)) as model:
+    talker = Talker(pause_at=30)  # so that it is not over before the server is gone
+    with ExitStack() as until_the_end:
+        model = until_the_end.enter_context(model_server.start(talker))
         with serving_with(tmp_path, model.base_url, listen=listen) as first:
             run_id = begin(first, "READ 40 times")
-            page_open = opened(browser, first, f"/studio/runs/{run_id}/events")
-            page = page_open.__enter__()
+            page = until_the_end.enter_context(opened(browser, first, f"/studio/runs/{run_id}/events"))
             expect(page.get_by_role("button", name="tool_call_finished").first).to_be_visible()
             first.process.kill()
             first.process.wait(timeout=30)
+            talker.go.set()
             expect(page.get_by_text("Connection lost, trying again")).to_be_visible()
-        with serving_with(tmp_path, model.base_url, listen=listen) as second:
-            expect(page.get_by_role("main").get_by_text("Completed", exact=True)).to_be_visible(timeout=60_000)
-            shown = downloaded(page, tmp_path / "shown.jsonl")
-            assert shown == log_of(second, run_id)
-            page_open.__exit__(None, None, None)
+        second = until_the_end.enter_context(serving_with(tmp_path, model.base_url, listen=listen))
+        expect(page.get_by_role("main").get_by_text("Completed", exact=True)).to_be_visible(timeout=60_000)
+        shown = downloaded(page, tmp_path / "shown.jsonl")
+        assert shown == log_of(second, run_id)
 
 
 def test_the_end_stays_in_sight_until_somebody_scrolls_up(studio: Open, home: Path) -> None:

@@ -1,10 +1,7 @@
-import { useRef } from "react";
 import { useLocation } from "wouter";
 import { useDeleteSession } from "../../api/sessions";
 import { useWords } from "../../i18n";
-import { Button } from "../../ui/Button";
-import { Dialog } from "../../ui/Dialog";
-import { ErrorNote } from "../../ui/ErrorNote";
+import { ConfirmDialog } from "../../ui/ConfirmDialog";
 import { toast } from "../../ui/Toast";
 
 /** Asks before a session is deleted; not deleting is what has the focus. */
@@ -22,7 +19,6 @@ export function DeleteSession({
   const words = useWords("sessions");
   const remove = useDeleteSession();
   const [, navigate] = useLocation();
-  const safe = useRef<HTMLButtonElement>(null);
   const submit = () =>
     remove.mutate(
       { id },
@@ -34,24 +30,17 @@ export function DeleteSession({
       },
     );
   return (
-    <Dialog
+    <ConfirmDialog
       open={open}
       onClose={onClose}
       title={words.removeTitle}
-      initialFocus={safe}
-      actions={
-        <>
-          <Button ref={safe} onClick={onClose}>
-            {words.keep}
-          </Button>
-          <Button tone="danger" busy={remove.isPending} onClick={submit}>
-            {words.removeDo}
-          </Button>
-        </>
-      }
+      keep={words.keep}
+      confirm={words.removeDo}
+      busy={remove.isPending}
+      onConfirm={submit}
+      error={remove.error}
     >
       <p className="[overflow-wrap:anywhere]">{words.removeHint(title)}</p>
-      <ErrorNote error={remove.error} />
-    </Dialog>
+    </ConfirmDialog>
   );
 }

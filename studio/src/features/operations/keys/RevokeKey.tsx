@@ -1,11 +1,8 @@
-import { useRef } from "react";
 import { type ApiKey, useRevokeKey } from "../../../api/keys";
 import { useFormat, useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
 import { shownText } from "../../../lib/hidden";
-import { Button } from "../../../ui/Button";
-import { Dialog } from "../../../ui/Dialog";
-import { ErrorNote } from "../../../ui/ErrorNote";
+import { ConfirmDialog } from "../../../ui/ConfirmDialog";
 import { toast } from "../../../ui/Toast";
 
 /** Asks before a key is made worthless; keeping it is what has the focus. */
@@ -14,7 +11,6 @@ export function RevokeKey({ apiKey, open, onClose }: { apiKey: ApiKey; open: boo
   const format = useFormat();
   const now = useNow();
   const revoke = useRevokeKey();
-  const safe = useRef<HTMLButtonElement>(null);
   const name = shownText(apiKey.name);
   const submit = () =>
     revoke.mutate(
@@ -27,27 +23,20 @@ export function RevokeKey({ apiKey, open, onClose }: { apiKey: ApiKey; open: boo
       },
     );
   return (
-    <Dialog
+    <ConfirmDialog
       open={open}
       onClose={onClose}
       title={words.revokeTitle(name)}
-      initialFocus={safe}
-      actions={
-        <>
-          <Button ref={safe} onClick={onClose}>
-            {words.keep}
-          </Button>
-          <Button tone="danger" busy={revoke.isPending} onClick={submit}>
-            {words.revokeDo}
-          </Button>
-        </>
-      }
+      keep={words.keep}
+      confirm={words.revokeDo}
+      busy={revoke.isPending}
+      onConfirm={submit}
+      error={revoke.error}
     >
       <p>{words.revokeHint}</p>
       <p className="text-soft">
         {apiKey.last_used_at ? words.used(format.relative(apiKey.last_used_at, now)) : words.neverUsed}
       </p>
-      <ErrorNote error={revoke.error} />
-    </Dialog>
+    </ConfirmDialog>
   );
 }

@@ -1,10 +1,9 @@
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { type Model, useChooseModel } from "../../../api/model";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Button } from "../../../ui/Button";
-import { Dialog } from "../../../ui/Dialog";
-import { ErrorNote } from "../../../ui/ErrorNote";
+import { ConfirmDialog } from "../../../ui/ConfirmDialog";
 import { DeleteIcon, KeyIcon } from "../../../ui/icons";
 import { toast } from "../../../ui/Toast";
 
@@ -36,7 +35,6 @@ export function KeyState({ model }: { model: Model }) {
 function RemoveKey({ variable, open, onClose }: { variable: string; open: boolean; onClose: () => void }) {
   const words = useWords("operations").model;
   const remove = useChooseModel();
-  const safe = useRef<HTMLButtonElement>(null);
   const submit = () =>
     remove.mutate(
       { remove_key: true },
@@ -48,24 +46,17 @@ function RemoveKey({ variable, open, onClose }: { variable: string; open: boolea
       },
     );
   return (
-    <Dialog
+    <ConfirmDialog
       open={open}
       onClose={onClose}
       title={words.removeTitle}
-      initialFocus={safe}
-      actions={
-        <>
-          <Button ref={safe} onClick={onClose}>
-            {words.keep}
-          </Button>
-          <Button tone="danger" busy={remove.isPending} onClick={submit}>
-            {words.remove}
-          </Button>
-        </>
-      }
+      keep={words.keep}
+      confirm={words.remove}
+      busy={remove.isPending}
+      onConfirm={submit}
+      error={remove.error}
     >
       <p>{words.removeHint(variable)}</p>
-      <ErrorNote error={remove.error} />
-    </Dialog>
+    </ConfirmDialog>
   );
 }
