@@ -29,7 +29,8 @@ SENTINEL = "window.top.hit=1;window.hit=1;alert(1)"
 TEXT = (
     f'<img src="http://evil.example/p.png" onerror="{SENTINEL}"><script>{SENTINEL}</script>'
     f'<svg onload="{SENTINEL}"></svg><iframe srcdoc="<script>{SENTINEL}</script>"></iframe>'
-    "\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 \u202egnp.exe\u2066 zero\u200bwidth \x00 \x07 \x9b31m"
+    "\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 "
+    "\u202egnp.exe\u2066 zero\u200bwidth \x00 \x07 \x9b31m"
     f'\n\n[click](javascript:{SENTINEL}) ![pic](http://evil.example/m.png) <a href="javascript:{SENTINEL}">here</a>'
     '\n\n<style>body{display:none}</style><base href="http://evil.example/"><meta http-equiv="refresh" content="0">'
     "\n\n{{constructor.constructor('alert(1)')()}} ${alert(1)} %0a&lt;b&gt; $& $1"
@@ -67,7 +68,8 @@ def nasty_value(kind: Any, text: str) -> Any:
         return {text: inner, **dict.fromkeys(("ok", "text", "step", "status", "level", "reason", "id"), inner)}
     if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
         return nasty(origin, text)
-    return {bool: False, int: 7, float: 7.0}.get(origin, text)
+    numbers: dict[Any, Any] = {bool: False, int: 7, float: 7.0}
+    return numbers.get(kind, text)
 
 
 def nasty(kind: type[Any], text: str) -> Any:

@@ -30,7 +30,7 @@ def findings(page: Page, options: dict[str, Any]) -> list[str]:
         page.evaluate(AXE.read_text())
     found = page.evaluate("options => window.axe.run(document, options)", options)["violations"]
     return [
-        f"{one['id']} ({one['impact']}): {node['target']} {node['html'][:160]} {[why['message'] for why in node['any']]}"
+        f"{one['id']} ({one['impact']}): {node['target']} {node['html'][:99]} {[why['message'] for why in node['any']]}"
         for one in found
         if one["impact"] in SERIOUS
         for node in one["nodes"][:4]

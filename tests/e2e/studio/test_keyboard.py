@@ -16,14 +16,17 @@ PLACES = {
     "Go to Sessions": "/studio/sessions", "Go to Skills": "/studio/skills", "Go to Operations": "/studio/operations",
 }  # fmt: skip
 REACHABLE = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [role=tab]")]
-  .filter((one) => one.checkVisibility({visibilityProperty: true}) && !one.disabled && one.getBoundingClientRect().width > 1
+  .filter((one) => one.checkVisibility({visibilityProperty: true}) && !one.disabled
+    && one.getBoundingClientRect().width > 1
     && !(one.getAttribute("role") === "tab" && one.ariaSelected !== "true")
     && !(one.type === "radio" && !one.checked) && one.tabIndex !== -1 && !one.closest("[inert], [aria-hidden=true]"))
   .map((one, at) => { one.dataset.wanted = String(at); return String(at); })"""
 """Tabs and radio buttons are one stop; the arrows move inside."""
-FOCUSED = """() => { const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
+FOCUSED = """() => {
+  const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
   return { wanted: one.dataset.wanted ?? null, body: one === document.body, name: one.outerHTML.slice(0, 120),
-    ring: style.outlineStyle !== "none" || style.boxShadow !== "none", seen: box.bottom > 0 && box.top < innerHeight }; }"""
+    ring: style.outlineStyle !== "none" || style.boxShadow !== "none",
+    seen: box.bottom > 0 && box.top < innerHeight }; }"""
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +165,9 @@ def test_the_focus_returns_when_something_that_lay_over_the_page_closes(browser:
             button = page.get_by_role("banner").get_by_role("button", name=name, exact=True)
             button.focus()
             page.keyboard.press("Enter")
-            expect(page.get_by_role(role)).to_be_visible()
+            expect(page.locator(f"[role={role}]")).to_be_visible()
             page.keyboard.press("Escape")
-            expect(page.get_by_role(role)).to_have_count(0)
+            expect(page.locator(f"[role={role}]")).to_have_count(0)
             expect(button).to_be_focused()
         opener = page.get_by_role("main").get_by_role("button", name="New skill")
         opener.focus()

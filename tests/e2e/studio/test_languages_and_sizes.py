@@ -37,7 +37,7 @@ def wider(page: Page) -> list[str]:
              if (document.documentElement.scrollWidth <= room) return [];
              const found = [...document.querySelectorAll("body *")].filter((one) =>
                one.getBoundingClientRect().right > room + 1 && !one.closest("[class*=overflow-x-auto]"));
-             return [`${document.documentElement.scrollWidth} px`, ...found.slice(0, 5).map((one) => one.outerHTML.slice(0, 160))];
+             return ["wider", ...found.slice(0, 5).map((one) => one.outerHTML.slice(0, 160))];
            }"""
     )
 
