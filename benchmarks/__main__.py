@@ -9,7 +9,7 @@ BENCHMARKS = (
     "reload_skills", "mentions", "route_skills", "scan_security", "database_skills", "sandbox_leaks", "executions",
     "executions_served", "sse",
 )  # fmt: skip
-AHEAD = ("concurrent", "sandbox")
+AHEAD = ("concurrent", "sandbox", "studio")
 """Numbers that are not held on every machine yet; run them by name."""
 
 

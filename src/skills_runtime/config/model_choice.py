@@ -3,11 +3,12 @@
 The settings stand beside the user's own `config.yaml`, which stays as its user wrote it, and count just above it.
 """
 
+import fcntl
 import json
 import os
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +25,8 @@ KEY_VARIABLE = "SKILLS_RUNTIME_MODEL_KEY"
 """What a key is called that was given without a name of its own."""
 MAX_KEY_CHARS = 4096
 _MAX_BYTES = 65_536
+_OURS = "SKILLS_RUNTIME_SDK_"
+"""How variables begin that set something; a key must not be one of them."""
 _HEAD = (
     "# The model chosen in Studio or over HTTP; what your config.yaml says counts less, a project's files count more.\n"
 )
@@ -31,19 +34,27 @@ _HEAD = (
 
 def choose_model(home: Path, *, base_url: str | None, model: str | None, api_key_env: str | None) -> Path:
     """Change what is given and keep the rest; `home` is the directory of the user's configuration."""
-    path = home / CHOICE
-    data = cast("dict[str, Any]", json.loads(json.dumps(read_mapping(path)))) if path.is_file() else {}
+    path, chosen = home / CHOICE, as_settings(base_url=base_url, model=model, api_key_env=api_key_env)
+    with _alone(home):
+        data = cast("dict[str, Any]", json.loads(json.dumps(read_mapping(path)))) if path.is_file() else {}
+        for section, given in chosen.items():
+            data[section] = {**data.get(section, {}), **given}
+        text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=True)
+        _write(path, (_HEAD + text).encode())
+    return path
+
+
+def as_settings(*, base_url: str | None, model: str | None, api_key_env: str | None) -> dict[str, dict[str, str]]:
+    """What is given of a choice, as settings."""
     llm = {"base_url": base_url, "api_key_env": api_key_env}
     models = {"planner": model, "executor": model}
-    for section, given in (("llm", llm), ("models", models)):
-        known = {name: value for name, value in given.items() if value is not None}
-        if known:
-            data[section] = {**data.get(section, {}), **known}
     if base_url is not None or api_key_env is not None:
-        data["llm"] = {**data.get("llm", {}), "backend": "openai"}
-    text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=True)
-    _write(path, (_HEAD + text).encode())
-    return path
+        llm["backend"] = "openai"
+    known = {
+        section: {name: value for name, value in given.items() if value is not None}
+        for section, given in (("llm", llm), ("models", models))
+    }
+    return {section: given for section, given in known.items() if given}
 
 
 def stored_keys(home: Path) -> Mapping[str, str]:
@@ -74,28 +85,47 @@ def stored_keys(home: Path) -> Mapping[str, str]:
 
 def store_key(home: Path, name: str, key: str) -> None:
     """Keep a key under the name of a variable, in a file that only this user can read."""
-    if not is_variable_name(name):
-        raise ValidationFailed("this is not the name of an environment variable", hint="such as `OPENAI_API_KEY`")
+    if not is_variable_name(name) or name.startswith(_OURS):
+        raise ValidationFailed("this is not the name of a variable for a key", hint="such as `OPENAI_API_KEY`")
     plain = key.strip()
     if not plain or len(plain) > MAX_KEY_CHARS or not plain.isascii() or not plain.isprintable() or " " in plain:
         raise ValidationFailed("this is not a key", hint="a key has no spaces and only ASCII characters")
-    _write(home / KEYS, json.dumps({**stored_keys(home), name: plain}).encode())
+    with _alone(home):
+        data = json.dumps({**stored_keys(home), name: plain}).encode()
+        if len(data) > _MAX_BYTES:  # a file that is too long to be read whole would be of no use to anybody
+            raise ValidationFailed("too many keys are stored", hint="remove one that is not needed any more")
+        _write(home / KEYS, data)
 
 
 def forget_key(home: Path, name: str) -> bool:
     """Remove a stored key; false where there was none."""
-    known = dict(stored_keys(home))
-    if known.pop(name, None) is None:
-        return False
-    _write(home / KEYS, json.dumps(known).encode())
+    with _alone(home):
+        known = dict(stored_keys(home))
+        if known.pop(name, None) is None:
+            return False
+        _write(home / KEYS, json.dumps(known).encode())
     return True
+
+
+@contextmanager
+def _alone(home: Path) -> Generator[None]:
+    """Keep everybody else from changing these files meanwhile, so that no change is lost."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StorageFailed(f"`{printable(str(home))}` cannot be used: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _write(path: Path, data: bytes) -> None:
     """Replace a file at once; nobody else can read it, not even while it is made."""
     draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(data)

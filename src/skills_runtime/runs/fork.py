@@ -7,11 +7,14 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ForkPoint, RunCreated
 from skills_runtime.projections import Pending, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
+from skills_runtime.runs.imported import was_imported
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import LogPorts, read_events, read_verified
 from skills_runtime.runs.log.lines import prefix_digest
@@ -54,6 +57,9 @@ def beginning(point: ForkPoint | None, ports: LogPorts) -> RunView:
     paths = _parent(point)
     before = fold(_prefix(paths, point, ports), beginning(fork_of(paths), ports))
     state = RunState(turns=before.state.turns, steps=before.state.steps, task=before.state.task)
+    if was_imported(paths):  # where its skills lay is what somebody elsewhere says: commands must not read there
+        talk = before.conversation
+        talk.skills = {mention: msgspec.structs.replace(one, path="") for mention, one in talk.skills.items()}
     asked = before.pending  # what people said to a call that is still open, they need not say again
     pending = Pending(questions=asked.questions, answers=asked.answers, responses=asked.responses)
     return RunView(state=state, conversation=before.conversation, pending=pending)

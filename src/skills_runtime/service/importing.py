@@ -6,6 +6,8 @@ Nothing of it is ever executed or trusted: what it says about settings does not 
 import os
 import shutil
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from skills_runtime.runs.drafts import made_aside, put_in_place
 from skills_runtime.runs.imported import IMPORTED
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
 from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.service.importing_checks import refuse_odd, refuse_untold
 from skills_runtime.service.work import Work
 from skills_runtime.skills.install.archives import ArchiveLimits, unpack
 
@@ -44,12 +47,16 @@ def import_run(work: Work, archive: Path, *, who: str) -> Imported:
     here = runs_root(work.home.workspace_root)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-import-") as place:
         source = _unpacked(Path(place), archive)
-        state = _state(source)
+        with _readable():
+            state = _state(source)
+            refuse_odd(RunPaths(source), state)
         _refuse_known(work, state.run_id)
         with made_aside(here / state.run_id) as draft:
             shutil.copytree(source, draft.path, dirs_exist_ok=True, copy_function=shutil.copyfile)
             _tidy(draft.path)
-            verdict = _verified(draft.path, work, state)
+            with _readable():
+                verdict = _verified(draft.path, work, state)
+                refuse_untold(RunPaths(draft.path), work.ports)
             marked = {"imported_at": SystemClock().now(), "imported_by": who}
             (draft.path / "archive" / IMPORTED).write_bytes(pretty(marked))
             put_in_place(draft, here / state.run_id)
@@ -61,6 +68,21 @@ def import_run(work: Work, archive: Path, *, who: str) -> Imported:
         events=verdict.events,
         findings=msgspec.to_builtins(verdict.findings),
     )
+
+
+@contextmanager
+def _readable() -> Generator[None]:
+    """Whatever goes wrong while somebody else's files are read is a fault of theirs, not of the service."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, OSError) as error:
+        raise _not_a_run() from error
+    except msgspec.MsgspecError as error:
+        raise _not_a_run() from error
+
+
+def _not_a_run() -> ValidationFailed:
+    return ValidationFailed("the archive holds no run that can be read", hint="send a run as it was exported")
 
 
 def _unpacked(place: Path, archive: Path) -> Path:
@@ -109,6 +131,8 @@ def _refuse_known(work: Work, run_id: str) -> None:
 
 def _tidy(root: Path) -> None:
     """Give everything the modes of a run, and the directories that an archive leaves out when they are empty."""
+    if (root / "archive" / IMPORTED).is_dir() or any((root / name).is_file() for name in SUBDIRECTORIES):
+        raise _not_a_run()
     for name in SUBDIRECTORIES:
         (root / name).mkdir(mode=DIRECTORY_MODE, exist_ok=True)
     for directory, _, files in os.walk(root):

@@ -88,9 +88,17 @@ def studio_file(root: Path, path: str) -> Response:
         return Response(_NOT_BUILT, status_code=503, media_type="text/html", headers=_headers("no-store"))
     if path.startswith(f"{ASSETS}/"):
         return _file(root, path, "public, max-age=31536000, immutable")
-    if path != INDEX and _FILE_NAME.fullmatch(path) and (root / path).is_file():
+    if path != INDEX and _FILE_NAME.fullmatch(path) and path in _names(root):
         return _file(root, path, "no-cache")
     return _file(root, INDEX, "no-store")
+
+
+def _names(root: Path) -> list[str]:
+    """What is there, by name: no name that somebody sends is looked for on the disk."""
+    try:
+        return os.listdir(root)  # noqa: PTH208 - names are enough
+    except OSError:
+        return []
 
 
 def _file(root: Path, path: str, caching: str) -> Response:

@@ -160,7 +160,11 @@ def duration_ms(started_at: str | None, until: str | None) -> int | None:
     """How long a run has taken so far, or nothing where it has not begun."""
     if not started_at or not until:
         return None
-    return max(0, round((datetime.fromisoformat(until) - datetime.fromisoformat(started_at)).total_seconds() * 1000))
+    try:
+        taken = datetime.fromisoformat(until) - datetime.fromisoformat(started_at)
+    except (ValueError, TypeError):  # a log that somebody else wrote may say anything
+        return None
+    return max(0, round(taken.total_seconds() * 1000))
 
 
 def row_document(row: RunRow, about: Mapping[str, Any] | None = None) -> dict[str, Any]:

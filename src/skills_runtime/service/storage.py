@@ -9,7 +9,7 @@ from time import monotonic
 
 import msgspec
 
-from skills_runtime.runs import RunPaths, runs_root
+from skills_runtime.runs import RunPaths, is_legal_id, runs_root
 
 MAX_FILES = 200_000
 MAX_SECONDS = 2.0
@@ -60,12 +60,12 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
 def measured(workspace: Path, executions: Path, state: Path, caches: Path) -> Storage:
     """Count what is kept for a workspace; links are not followed."""
     budget = Budget()  # of all together: each part begins with what the ones before have left
-    runs = [(name, _room(place, budget)) for name, place in _runs(workspace)]
+    runs = [(name, _room(place, budget)) for name, place in _runs(workspace, budget)]
     largest = sorted(runs, key=lambda one: one[1].bytes, reverse=True)[:LARGEST]
     used = Room(
         bytes=sum(room.bytes for _, room in runs),
         files=sum(room.files for _, room in runs),
-        complete=all(room.complete for _, room in runs),
+        complete=all(room.complete for _, room in runs) and budget.spend(),
     )
     disk = shutil.disk_usage(workspace)
     return Storage(
@@ -80,13 +80,23 @@ def measured(workspace: Path, executions: Path, state: Path, caches: Path) -> St
     )
 
 
-def _runs(workspace: Path) -> Iterator[tuple[str, Path]]:
+def _runs(workspace: Path, budget: Budget) -> Iterator[tuple[str, Path]]:
     """The runs of a workspace; one that lives elsewhere is reached by its link."""
     here = runs_root(workspace)
     for name in _names(here):
-        paths = RunPaths((here / name).resolve())
-        if not name.startswith(".") and paths.events.is_file():
-            yield name, paths.root
+        if not budget.spend():
+            return
+        if is_legal_id(name) and (place := _place(here / name)) is not None:
+            yield name, place
+
+
+def _place(link: Path) -> Path | None:
+    """Where a run really is, or nothing where a link leads nowhere or it is not ours to look into."""
+    try:
+        paths = RunPaths(link.resolve())
+        return paths.root if paths.events.is_file() else None
+    except (OSError, RuntimeError):
+        return None
 
 
 def _part(name: str, path: Path, room: Room, count: int) -> Part:

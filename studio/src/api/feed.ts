@@ -1,6 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { cutWhenHidden, untilVisible } from "../lib/visible";
 import type { Approval } from "./approvals";
 import { ask } from "./client";
 import { readFrames } from "./frames";
@@ -67,6 +68,7 @@ export function refresh(client: QueryClient, told: Told): void {
 async function follow(signal: AbortSignal, tell: (told: Told) => void): Promise<void> {
   let wait = FIRST_MS;
   while (!signal.aborted) {
+    await untilVisible(signal);
     try {
       await connect(signal, (told) => {
         wait = FIRST_MS;
@@ -83,11 +85,15 @@ async function follow(signal: AbortSignal, tell: (told: Told) => void): Promise<
 async function connect(stopping: AbortSignal, tell: (told: Told) => void): Promise<void> {
   const cut = new AbortController();
   const signal = AbortSignal.any([stopping, cut.signal]);
-  const response = await ask("GET", "feed", { headers: { accept: "text/event-stream" }, signal });
-  if (response.body === null) {
-    return;
+  const watched = cutWhenHidden(cut);
+  try {
+    const response = await ask("GET", "feed", { headers: { accept: "text/event-stream" }, signal });
+    if (response.body !== null) {
+      await readFrames(response.body, SILENT_MS, cut, (frame) => tell(JSON.parse(frame.data) as Told));
+    }
+  } finally {
+    watched();
   }
-  await readFrames(response.body, SILENT_MS, cut, (frame) => tell(JSON.parse(frame.data) as Told));
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

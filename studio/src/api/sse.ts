@@ -1,4 +1,5 @@
 import type { LogEvent } from "../events/types";
+import { cutWhenHidden, untilVisible } from "../lib/visible";
 import { ask, path } from "./client";
 import { readFrames } from "./frames";
 import { type Problem, problemOf } from "./problem";
@@ -50,6 +51,7 @@ class Following {
     while (!this.stopping.signal.aborted && !this.ended) {
       this.tell("connecting");
       try {
+        await untilVisible(this.stopping.signal);
         await this.connect();
         if (this.ended) {
           break;
@@ -72,19 +74,25 @@ class Following {
   private async connect(): Promise<void> {
     const cut = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, cut.signal]);
-    const headers = { accept: "text/event-stream" };
-    const response = await ask("GET", path`runs/${this.id}/events/stream`, {
-      query: { after: this.last },
-      headers,
-      signal,
-    });
-    if (response.status === 204 || response.body === null) {
-      this.ended = true;
-      return;
+    const watched = cutWhenHidden(cut);
+    try {
+      const response = await ask("GET", path`runs/${this.id}/events/stream`, {
+        query: { after: this.last },
+        headers: { accept: "text/event-stream" },
+        signal,
+      });
+      if (response.status === 204 || response.body === null) {
+        this.ended = true;
+        return;
+      }
+      this.waitMs = FIRST_MS;
+      this.tell("live");
+      await readFrames(response.body, SILENT_MS, cut, (frame) =>
+        this.take(JSON.parse(frame.data) as LogEvent),
+      );
+    } finally {
+      watched();
     }
-    this.waitMs = FIRST_MS;
-    this.tell("live");
-    await readFrames(response.body, SILENT_MS, cut, (frame) => this.take(JSON.parse(frame.data) as LogEvent));
   }
 
   private take(event: LogEvent): void {

@@ -1,5 +1,6 @@
 """Two runs side by side, over HTTP: what each said and did that the other did not."""
 
+from collections import Counter
 from difflib import SequenceMatcher, unified_diff
 from typing import Any
 
@@ -18,6 +19,10 @@ router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 MAX_MOVES = 2_000
 """More of a run is not compared: whoever looks at both reads no further."""
 MAX_CHARS = 20_000
+MAX_TOTAL = 8_000_000
+"""How long all moves may be together; of many long ones each is shown for less."""
+MAX_PAIRS = 50_000
+"""How many pairs of equal moves are looked at exactly; of more, the most frequent ones are left out of the search."""
 
 
 class Comparison(Answer):
@@ -36,6 +41,7 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
     """Compare what two runs said and did, as `runs diff` does."""
     one, other = _moves(request, run_id), _moves(request, other_id)
     lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (one, other))
+    chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
     unified = unified_diff(lines, other_lines, run_id, other_id, lineterm="", n=1)
     return as_json(
         {
@@ -43,8 +49,8 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
             "b": other_id,
             "same": [str(move) for move in one] == [str(move) for move in other],
             "truncated": max(len(one), len(other)) > MAX_MOVES,
-            "unified": [line[:MAX_CHARS] for line in unified],
-            "rows": _rows(one[:MAX_MOVES], other[:MAX_MOVES], lines, other_lines),
+            "unified": [line[:chars] for line in unified],
+            "rows": _rows(one, other, (lines, other_lines), chars),
         }
     )
 
@@ -53,13 +59,19 @@ def _moves(request: Request, run_id: str) -> list[Move]:
     return fold(whole_history(work_of(request).find(run_id)), Moves()).all()
 
 
-def _rows(one: list[Move], other: list[Move], lines: list[str], other_lines: list[str]) -> list[dict[str, Any]]:
-    matched = SequenceMatcher(None, lines, other_lines, autojunk=False)
+def _rows(one: list[Move], other: list[Move], texts: tuple[list[str], list[str]], chars: int) -> list[dict[str, Any]]:
+    matched = SequenceMatcher(None, *texts, autojunk=_pairs(*texts) > MAX_PAIRS)
     return [
-        {"op": op, "a": [_shown(move) for move in one[a:a_end]], "b": [_shown(move) for move in other[b:b_end]]}
+        {"op": op, "a": _shown(one[a:a_end], chars), "b": _shown(other[b:b_end], chars)}
         for op, a, a_end, b, b_end in matched.get_opcodes()
     ]
 
 
-def _shown(move: Move) -> dict[str, str]:
-    return {"kind": move.kind, "what": move.what[:MAX_CHARS]}
+def _pairs(lines: list[str], other_lines: list[str]) -> int:
+    """What an exact comparison costs: two runs that repeat one move a thousand times would take minutes."""
+    there = Counter(other_lines)
+    return sum(there[line] for line in lines)
+
+
+def _shown(moves: list[Move], chars: int) -> list[dict[str, str]]:
+    return [{"kind": move.kind, "what": move.what[:chars]} for move in moves]

@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 from starlette.responses import Response
 
 from skills_runtime.config import Resolved, config_home
-from skills_runtime.config.model_choice import CHOICE, KEY_VARIABLE, choose_model, forget_key, store_key
+from skills_runtime.config.model_choice import CHOICE, KEY_VARIABLE, as_settings, choose_model, forget_key, store_key
 from skills_runtime.config.models import LlmSettings
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.answers import as_json, work_of
@@ -72,6 +72,8 @@ def choose(request: Request, body: ChosenModel) -> Response:
     place = config_home(before.environment.process)
     name = body.api_key_env or (KEY_VARIABLE if body.api_key else None)
     _check(body, name)
+    # What settings refuse must never be in the file: nothing could be read any more, not even to put it right.
+    home.settings(as_settings(base_url=body.base_url, model=body.model, api_key_env=name))
     if body.api_key is not None:
         store_key(place, name or KEY_VARIABLE, body.api_key)
     if body.remove_key:

@@ -1,7 +1,6 @@
 """How much room runs, executions and caches take, over HTTP."""
 
 import asyncio
-import threading
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -16,8 +15,6 @@ from skills_runtime.skills.install.places import user_places
 
 router = APIRouter(prefix="/api/v1/storage", tags=["configuration"])
 
-_ONE_AT_A_TIME = threading.Lock()
-
 
 class StorageDocument(Answer):
     """What everything takes on the disk, and what is left; a part that is not complete takes more than it says."""
@@ -30,11 +27,10 @@ class StorageDocument(Answer):
 @router.get("", response_model=StorageDocument, responses=failures(*EVERYWHERE))
 async def show_storage(request: Request) -> Response:
     """Count what runs, executions and caches take, for a few seconds at most."""
-    settings = parts_of(request).settings
-    caches = user_places().store.parent
-
-    def counted() -> Storage:
-        with _ONE_AT_A_TIME:  # two who ask would only slow each other down
-            return measured(settings.workspace_root, settings.artifacts_dir, settings.state, caches)
-
-    return as_json(await asyncio.to_thread(counted))
+    state = request.app.state
+    counting: asyncio.Task[Storage] | None = getattr(state, "counting", None)
+    if counting is None or counting.done():  # who asks meanwhile gets the same answer, and holds no thread
+        settings = parts_of(request).settings
+        places = (settings.workspace_root, settings.artifacts_dir, settings.state, user_places().store.parent)
+        counting = state.counting = asyncio.create_task(asyncio.to_thread(measured, *places))
+    return as_json(await asyncio.shield(counting))

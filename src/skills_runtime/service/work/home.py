@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
+from skills_runtime.agent.assemble import log_ports
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.merge import deep_merge
 from skills_runtime.errors import NotFound
 from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, check_id, runs_root
-from skills_runtime.runs.imported import was_imported
+from skills_runtime.runs.imported import chosen_here
 
 
 class Home(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +40,7 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
 
     def settings_of(self, paths: RunPaths, state: RunState, changes: Mapping[str, Any] | None = None) -> Resolved:
         """What holds for a run that exists: what it began with, and what is to be different now."""
-        if was_imported(paths):  # nobody here chose what stands in its files
+        if not chosen_here(paths, state, log_ports().keys):
             return self.settings(changes)
         workspace = Path(state.workspace_root) if state.workspace_root else self.workspace_root
         return resolve(workspace, config_paths=[paths.root / "config.yaml"], session_settings=changes or {})

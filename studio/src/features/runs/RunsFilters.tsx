@@ -1,13 +1,12 @@
 import type { Ref } from "react";
-import { useEffect, useRef, useState } from "react";
+import { useRef } from "react";
 import type { RunRow } from "../../api/runs";
 import { useWords } from "../../i18n";
 import { Button } from "../../ui/Button";
-import { Select, TextInput } from "../../ui/Field";
+import { Select } from "../../ui/Field";
 import { CrossIcon } from "../../ui/icons";
+import { SearchField } from "../../ui/SearchField";
 import type { Wanted } from "./useRunFilter";
-
-const TYPING_MS = 250;
 
 /** What narrows the list; all of it stands in the address. */
 export function RunsFilters({
@@ -35,7 +34,13 @@ export function RunsFilters({
   return (
     <search aria-label={words.filters} className="flex flex-wrap items-end gap-2">
       <div className="min-w-40 flex-1 basis-full sm:basis-0">
-        <SearchInput value={filter.text ?? ""} onChange={(text) => onChange({ text })} input={search} />
+        <SearchField
+          ref={search}
+          value={filter.text ?? ""}
+          onChange={(text) => onChange({ text })}
+          label={words.search}
+          hint={words.searchHint}
+        />
       </div>
       <Choice
         label={words.status}
@@ -94,50 +99,6 @@ function Choice({
         onChange={(event) => onChange(event.target.value)}
       />
     </div>
-  );
-}
-
-/** A field that changes the address when typing pauses, and follows it otherwise. */
-function SearchInput({
-  value,
-  onChange,
-  input,
-}: {
-  value: string;
-  onChange: (text: string) => void;
-  input: Ref<HTMLInputElement>;
-}) {
-  const words = useWords("runs");
-  const [typed, setTyped] = useState(value);
-  const [known, setKnown] = useState(value);
-  const latest = useRef(onChange);
-  latest.current = onChange;
-  if (known !== value) {
-    setKnown(value);
-    setTyped(value);
-  }
-  useEffect(() => {
-    if (typed === value) {
-      return;
-    }
-    const timer = setTimeout(() => latest.current(typed), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [typed, value]);
-  return (
-    <TextInput
-      ref={input}
-      type="search"
-      label={words.search}
-      hideLabel
-      placeholder={words.searchHint}
-      value={typed}
-      onChange={(event) => setTyped(event.target.value)}
-      onKeyDown={(event) => {
-        if (event.key === "Escape") {
-          event.currentTarget.blur();
-        }
-      }}
-    />
   );
 }
 

@@ -1,18 +1,19 @@
-import { useCallback } from "react";
+import { useCallback, useRef } from "react";
 import { useSkills } from "../../api/skills";
 import { useWords } from "../../i18n";
 import { useCommands } from "../../lib/commands";
+import { useKeys } from "../../lib/keys";
 import { useSearchValues } from "../../lib/search";
 import { Button } from "../../ui/Button";
 import { EmptyState } from "../../ui/EmptyState";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { DownloadIcon, PlusIcon } from "../../ui/icons";
 import { Page } from "../../ui/Page";
+import { SearchField } from "../../ui/SearchField";
 import { Skeleton } from "../../ui/Skeleton";
 import { CatalogProblems } from "./CatalogProblems";
 import { InstallDialog } from "./InstallDialog";
 import { NewSkillDialog } from "./NewSkillDialog";
-import { SearchField } from "./SearchField";
 import { SkillList } from "./SkillList";
 
 /** The skills of the workspace: searched by the address, with what is wrong with others. */
@@ -24,6 +25,8 @@ export function Catalog() {
   const open = (dialog: string) => change({ open: dialog }, true);
   const close = () => change({ open: undefined });
   const search = useCallback((text: string) => change({ query: text || undefined }), [change]);
+  const field = useRef<HTMLInputElement>(null);
+  useKeys([{ keys: "/", label: words.search, run: () => field.current?.focus() }]);
   useCommands([
     { id: "skill-new", label: words.create, icon: <PlusIcon />, run: () => open("new") },
     { id: "skill-install", label: words.install, icon: <DownloadIcon />, run: () => open("install") },
@@ -42,7 +45,15 @@ export function Catalog() {
         </>
       }
     >
-      <SearchField value={query} onChange={search} />
+      <search className="max-w-xl">
+        <SearchField
+          ref={field}
+          value={query}
+          onChange={search}
+          label={words.search}
+          hint={words.searchHint}
+        />
+      </search>
       <ErrorNote error={error} onRetry={() => void refetch()} />
       {isPending ? <Skeleton lines={6} /> : null}
       {data ? (
