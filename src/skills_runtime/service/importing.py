@@ -77,7 +77,7 @@ def _readable() -> Generator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, OSError) as error:
         raise _not_a_run() from error
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, LogError) as error:
         raise _not_a_run() from error
 
 

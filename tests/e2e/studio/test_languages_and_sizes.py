@@ -16,10 +16,10 @@ THEMES = ("light", "dark")
 SAME = re.compile(r"Studio|API|JSON|SKILL\.md|Markdown|HTML|YAML|URL|CSV|PDF|ID|SHA|Ctrl|Cmd|Token")
 """Words that are the same in both languages."""
 DATA = re.compile(
-    r"^(gardening|count|[\w-]+\.\w{2,4}\n.*|[AB] run_.*|Build it again\..*|git .*|rm .*|curl .*)$|"
+    r"^(gardening|count|unit|deep|[\w-]+\.\w{2,4}\n.*|[AB] run_.*|Build it again\..*|git .*|rm .*|curl .*)$|"
     r"^(run|safety|sandbox|llm|models|skills|prompt|deliverables|service)$"
 )
-"""Names that somebody gave: of skills, files, runs, commands and settings."""
+"""Names that somebody gave: of skills, fields, files, runs, commands and settings."""
 REPAINT = """theme => new Promise((done) => { document.documentElement.dataset.theme = theme;
   requestAnimationFrame(() => requestAnimationFrame(done)); })"""
 

@@ -50,7 +50,7 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
             "same": [str(move) for move in one] == [str(move) for move in other],
             "truncated": max(len(one), len(other)) > MAX_MOVES,
             "unified": [line[:chars] for line in unified],
-            "rows": _rows(one, other, (lines, other_lines), chars),
+            "rows": rows_of(one, other, (lines, other_lines), chars),
         }
     )
 
@@ -59,15 +59,16 @@ def _moves(request: Request, run_id: str) -> list[Move]:
     return fold(whole_history(work_of(request).find(run_id)), Moves()).all()
 
 
-def _rows(one: list[Move], other: list[Move], texts: tuple[list[str], list[str]], chars: int) -> list[dict[str, Any]]:
-    matched = SequenceMatcher(None, *texts, autojunk=_pairs(*texts) > MAX_PAIRS)
+def rows_of(one: list[Move], other: list[Move], texts: tuple[list[str], list[str]], chars: int) -> list[dict[str, Any]]:
+    """Where two runs are the same and where they differ, in order."""
+    matched = SequenceMatcher(None, *texts, autojunk=pairs(*texts) > MAX_PAIRS)
     return [
         {"op": op, "a": _shown(one[a:a_end], chars), "b": _shown(other[b:b_end], chars)}
         for op, a, a_end, b, b_end in matched.get_opcodes()
     ]
 
 
-def _pairs(lines: list[str], other_lines: list[str]) -> int:
+def pairs(lines: list[str], other_lines: list[str]) -> int:
     """What an exact comparison costs: two runs that repeat one move a thousand times would take minutes."""
     there = Counter(other_lines)
     return sum(there[line] for line in lines)

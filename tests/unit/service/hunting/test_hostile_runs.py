@@ -1,0 +1,137 @@
+"""A run that somebody made up is refused, or shown without telling or doing anything on this machine."""
+
+import io
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.runs import runs_root
+from tests.support.agents import says
+from tests.unit.service.hunting.forged import Change, exported, forged, send
+from tests.unit.service.runs.served import serving
+
+Events = list[dict[str, Any]]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "here").mkdir()
+    return tmp_path / "here"
+
+
+def forks(root: str) -> Change:
+    point = {"run_id": "run_x", "root": root, "seq": 1, "offset": 10, "prefix_sha256": "0" * 64}
+    return lambda events: events[0]["payload"].update(fork=point)
+
+
+def snapshot(name: str) -> Change:
+    return lambda events: events[0]["payload"]["snapshots"].append({"name": name, "sha256": "0" * 64, "size": 1})
+
+
+def at(time: str) -> Change:
+    def change(events: Events) -> None:
+        for event in events[1:]:
+            event["timestamp"] = time
+
+    return change
+
+
+CHANGES: dict[str, Change] = {
+    "a fork of what is elsewhere": forks("/nowhere"),
+    "a snapshot above": snapshot("../../../../../../etc/hostname"),
+    "an absolute snapshot": snapshot("/etc/hostname"),
+    "no time": at("yesterday"),
+    "a time without a zone": at("2020-01-01T00:00:00"),
+    "an odd session": lambda events: events[0]["payload"].update(session_id="../x"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+async def test_a_log_that_reaches_out_or_cannot_be_shown_is_refused(tmp_path: Path, here: Path, name: str) -> None:
+    _, archive = await exported(tmp_path / "far")
+    async with serving(here, [says("x")]) as service:
+        answer = await send(service, forged(archive, CHANGES[name]))
+        assert (answer.status_code, answer.json()["kind"]) == (400, "validation"), answer.text
+        assert (await service.get("/runs")).json()["runs"] == []
+
+
+@pytest.mark.parametrize("missing", ["logs", "artifacts", "run_id"])
+async def test_a_manifest_that_is_none_is_refused(tmp_path: Path, here: Path, missing: str) -> None:
+    _, archive = await exported(tmp_path / "far")
+    async with serving(here, [says("x")]) as service:
+        answer = await send(service, forged(archive, manifest=lambda listed: listed.pop(missing)))
+        assert (answer.status_code, answer.json()["kind"]) == (400, "validation"), answer.text
+
+
+async def test_a_deliverable_elsewhere_is_not_looked_for(tmp_path: Path, here: Path) -> None:
+    def elsewhere(listed: dict[str, Any]) -> None:
+        listed["artifacts"][0]["name"] = "/etc/hostname"
+
+    _, archive = await exported(tmp_path / "far")
+    async with serving(here, [says("x")]) as service:
+        answer = await send(service, forged(archive, manifest=elsewhere))
+        assert answer.status_code == 400
+        assert "not inside" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["archive/imported.json/x", "archive/imported.json"])
+async def test_the_mark_of_an_imported_run_is_always_our_own(tmp_path: Path, here: Path, name: str) -> None:
+    run_id, archive = await exported(tmp_path / "far")
+    async with serving(here, [says("x")]) as service:
+        answer = await send(service, forged(archive, files={name: b"{}"}))
+        assert answer.status_code == (400 if name.endswith("x") else 201), answer.text
+        if answer.status_code == 201:
+            assert (await service.get(f"/runs/{run_id}")).json()["imported"] is True
+
+
+async def test_a_fork_of_an_imported_run_reads_nothing_its_log_names(tmp_path: Path, here: Path) -> None:
+    secret = tmp_path / "private"
+    secret.mkdir()
+
+    def taught(events: Events) -> None:
+        taught = {"skill_name": "x", "skill_path": str(secret / "SKILL.md"), "mention_text": "$[a:b].x"}
+        number = next(place for place, event in enumerate(events) if event["type"] == "run_started") + 1
+        event = {**events[number - 1], "type": "skill_injected", "payload": {**taught, "text_blob": "0" * 64}}
+        events.insert(number, event)
+        for place, one in enumerate(events):
+            one["seq"] = place
+
+    run_id, archive = await exported(tmp_path / "far")
+    async with serving(here, [says("x")]) as service:
+        answer = await send(service, forged(archive, taught))
+        assert answer.status_code == 201, answer.text
+        assert (await service.get(f"/runs/{run_id}")).json()["skills"] == ["$[a:b].x"]
+        fork = (await service.post(f"/runs/{run_id}/fork", {})).json()["run_id"]
+        await service.until(fork, "completed", "failed", "waiting_for_user")
+        view = service.work.view(fork)
+        assert [one.path for one in view.conversation.skills.values()] == [""]
+
+
+async def test_settings_in_a_run_directory_that_came_with_a_project_do_not_count(tmp_path: Path, here: Path) -> None:
+    """Nobody imported it, so it has no mark; but its log was not signed here."""
+    run_id, archive = await exported(tmp_path / "far")
+    place = runs_root(here)
+    place.mkdir(parents=True)
+    _unpack(forged(archive), place)
+    async with serving(here, [says("x")], safety={"mode": "deny"}) as service:
+        paths, state = service.work.find(run_id), service.work.view(run_id).state
+        assert service.work.home.settings_of(paths, state).settings.safety.mode == "deny"
+
+
+async def test_settings_that_were_changed_after_a_run_do_not_count(tmp_path: Path, here: Path) -> None:
+    async with serving(here, [says("x")], safety={"mode": "deny"}) as service:
+        run_id = await service.begin()
+        await service.until(run_id, "completed")
+        paths, state = service.work.find(run_id), service.work.view(run_id).state
+        file = paths.root / "config.yaml"
+        assert service.work.home.settings_of(paths, state).settings.safety.mode == "deny"
+        file.chmod(0o600)
+        file.write_text("safety: {mode: allow}\n")
+        assert service.work.home.settings_of(paths, state).settings.safety.mode == "deny"
+
+
+def _unpack(archive: bytes, into: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(into, filter="data")

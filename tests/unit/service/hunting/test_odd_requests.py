@@ -1,0 +1,104 @@
+"""Paths, names and settings that nobody should send change nothing, open nothing and break nothing."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from skills_runtime.config import config_home, resolve
+from skills_runtime.config.model_choice import store_key, stored_keys
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.service.pages import studio_file
+from skills_runtime.service.storage import Budget, measured
+from tests.unit.service.studio.parts import client_of, whole
+
+KEY = "sk-test-0123456789abcdef"
+NOBODYS = ["/metrics%0A", "/api/v1/keys%0A", "/api/v1/runs%0A", "/api/v1/model%0a", "/api/v1/keys%0D%0A"]
+
+
+@pytest.mark.parametrize("path", NOBODYS)
+async def test_a_line_end_behind_a_path_opens_nothing(tmp_path: Path, path: str) -> None:
+    async with whole(tmp_path) as app, app.with_key("read") as reader, client_of(app.parts, {}) as nobody:
+        for client in (reader, nobody):
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()["kind"]) == (400, "bad_request")
+
+
+@pytest.mark.parametrize("name", ["a" * 300 + ".js", "a" * 5000 + ".js", "\0.js", "..x.js", "\ud800.js"])
+def test_a_name_that_is_no_file_of_the_web_app_is_an_address_of_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "index.html").write_text("<p>page</p>")
+    shown = studio_file(tmp_path, name)
+    assert (shown.status_code, shown.body) == (200, b"<p>page</p>")
+
+
+async def test_odd_things_among_the_runs_do_not_keep_the_rest_from_being_counted(tmp_path: Path) -> None:
+    runs = tmp_path / ".skills_runtime_sdk" / "runs"
+    (runs / "run_1").mkdir(parents=True)
+    (runs / "run_1" / "events.jsonl").write_text("x")
+    (runs / "loop").symlink_to("loop")
+    odd = os.fsencode(runs) + b"/\xff\xfe"
+    os.mkdir(odd)  # noqa: PTH102 - a name that is no text
+    (Path(os.fsdecode(odd)) / "events.jsonl").touch()
+    async with whole(tmp_path) as app:
+        answer = await app.client.get("/api/v1/storage")
+    assert answer.status_code == 200, answer.text
+    assert [one["run_id"] for one in answer.json()["largest_runs"]] == ["run_1"]
+
+
+def test_looking_at_very_many_runs_ends_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = tmp_path / ".skills_runtime_sdk" / "runs"
+    for number in range(20):
+        (runs / f"run_{number}").mkdir(parents=True)
+    looked: list[Path] = []
+    monkeypatch.setattr("skills_runtime.service.storage.Budget", lambda: Budget(files=5))
+    monkeypatch.setattr("skills_runtime.service.storage._place", looked.append)
+    shown = measured(tmp_path, tmp_path, tmp_path, tmp_path)
+    assert len(looked) == 5
+    assert shown.parts[0].complete is False
+
+
+async def test_many_who_ask_how_much_room_there_is_share_one_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def counting(*places: Path) -> object:
+        counted.append(1)
+        return measured(*places)
+
+    monkeypatch.setattr("skills_runtime.service.routes.storage.measured", counting)
+    async with whole(tmp_path) as app:
+        answers = await asyncio.gather(*(app.client.get("/api/v1/storage") for _ in range(20)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len(counted) < 20
+
+
+@pytest.mark.parametrize(
+    "body", [{"base_url": f"http://127.0.0.1/{KEY}"}, {"model": KEY}, {"base_url": "http://[::1"}, {"base_url": "x"}]
+)
+async def test_a_choice_that_settings_refuse_leaves_everything_readable(tmp_path: Path, body: dict[str, str]) -> None:
+    async with whole(tmp_path) as app:
+        answer = await app.client.put("/api/v1/model", json=body)
+        assert answer.status_code == 400, answer.text
+        assert KEY not in answer.text
+        assert (await app.client.get("/api/v1/model")).status_code == 200
+    assert not (config_home() / "model.yaml").exists()
+    resolve(tmp_path)
+
+
+def test_keys_that_would_not_fit_are_refused_before_they_spoil_the_others(tmp_path: Path) -> None:
+    with pytest.raises(ValidationFailed, match="too many keys"):
+        for number in range(40):
+            store_key(tmp_path, f"KEY_{number}", "k" * 4096)
+    assert len(stored_keys(tmp_path)) >= 10
+
+
+def test_a_key_is_not_stored_under_a_name_that_sets_something(tmp_path: Path) -> None:
+    with pytest.raises(ValidationFailed):
+        store_key(tmp_path, "SKILLS_RUNTIME_SDK_LLM_BASE_URL", "http://127.0.0.1:9/v1")
+
+
+async def test_keys_that_are_stored_at_once_are_all_kept(tmp_path: Path) -> None:
+    await asyncio.gather(*(asyncio.to_thread(store_key, tmp_path, f"KEY_{one}", "secret") for one in range(24)))
+    assert len(stored_keys(tmp_path)) == 24
