@@ -66,7 +66,7 @@ class Feed:
         self._readers.add(reader)
         if self._known is not None:
             reader.tell(HELLO)
-        if self._task is None:
+        if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._watch(), name="feed")
         return reader
 
@@ -83,15 +83,17 @@ class Feed:
 
     async def _watch(self) -> None:
         quiet_since = monotonic()
-        while not self._is_stopping():
-            with suppress(SkillsRuntimeError):  # an index that is busy is looked at the next time
-                if await self._look():
+        try:
+            while not self._is_stopping():
+                with suppress(SkillsRuntimeError):  # an index that is busy is looked at the next time
+                    if await self._look():
+                        quiet_since = monotonic()
+                if monotonic() - quiet_since >= BEAT_SECONDS:
+                    self._tell(b": alive\n\n")
                     quiet_since = monotonic()
-            if monotonic() - quiet_since >= BEAT_SECONDS:
-                self._tell(b": alive\n\n")
-                quiet_since = monotonic()
-            await asyncio.sleep(LOOK_SECONDS)
-        self._tell(None)
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            self._tell(None)  # whatever ended it: who listens to nothing must come again
 
     async def _look(self) -> bool:
         """Tell what changed since the last look; false where nothing did."""

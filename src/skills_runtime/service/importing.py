@@ -23,6 +23,7 @@ from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
 from skills_runtime.runs.snapshot_files import pretty
 from skills_runtime.service.importing_checks import refuse_odd, refuse_untold
 from skills_runtime.service.work import Work
+from skills_runtime.service.work.orders import RESERVED
 from skills_runtime.skills.install.archives import ArchiveLimits, unpack
 
 MAX_ARCHIVE_BYTES = 64 << 20
@@ -110,7 +111,7 @@ def _state(source: Path) -> RunState:
         state = fold(read_events(RunPaths(source)), RunState())
     except LogError as error:
         raise ValidationFailed(f"the log of the run cannot be read: {error.message}") from error
-    if not is_legal_id(state.run_id):
+    if not is_legal_id(state.run_id) or state.run_id in RESERVED:
         raise ValidationFailed("the log does not say which run it is", hint="send a run as it was exported")
     if state.open:
         raise IllegalTransition(

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ MAX_TEXT = 1 << 20
 INPUT_SCHEMA = "input.schema.json"
 """Beside `skill.yaml`: the JSON schema of what the skill reads."""
 _SKIPPED = (".git", "node_modules", "__pycache__")
+_MAX_READ = 16 << 20
+_WRITING = threading.Lock()
 
 
 def why_not_editable(skill: Skill, workspace: Path) -> str:
@@ -80,9 +83,10 @@ def change_text(skill: Skill, text: str, *, seen: str, workspace: Path) -> None:
     assert skill.path is not None, "an editable skill has a file"
     data = _checked(skill, text)
     place = Path(os.path.realpath(skill.path))
-    if hashlib.sha256(place.read_bytes()).hexdigest() != seen:
-        raise RequestConflict(f"`{skill.mention.text}` was changed meanwhile", hint="look at it again")
-    _replace(place, data)
+    with _WRITING:  # of two who have seen the same text only one changes it
+        if _digest(place) != seen:
+            raise RequestConflict(f"`{skill.mention.text}` was changed meanwhile", hint="look at it again")
+        _replace(place, data)
 
 
 def read_file(skill: Skill, parts: tuple[str, ...]) -> bytes:
@@ -109,6 +113,15 @@ def _checked(skill: Skill, text: str) -> bytes:
     if parsed.skill.name != skill.name:
         raise ValidationFailed(f"the skill must keep its name `{skill.name}`", hint="make a new skill instead")
     return data
+
+
+def _digest(place: Path) -> str:
+    """The digest of what is in a plain file now; nothing where there is none, or one that is no text of a skill."""
+    try:
+        with opened(place.parent) as top:
+            return hashlib.sha256(read_below(top, (place.name,), limit=_MAX_READ)).hexdigest()
+    except OSError:
+        return ""
 
 
 def _replace(place: Path, data: bytes) -> None:

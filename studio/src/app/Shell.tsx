@@ -132,6 +132,7 @@ function Place({ to, label, icon, badge }: PlaceProps) {
       aria-current={current ? "page" : undefined}
       className={classes(
         "inline-flex min-h-8 items-center gap-1.5 rounded-md px-2 whitespace-nowrap no-underline hover:bg-sunken",
+        "max-sm:gap-1 max-sm:px-1.5 max-sm:text-[13px] max-sm:[&>svg]:hidden",
         current ? "bg-accent-soft font-medium text-accent" : "text-text",
       )}
     >

@@ -1,6 +1,7 @@
 """Approvals over HTTP: what waits for a decision, and decisions that count for exactly what was seen."""
 
 import asyncio
+import threading
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,8 @@ router = APIRouter(prefix="/api/v1", tags=["approvals"])
 
 LASTING = ("skill", "user")
 """How far rules reach that outlive their run."""
+DECIDING = threading.Lock()
+"""Of two who decide at the same moment one is told that the other was faster."""
 ApprovalId = Annotated[str, Path(min_length=1, max_length=200, description="The id of a request.")]
 
 
@@ -90,8 +93,9 @@ async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -
         raise AccessRefused("a rule that outlives its run needs the scope `admin`", hint="make it for this run only")
 
     def kept() -> InboxMessage:
-        asked = request_named(work, approval_id, body.run_id)
-        message = decided(work, asked, body, caller.name)
+        with DECIDING:
+            asked = request_named(work, approval_id, body.run_id)
+            message = decided(work, asked, body, caller.name)
         if body.rule in LASTING:  # only now: a decision that came too late leaves no rule behind
             add_rule(user_rule_file(work.home.settings()), rule_for(asked.request(), body.rule))
         return message

@@ -12,7 +12,7 @@ from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import InboxMessage
 from skills_runtime.service.answers import as_json, caller_of, work_of
 from skills_runtime.service.routes import events, sessions
-from skills_runtime.service.routes.approvals import NewDecision, decided
+from skills_runtime.service.routes.approvals import DECIDING, NewDecision, decided
 from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
 from skills_runtime.service.settings import is_loopback
@@ -144,14 +144,16 @@ async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalK
     work, who = work_of(request), caller_of(request).name
 
     def kept() -> InboxMessage:
-        found = [one for one in requests_of(work, work.find(run_id)) if one.pending.approval_key == approval_key]
-        waiting = [one for one in found if one.decided is None]
-        if found and not waiting:
-            raise RequestConflict("the request was decided already")
-        if not waiting:
-            raise NotFound("approval not found", details={"run_id": run_id, "approval_key": approval_key})
-        decision = NewDecision.model_validate({"decision": body.decision, "approval_key": approval_key})
-        return decided(work, waiting[0], decision, who)
+        with DECIDING:
+            asked = requests_of(work, work.find(run_id))
+            found = [one for one in asked if one.pending.approval_key == approval_key]
+            waiting = [one for one in found if one.decided is None]
+            if found and not waiting:
+                raise RequestConflict("the request was decided already")
+            if not waiting:
+                raise NotFound("approval not found", details={"run_id": run_id, "approval_key": approval_key})
+            decision = NewDecision.model_validate({"decision": body.decision, "approval_key": approval_key})
+            return decided(work, waiting[0], decision, who)
 
     message = await asyncio.to_thread(kept)
     await work.go_on(message.run_id)

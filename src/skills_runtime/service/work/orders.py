@@ -18,6 +18,8 @@ _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "sandbox_profile": ("sandbox.profile", ("dev", "balanced", "prod")),
     "workspace": ("sandbox.workspace", ("shared", "isolated")),
 }
+RESERVED = frozenset({"import", "options"})
+"""Names that a path has where the id of a run would be: nobody could look at such a run."""
 _LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
 
 

@@ -10,7 +10,7 @@ import msgspec
 from skills_runtime.agent.assemble import backend_for, log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import Desk, read_row, refresh
-from skills_runtime.errors import Busy, LogEnded, LogLocked, NotFound, SkillsRuntimeError
+from skills_runtime.errors import Busy, LogEnded, LogLocked, NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import LogPorts, RunPaths, check_id, read_view, runs_root
@@ -22,7 +22,7 @@ from skills_runtime.service.work.claims import Claim, Claims
 from skills_runtime.service.work.home import Home
 from skills_runtime.service.work.making import Maker
 from skills_runtime.service.work.notes import Notes
-from skills_runtime.service.work.orders import Order, Wishes
+from skills_runtime.service.work.orders import RESERVED, Order, Wishes
 from skills_runtime.service.work.recovery import wants_work
 
 MAX_OPEN = 256
@@ -146,6 +146,8 @@ class Work:
 
     async def _create(self, order: Order, caller: str, key: str | None) -> Made:
         run_id = check_id(order.run_id, "run") if order.run_id else RandomIds().new("run")
+        if run_id in RESERVED:
+            raise ValidationFailed(f"no run can be called `{run_id}`", hint="choose another id, or none")
         if key is not None:
             wanted = Claim(run_id, order.digest)
             run_id = (await asyncio.to_thread(self._claims.claim, caller, key, wanted)).run_id
