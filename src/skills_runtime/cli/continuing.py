@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from skills_runtime.agent.assemble import log_ports
 from skills_runtime.cli.machine import checked_path
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.cli.settings import parse_assignments
@@ -14,20 +15,26 @@ from skills_runtime.errors import IllegalTransition
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Pending, RunState, fold
 from skills_runtime.runs import RunPaths, read_events
-from skills_runtime.runs.imported import was_imported
+from skills_runtime.runs.imported import chosen_here, was_imported
 
 
 def settings_of(
-    paths: RunPaths, state: RunState, options: ConfigOptions, *, above: Mapping[str, Any] | None = None
+    paths: RunPaths,
+    state: RunState,
+    options: ConfigOptions,
+    *,
+    above: Mapping[str, Any] | None = None,
+    adopting: bool = False,
 ) -> Resolved:
     """The settings the run began with, under those of this command line, under those the command needs.
 
-    Those of a run from elsewhere do not count: they could choose where your key is sent.
+    Those of a run from elsewhere do not count, unless its user is adopting it: they could choose where your key is
+    sent.
     """
-    is_ours = state.workspace_root and not was_imported(paths)
-    workspace = Path(state.workspace_root) if is_ours else Path(options.workspace_root)
+    is_ours = (adopting and not was_imported(paths)) or chosen_here(paths, state, log_ports().keys)
+    workspace = Path(state.workspace_root) if is_ours and state.workspace_root else Path(options.workspace_root)
     given = [checked_path(path, option="--config") for path in options.config]
-    own = [] if was_imported(paths) else [paths.root / "config.yaml"]
+    own = [paths.root / "config.yaml"] if is_ours else []
     return resolve(
         workspace,
         config_paths=[*own, *given],

@@ -29,7 +29,7 @@ def resume_run(
     """Work on a run until it ends or waits; one that waits for an approval goes on waiting where nobody is there."""
     state = state_of(paths)
     refuse_unreviewed(state, reference or short_id(state.run_id), program.name)
-    resolved = settings_of(paths, state, options)
+    resolved = settings_of(paths, state, options, adopting=adopt)
     prompt = (paths.root / "prompt.md").read_text(encoding="utf-8")
     plan = Plan(resolved, backend_for(resolved), RunRequest(prompt=prompt), Resumed(paths.root, adopt))
     otherwise: Approving = "inbox" if _asks(paths) else "none"

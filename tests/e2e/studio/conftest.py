@@ -26,9 +26,9 @@ def built() -> None:
     subprocess.run([ROOT / "scripts" / "studio"], check=True, timeout=BUILD_SECONDS, cwd=ROOT)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of this process."""
+    """One browser for all tests of a file: no asynchronous test can run while its driver is there."""
     with sync_playwright() as playwright:
         # Chromium does not start its own sandbox for an administrator.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []

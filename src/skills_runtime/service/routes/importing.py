@@ -2,12 +2,15 @@
 
 import asyncio
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from skills_runtime.errors import Busy
 from skills_runtime.service.answers import as_json, caller_of, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.importing import import_run
@@ -16,6 +19,7 @@ from skills_runtime.service.run_documents import Answer
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 
 PATH = "/api/v1/runs/import"
+MAX_AT_ONCE = 4
 _KINDS = ("application/zip", "application/gzip", "application/octet-stream")
 _ARCHIVE = {"schema": {"type": "string", "format": "binary"}}
 
@@ -40,9 +44,23 @@ class ImportedDocument(Answer):
 async def import_archive(request: Request) -> Response:
     """Take in an exported run that has ended, as a zip or a tar.gz; it is verified first, and replaces nothing."""
     work, who = work_of(request), caller_of(request).name
-    with tempfile.NamedTemporaryFile(prefix="skills-runtime-import-") as archive:
+    with _one_more(request), tempfile.NamedTemporaryFile(prefix="skills-runtime-import-") as archive:
         async for piece in request.stream():
             archive.write(piece)
         archive.flush()
         found = await asyncio.to_thread(lambda: import_run(work, FilePath(archive.name), who=who))
     return as_json(found, 201)
+
+
+@contextmanager
+def _one_more(request: Request) -> Generator[None]:
+    """Each may unpack to very much, and holds a thread: only a few are taken in at the same time."""
+    state = request.app.state
+    under_way: int = getattr(state, "importing", 0)
+    if under_way >= MAX_AT_ONCE:
+        raise Busy(f"{under_way} runs are being imported now", hint="try again later")
+    state.importing = under_way + 1
+    try:
+        yield
+    finally:
+        state.importing -= 1

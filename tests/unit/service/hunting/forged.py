@@ -80,8 +80,8 @@ def packed(root: Path) -> bytes:
 
 def _vouch(events: list[dict[str, Any]], manifest: Path) -> None:
     for event in events:
-        about = event["payload"].get("manifest")
-        if isinstance(about, dict) and about.get("name") == manifest.name:
+        about: dict[str, Any] = event["payload"].get("manifest") or {}
+        if about.get("name") == manifest.name:
             about["sha256"] = hashlib.sha256(manifest.read_bytes()).hexdigest()
 
 

@@ -1,6 +1,7 @@
 """What is asked of the service by several at once, or where it cannot be done, is refused in one clear sentence."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,22 @@ from skills_runtime.config import resolve
 from skills_runtime.errors import RequestConflict
 from skills_runtime.service.feed import Feed
 from skills_runtime.service.skill_details import change_text
+from skills_runtime.skills import Skill
 from tests.support.agents import calls, says
 from tests.unit.service.runs.served import serving
 
 NOTES = "---\nname: notes\ndescription: Writes release notes.\n---\n\nWrite them.\n"
 COMMAND = [calls(("shell_command", {"command": "uname -s"})), says("done")]
+
+
+def written(workspace: Path) -> Skill:
+    place = workspace / "mine" / "notes" / "SKILL.md"
+    place.parent.mkdir(parents=True)
+    place.write_text(NOTES)
+    source = {"id": "here", "type": "filesystem", "options": {"root": str(workspace / "mine")}}
+    space = {"id": "mine", "namespace": "my:own", "sources": ["here"]}
+    settings = {"skills": {"spaces": [space], "sources": [source]}}
+    return library_of(resolve(workspace, session_settings=settings)).find_by_name("notes")
 
 
 @pytest.mark.parametrize(
@@ -58,13 +70,7 @@ async def test_of_many_who_decide_at_once_one_wins_and_the_others_are_told(tmp_p
 
 
 async def test_of_many_who_change_a_skill_at_once_one_does(tmp_path: Path) -> None:
-    place = tmp_path / "mine" / "notes" / "SKILL.md"
-    place.parent.mkdir(parents=True)
-    place.write_text(NOTES)
-    source = {"id": "here", "type": "filesystem", "options": {"root": str(tmp_path / "mine")}}
-    space = {"id": "mine", "namespace": "my:own", "sources": ["here"]}
-    library = library_of(resolve(tmp_path, session_settings={"skills": {"spaces": [space], "sources": [source]}}))
-    skill = library.find_by_name("notes")
+    skill = written(tmp_path)
 
     def change(number: int) -> bool:
         try:
@@ -77,16 +83,11 @@ async def test_of_many_who_change_a_skill_at_once_one_does(tmp_path: Path) -> No
     assert sum(done) == 1
 
 
-async def test_a_skill_whose_file_is_gone_was_changed_meanwhile(tmp_path: Path) -> None:
+def test_a_pipe_in_the_place_of_a_skill_holds_nobody_up(tmp_path: Path) -> None:
+    skill = written(tmp_path)
     place = tmp_path / "mine" / "notes" / "SKILL.md"
-    place.parent.mkdir(parents=True)
-    place.write_text(NOTES)
-    source = {"id": "here", "type": "filesystem", "options": {"root": str(tmp_path / "mine")}}
-    space = {"id": "mine", "namespace": "my:own", "sources": ["here"]}
-    library = library_of(resolve(tmp_path, session_settings={"skills": {"spaces": [space], "sources": [source]}}))
-    skill = library.find_by_name("notes")
-    (tmp_path / "other").write_text(NOTES)
     place.unlink()
+    os.mkfifo(place)
     with pytest.raises(RequestConflict):
         change_text(skill, NOTES, seen=skill.content_hash, workspace=tmp_path)
 
