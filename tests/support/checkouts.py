@@ -1,5 +1,6 @@
 """A small copy of the checkout in which `scripts/setup` meets only the commands it is given."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,11 @@ class Checkout:
         for name in TOOLS:
             (self._commands / name).symlink_to(_find(name))
         self.add_python()
+
+    def say_of_files(self, *, are_there: bool) -> None:
+        """Decide of every package that is known by a file whether it is there, whatever this machine has."""
+        table = self.root / "scripts/system-packages"
+        table.write_text(re.sub(r"  /\S+", "  /" if are_there else "  /nowhere", table.read_text()))
 
     def add_command(self, name: str, script: str) -> None:
         """Offer a command that notes each call and then does what the script says."""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from skills_runtime.agent.assemble import log_ports
 from skills_runtime.cli.continuing import settings_of, state_of
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.runs import create_run
@@ -11,8 +12,8 @@ from tests.support.runs import ports_in, spec_in
 ELSEWHERE = "llm: {base_url: 'http://elsewhere.invalid/v1'}\n"
 
 
-def _base_url(place: Path, *, imported: bool) -> str:
-    run = create_run(spec_in(place, config_text=ELSEWHERE), ports_in(place))
+def _base_url(place: Path, *, imported: bool = False, signed_here: bool = True) -> str:
+    run = create_run(spec_in(place, config_text=ELSEWHERE), log_ports() if signed_here else ports_in(place))
     run.close()
     if imported:
         (run.paths.archive / IMPORTED).write_text("{}")
@@ -21,8 +22,13 @@ def _base_url(place: Path, *, imported: bool) -> str:
 
 
 def test_a_run_goes_on_with_the_settings_it_began_with(tmp_path: Path) -> None:
-    assert _base_url(tmp_path, imported=False) == "http://elsewhere.invalid/v1"
+    assert _base_url(tmp_path) == "http://elsewhere.invalid/v1"
 
 
 def test_the_settings_of_a_run_from_elsewhere_do_not_count(tmp_path: Path) -> None:
     assert "elsewhere" not in _base_url(tmp_path, imported=True)
+
+
+def test_the_settings_of_a_run_that_was_not_signed_here_do_not_count(tmp_path: Path) -> None:
+    """A directory that came with a project has no mark, but nobody elsewhere has the key."""
+    assert "elsewhere" not in _base_url(tmp_path, signed_here=False)

@@ -14,6 +14,10 @@ NO_COMPILER = "setup: gcc is missing, so this is limited: the tests cannot build
 NO_NODE = "setup: nodejs is missing, so this is limited: the bundled skill for Node cannot be tested\n"
 NO_REDIS = "setup: redis-server is missing, so this is limited: the tests of skills in redis cannot run\n"
 NO_POSTGRES = "setup: postgresql is missing, so this is limited: the tests of skills in PostgreSQL cannot run\n"
+NO_NPM = "setup: npm is missing, so this is limited: Studio cannot be built\n"
+NO_BROWSER = "setup: chromium is missing, so this is limited: the tests of Studio cannot run\n"
+NO_FONT = "setup: fonts-wqy-microhei is missing, so this is limited: screenshots of Studio have no Chinese letters\n"
+PACKAGES = "bubblewrap ripgrep fuse3 gcc nodejs redis-server postgresql npm chromium fonts-wqy-microhei"
 
 
 @pytest.fixture
@@ -21,8 +25,20 @@ def checkout(tmp_path: Path) -> Checkout:
     """A checkout of an ordinary user on a machine with nothing missing."""
     checkout = Checkout(tmp_path)
     checkout.add_user(1000)
-    for name in ("apt-get", "bwrap", "rg", "fusermount3", "cc", "node", "redis-server", "pg_ctlcluster"):
+    for name in (
+        "apt-get",
+        "bwrap",
+        "rg",
+        "fusermount3",
+        "cc",
+        "node",
+        "redis-server",
+        "pg_ctlcluster",
+        "npm",
+        "chromium",
+    ):
         checkout.add_command(name, "exit 0")
+    checkout.say_of_files(are_there=True)
     return checkout
 
 
@@ -32,6 +48,7 @@ def bare(tmp_path: Path) -> Checkout:
     checkout = Checkout(tmp_path)
     checkout.add_user(1000)
     checkout.add_command("apt-get", "exit 0")
+    checkout.say_of_files(are_there=False)
     return checkout
 
 
@@ -58,10 +75,10 @@ def test_a_plan_changes_nothing_and_calls_nothing(checkout: Checkout) -> None:
 def test_without_rights_the_exact_command_and_the_limitation_are_printed(bare: Checkout) -> None:
     plan = bare.setup("--plan", "dev")
     limited = (NO_SANDBOX, NO_RIPGREP, NO_FUSE, NO_COMPILER, NO_NODE, NO_REDIS, NO_POSTGRES)
-    packages = "bubblewrap ripgrep fuse3 gcc nodejs redis-server postgresql"
+    limited += (NO_NPM, NO_BROWSER, NO_FONT)
     assert plan.stdout.startswith(
         f"{''.join(limited)}setup: to install what is missing, as root: "
-        f"apt-get update && apt-get install -y --no-install-recommends {packages}\n"
+        f"apt-get update && apt-get install -y --no-install-recommends {PACKAGES}\n"
     )
     assert plan.returncode == 0
 
@@ -81,9 +98,9 @@ def test_packages_of_the_tests_are_not_asked_for_when_only_running(bare: Checkou
 def test_a_machine_without_apt_is_told_the_names_of_the_packages(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     checkout.add_user(0)
+    checkout.say_of_files(are_there=False)
     plan = checkout.setup("--plan", "dev")
-    packages = "bubblewrap ripgrep fuse3 gcc nodejs redis-server postgresql"
-    assert f"there is no apt-get here; install with your system's own tool: {packages}\n" in plan.stdout
+    assert f"there is no apt-get here; install with your system's own tool: {PACKAGES}\n" in plan.stdout
 
 
 def test_a_package_that_is_there_is_not_mentioned(checkout: Checkout) -> None:
@@ -99,13 +116,7 @@ def test_root_installs_what_is_missing_and_updates_the_lists_once_when_needed(ba
     assert [call.split("=120 ")[1] for call in bare.calls() if call.startswith("apt-get")] == [
         "install --no-install-recommends bubblewrap",
         "update",
-        "install --no-install-recommends bubblewrap",
-        "install --no-install-recommends ripgrep",
-        "install --no-install-recommends fuse3",
-        "install --no-install-recommends gcc",
-        "install --no-install-recommends nodejs",
-        "install --no-install-recommends redis-server",
-        "install --no-install-recommends postgresql",
+        *(f"install --no-install-recommends {name}" for name in PACKAGES.split()),
     ]
     assert "limited" not in result.stdout
 

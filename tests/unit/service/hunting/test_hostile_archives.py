@@ -1,0 +1,51 @@
+"""An archive with anything but plain files, each once and inside, is refused, and nothing of it stays."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.agents import says
+from tests.unit.service.hunting.forged import send
+from tests.unit.service.runs.served import serving
+
+
+def tarred(*members: tuple[str, bytes, str], cut: int = 0) -> bytes:
+    """A tar of members: a name, a kind, and what a link leads to."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, kind, target in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.size = kind, target, 1 if kind == tarfile.REGTYPE else 0
+            tar.addfile(info, io.BytesIO(b"x"))
+    return out.getvalue()[: -cut or None]
+
+
+LOG = ("r/events.jsonl", tarfile.REGTYPE, "")
+ARCHIVES = {
+    "hard link": tarred(LOG, ("r/a", tarfile.LNKTYPE, "r/events.jsonl")),
+    "hard link out": tarred(LOG, ("r/a", tarfile.LNKTYPE, "/etc/passwd")),
+    "link": tarred(LOG, ("r/logs", tarfile.SYMTYPE, "/tmp")),
+    "device": tarred(LOG, ("r/null", tarfile.CHRTYPE, "")),
+    "sparse": tarred(LOG, ("r/sparse", tarfile.GNUTYPE_SPARSE, "")),
+    "twice": tarred(LOG, LOG),
+    "case": tarred(LOG, ("r/Events.jsonl", tarfile.REGTYPE, "")),
+    "above": tarred(LOG, ("r/../../above", tarfile.REGTYPE, "")),
+    "absolute": tarred(LOG, ("/tmp/absolute", tarfile.REGTYPE, "")),
+    "backslash": tarred(LOG, ("r\\..\\..\\x", tarfile.REGTYPE, "")),
+    "zero": tarred(LOG, ("r/a\x01b", tarfile.REGTYPE, "")),
+    "log is a directory": tarred(("r/events.jsonl", tarfile.DIRTYPE, "")),
+    "cut": tarred(LOG, cut=20),
+    "plain tar head": b"\0" * 257 + b"ustar" + b"\0" * 1000,
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+async def test_an_odd_archive_is_refused(tmp_path: Path, name: str) -> None:
+    async with serving(tmp_path, [says("x")]) as service:
+        answer = await send(service, ARCHIVES[name])
+        assert (answer.status_code, answer.json()["kind"]) == (400, "validation"), answer.text
+        assert (await service.get("/runs")).json()["runs"] == []
+    runs = tmp_path / ".skills_runtime_sdk" / "runs"
+    assert not runs.exists() or list(runs.iterdir()) == []
