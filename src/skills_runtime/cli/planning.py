@@ -9,14 +9,13 @@ from skills_runtime.agent.assemble import backend_for
 from skills_runtime.agent.rules import read_rules
 from skills_runtime.agent.skills import skill_notices
 from skills_runtime.cli.execution import Plan
-from skills_runtime.cli.history import history_of
 from skills_runtime.cli.machine import log_ports
 from skills_runtime.config import Resolved
+from skills_runtime.engine.session_history import with_session
 from skills_runtime.errors import ConfigError, NotFound, RunExists
 from skills_runtime.ledger import RunIndex, RunRow
-from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
+from skills_runtime.ledger.index import is_gone
 from skills_runtime.runs import is_legal_id, runs_root
-from skills_runtime.runs.spec import SessionTask
 
 
 def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[Plan, list[str]]:
@@ -24,17 +23,14 @@ def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[
     backend = backend_for(resolved)
     _refuse_unpriced(resolved)
     run_id, notices = _free_id(request, index, resolved.workspace_root)
-    earlier = _earlier_tasks(index, request.session_id) if request.session_id else ()
-    request = msgspec.structs.replace(request, run_id=run_id, earlier_tasks=earlier)
-    if request.session_id and request.fork is None:  # a fork goes on from what its parent was told
-        history = history_of(index, request.session_id, resolved.settings.prompt, log_ports())
-        request = msgspec.structs.replace(request, history=history.messages, history_runs=history.runs)
-        notices += history.notices
+    request = msgspec.structs.replace(request, run_id=run_id)
+    request, told = with_session(request, index, resolved.settings.prompt, log_ports())
     return Plan(resolved, backend, request), [
         *resolved.notices,
         *read_rules(resolved).notices,
         *skill_notices(resolved),
         *notices,
+        *told,
     ]
 
 
@@ -72,13 +68,6 @@ def _known(index: RunIndex, run_id: str) -> RunRow | None:
         return index.get(run_id)
     except NotFound:
         return None
-
-
-def _earlier_tasks(index: RunIndex, session_id: str) -> tuple[SessionTask, ...]:
-    tasks: dict[str, list[str]] = {}
-    for row in reversed(index.list(session_id=session_id, limit=PAGE_LIMIT)):
-        tasks.setdefault(row.task_id, []).append(row.run_id)
-    return tuple(SessionTask(task_id, runs) for task_id, runs in tasks.items())
 
 
 def model_name(resolved: Resolved) -> str:

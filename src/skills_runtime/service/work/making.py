@@ -5,13 +5,13 @@ import msgspec
 from skills_runtime.agent import Agent, RunRequest
 from skills_runtime.config import Resolved
 from skills_runtime.config.merge import deep_merge
+from skills_runtime.engine.session_history import with_session
 from skills_runtime.errors import IllegalTransition
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunIndex
 from skills_runtime.projections import RunView
 from skills_runtime.runs import LogPorts, Run, RunPaths, fork_point, read_view
 from skills_runtime.service.work.agents import Agents
-from skills_runtime.service.work.history import with_session
 from skills_runtime.service.work.home import Home
 from skills_runtime.service.work.orders import Order, Wishes, refuse_more
 from skills_runtime.service.work.sources import source_settings
@@ -43,7 +43,7 @@ class Maker:
             resolved, request = self._forked(order, request)
         if order.skills:
             request = msgspec.structs.replace(request, prompt=with_skills(request.prompt, order.skills, resolved))
-        request = with_session(request, self._index, resolved.settings.prompt, self._ports)
+        request, _ = with_session(request, self._index, resolved.settings.prompt, self._ports)
         agent = self._agents.agent_for(resolved)
         return Opened(agent.create(request), agent)
 

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
+from skills_runtime.agent import RunRequest
 from skills_runtime.config.skill_models import PromptSettings
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
@@ -10,6 +13,7 @@ from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
 from skills_runtime.projections import RunState
 from skills_runtime.runs import LogPorts, RunPaths, read_view
+from skills_runtime.runs.spec import SessionTask
 from skills_runtime.skills.prompt.profile import choices_of
 
 _PAIR = 2
@@ -22,6 +26,27 @@ class History(NamedTuple):
     messages: tuple[dict[str, str], ...] = ()
     runs: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+
+
+def with_session(
+    request: RunRequest, index: RunIndex, prompt: PromptSettings, ports: LogPorts
+) -> tuple[RunRequest, tuple[str, ...]]:
+    """The request with what its session did and said before, and notices; a fork goes on from what its parent knew."""
+    session_id = request.session_id
+    if session_id is None:
+        return request, ()
+    request = msgspec.structs.replace(request, earlier_tasks=_earlier_tasks(index, session_id))
+    if request.fork is not None:
+        return request, ()
+    history = history_of(index, session_id, prompt, ports)
+    return msgspec.structs.replace(request, history=history.messages, history_runs=history.runs), history.notices
+
+
+def _earlier_tasks(index: RunIndex, session_id: str) -> tuple[SessionTask, ...]:
+    tasks: dict[str, list[str]] = {}
+    for row in reversed(index.list(session_id=session_id, limit=PAGE_LIMIT)):
+        tasks.setdefault(row.task_id, []).append(row.run_id)
+    return tuple(SessionTask(task_id, runs) for task_id, runs in tasks.items())
 
 
 def history_of(index: RunIndex, session_id: str, prompt: PromptSettings, ports: LogPorts) -> History:
