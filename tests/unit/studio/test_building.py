@@ -16,8 +16,7 @@ from tests.support import ROOT
 PAGE = "src/skills_runtime/studio_dist/index.html"
 NPM = """#!/bin/sh
 echo "$@" >> "$CALLS"
-dist=../src/skills_runtime/studio_dist
-case "$*" in *build*) mkdir -p $dist; echo built > $dist/index.html ;; esac
+case "$*" in *build*) mkdir -p "$STUDIO_OUT"; echo built > "$STUDIO_OUT/index.html" ;; esac
 case "$*" in ci*) mkdir -p node_modules; touch node_modules/.package-lock.json ;; esac
 """
 
@@ -58,6 +57,14 @@ def test_the_app_is_built_once_and_again_when_a_source_is_newer(checkout: Path) 
     (only,) = build(checkout)
     assert "build" in only
     assert len(build(checkout, "--force")) == 1
+
+
+def test_what_was_built_stays_when_a_build_fails(checkout: Path) -> None:
+    build(checkout)
+    (checkout / "bin" / "npm").write_text('#!/bin/sh\nmkdir -p "$STUDIO_OUT"\nexit 1\n')
+    with pytest.raises(subprocess.CalledProcessError):
+        build(checkout, "--force")
+    assert (checkout / PAGE).read_text() == "built\n"
 
 
 def test_a_checkout_without_sources_is_content_with_what_was_built(checkout: Path) -> None:

@@ -59,9 +59,14 @@ def test_what_came_through_a_proxy_is_not_local(service: Service, header: str) -
     assert (status, json.loads(answer)["code"]) == (401, "unauthorized")
 
 
-@pytest.mark.parametrize(
-    "request_line", ["GET /%00 HTTP/1.1", "GET * HTTP/1.1", "GET //api/health HTTP/1.1", "GET /api/../x HTTP/1.1"]
-)
+@pytest.mark.parametrize("path", ["/%00", "/metrics%0A", "/api/v1/keys%0a", "/api/health%7f"])
+def test_a_path_with_a_control_character_is_refused_in_json(service: Service, path: str) -> None:
+    status, head, answer = _answered(service, f"GET {path} HTTP/1.1\nHost: {{host}}\nConnection: close", b"")
+    assert (status, b"json" in head) == (400, True)
+    assert json.loads(answer)
+
+
+@pytest.mark.parametrize("request_line", ["GET * HTTP/1.1", "GET //api/health HTTP/1.1", "GET /api/../x HTTP/1.1"])
 def test_a_path_that_leads_nowhere_is_a_404_in_json(service: Service, request_line: str) -> None:
     status, head, answer = _answered(service, f"{request_line}\nHost: {{host}}\nConnection: close", b"")
     assert (status, b"json" in head) == (404, True)
