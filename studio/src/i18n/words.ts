@@ -47,6 +47,12 @@ export function useWords<Name extends DictionaryName>(name: Name): Words[Name] {
   return words[name];
 }
 
+/** Says sentences of the service in the language in use, as far as they are known. */
+export function useSaid(): (sentence: string) => string {
+  const known = useWords("reasons");
+  return (sentence) => known[sentence] ?? sentence;
+}
+
 /** Gives texts without fetching them; for tests. */
 export function provideWords(words: Words): void {
   store.set(bare(words));

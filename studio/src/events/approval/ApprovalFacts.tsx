@@ -1,5 +1,5 @@
 import type { Approval } from "../../api/approvals";
-import { useWords } from "../../i18n";
+import { useSaid, useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Disclosure } from "../../ui/Disclosure";
 import { JsonView } from "../../ui/JsonView";
@@ -12,6 +12,7 @@ const FIRST_FILES = 12;
 /** Where, why, by which rule and behind which fence: everything but the call itself. */
 export function ApprovalFacts({ approval }: { approval: Approval }) {
   const words = useWords("approvals");
+  const said = useSaid();
   const variables = recordOf(approval.intent.environment);
   const hosts = textsOf(approval.intent.hosts);
   const skill = typeof approval.intent.skill === "string" ? approval.intent.skill : "";
@@ -20,11 +21,11 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
       <dl className="flex min-w-0 flex-col gap-1.5">
         <Fact name={words.rule}>
           <code className="font-mono text-xs">{shownText(approval.rule) || words.noRuleName}</code>
-          {approval.why ? <PlainText text={approval.why} /> : null}
+          {approval.why ? <PlainText text={said(approval.why)} /> : null}
         </Fact>
         {approval.risk.reason && approval.risk.reason !== approval.why ? (
           <Fact name={words.risk}>
-            <PlainText text={approval.risk.reason} />
+            <PlainText text={said(approval.risk.reason)} />
           </Fact>
         ) : null}
         {approval.risk.part ? (

@@ -1,7 +1,7 @@
 import type { RefObject } from "react";
 import { useState } from "react";
 import type { Approval, NewDecision } from "../../api/approvals";
-import { useWords } from "../../i18n";
+import { useSaid, useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Button } from "../../ui/Button";
 import { TextArea } from "../../ui/Field";
@@ -46,6 +46,7 @@ export function DecisionForm({
   places: FormPlaces;
 }) {
   const words = useWords("approvals");
+  const said = useSaid();
   const [note, setNote] = useState("");
   const [ruling, setRuling] = useState(false);
   const [last, setLast] = useState("");
@@ -110,7 +111,7 @@ export function DecisionForm({
       </div>
       {approval.rules.length === 0 && approval.no_rule ? (
         <p className="text-xs text-soft">
-          {words.noRule}: {shownText(approval.no_rule.replace(NO_RULE, ""))}
+          {words.noRule}: {shownText(said(approval.no_rule.replace(NO_RULE, "")))}
         </p>
       ) : null}
       {ruling ? (

@@ -5,6 +5,7 @@ import { details } from "./details";
 import { execute } from "./execute";
 import { fork } from "./fork";
 import { operations } from "./operations";
+import { reasons } from "./reasons";
 import { replay } from "./replay";
 import { run } from "./run";
 import { runs } from "./runs";
@@ -26,6 +27,7 @@ export const words = {
   execute,
   fork,
   operations,
+  reasons,
   replay,
   run,
   runs,

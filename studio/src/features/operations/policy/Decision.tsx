@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { Judgement } from "../../../api/configuration";
 import { RiskMark } from "../../../events/approval/RiskMark";
-import { useWords } from "../../../i18n";
+import { useSaid, useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
 import { shownText } from "../../../lib/hidden";
 import { Disclosure } from "../../../ui/Disclosure";
@@ -16,6 +16,7 @@ const BORDERS: Record<string, string> = { allow: "border-good", ask: "border-wai
 /** What the rules say of a call: the decision, what decided, why, how each part was seen, and what else could be. */
 export function Decision({ judgement }: { judgement: Judgement }) {
   const words = useWords("operations").policy;
+  const said = useSaid();
   const { verdict, explanation, facts } = judgement;
   return (
     <section aria-label={words.decision} className="flex min-w-0 flex-col gap-4">
@@ -38,7 +39,7 @@ export function Decision({ judgement }: { judgement: Judgement }) {
             </Fact>
           ) : null}
           <Fact name={words.risk}>
-            <RiskMark level={facts.risk.level} /> {shownText(facts.risk.reason)}
+            <RiskMark level={facts.risk.level} /> {shownText(said(facts.risk.reason))}
           </Fact>
           {facts.unclear ? (
             <Fact name={words.unclear}>
