@@ -1,5 +1,6 @@
 """The web app is built when its sources are newer, and no wheel is made without it."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ PAGE = "src/skills_runtime/studio_dist/index.html"
 NPM = """#!/bin/sh
 echo "$@" >> "$CALLS"
 case "$*" in *build*) mkdir -p "$STUDIO_OUT"; echo built > "$STUDIO_OUT/index.html" ;; esac
-case "$*" in ci*) mkdir -p node_modules; touch node_modules/.package-lock.json ;; esac
+case "$*" in install*) mkdir -p node_modules; touch node_modules/.package-lock.json ;; esac
 """
 
 
@@ -57,6 +58,11 @@ def test_the_app_is_built_once_and_again_when_a_source_is_newer(checkout: Path) 
     (only,) = build(checkout)
     assert "build" in only
     assert len(build(checkout, "--force")) == 1
+
+
+def test_the_lock_file_names_no_place_to_download_from() -> None:
+    lock = json.loads((ROOT / "studio" / "package-lock.json").read_text())
+    assert [name for name, entry in lock["packages"].items() if "resolved" in entry] == []
 
 
 def test_what_was_built_stays_when_a_build_fails(checkout: Path) -> None:
