@@ -35,29 +35,17 @@ def make_skills(root: Path) -> None:
     time.sleep(GRAIN_NS / 1e9 + 0.1)
 
 
-def forget() -> None:
-    """Be like a process that has just started."""
-    RECENT.clear()
-
-
 def library_at(base: Path) -> Library:
-    """A library that has not been searched yet."""
+    """The library of a process that has just started."""
+    RECENT.clear()
     return Library([IndexedSource(FilesystemSource(Origin("space", "web", "files"), base / "skills"), base / "index")])
 
 
 def cpu_of(work: Callable[[], object]) -> float:
     """CPU seconds of a piece of work."""
     start = time.process_time()
-    result = work()
-    spent = time.process_time() - start
-    del result  # letting go of ten thousand skills is no part of finding them
-    return spent
-
-
-def cpu_of_fresh(work: Callable[[], object]) -> float:
-    """The same in a process that remembers nothing."""
-    forget()
-    return cpu_of(work)
+    work()
+    return time.process_time() - start
 
 
 def search(base: Path) -> Library:
@@ -73,7 +61,7 @@ def main() -> None:
         base = Path(place)
         make_skills(base / "skills")
         cold = cpu_of(lambda: search(base))
-        warm = min(cpu_of_fresh(lambda: search(base)) for _ in range(ROUNDS))
+        warm = min(cpu_of(lambda: search(base)) for _ in range(ROUNDS))
         library = search(base)
         text = "Read it with $[web].skill-4711, please."
         exact = min(cpu_of(lambda: [library.resolve(text) for _ in range(MENTIONS)]) for _ in range(ROUNDS))

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Generator
 from contextlib import contextmanager
+from http.cookies import SimpleCookie
 from pathlib import Path
 
 import httpx2
@@ -72,13 +73,21 @@ def studio(scripts: Path, home: Path) -> Generator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def page(scripts: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx2.Client]:
+def link(scripts: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, str]]:
+    """Where `studio` listens, and its token."""
+    with studio(scripts, tmp_path_factory.mktemp("served") / "home") as found:
+        yield found
+
+
+def visitor(url: str, **headers: str) -> httpx2.Client:
+    return httpx2.Client(base_url=url, headers=headers, timeout=60, trust_env=False)
+
+
+@pytest.fixture(scope="module")
+def page(link: tuple[str, str]) -> Generator[httpx2.Client]:
     """Somebody who has opened the link that `studio` printed."""
-    home = tmp_path_factory.mktemp("served") / "home"
-    with (
-        studio(scripts, home) as (url, token),
-        httpx2.Client(base_url=url, timeout=60, trust_env=False, follow_redirects=True) as client,
-    ):
+    url, token = link
+    with httpx2.Client(base_url=url, timeout=60, trust_env=False, follow_redirects=True) as client:
         client.get("/studio/", params={"token": token})
         yield client
 
@@ -118,6 +127,34 @@ def test_every_built_file_is_in_the_wheel_and_served(page: httpx2.Client, script
 def test_a_deep_address_gives_the_page_and_the_api_knows_its_visitor(page: httpx2.Client) -> None:
     assert page.get("/studio/operations/model").text == page.get("/studio/").text
     assert page.get("/api/v1/runs").status_code == 200
+
+
+def test_the_front_leads_to_the_page_whose_files_are_kept_and_whose_policy_is_strict(link: tuple[str, str]) -> None:
+    with visitor(link[0]) as client:
+        front, page = client.get("/"), client.get("/studio/runs/anything")
+        asset = client.get(f"/studio/assets/{min((ROOT / DIST / 'assets').iterdir()).name}")
+    assert (front.status_code, front.headers["location"]) == (307, "/studio/")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert (asset.status_code, asset.headers["x-content-type-options"]) == (200, "nosniff")
+    assert "immutable" in asset.headers["cache-control"]
+
+
+def test_the_link_logs_in_and_the_cookie_reads_and_streams(link: tuple[str, str]) -> None:
+    url, token = link
+    with visitor(url) as client:
+        assert client.get("/api/v1/runs").status_code == 401
+        landed = client.get("/studio/", params={"token": token})
+        assert (landed.status_code, landed.headers["location"]) == (303, "/studio/")
+        name, morsel = next(iter(SimpleCookie(landed.headers["set-cookie"]).items()))
+    cookie = {"Cookie": f"{name}={morsel.value}", "Sec-Fetch-Site": "same-origin"}
+    with visitor(url, **cookie) as known:
+        assert known.get("/api/v1/runs").json() == {"runs": [], "next_cursor": None}
+        with known.stream("GET", "/api/v1/feed") as feed:
+            assert feed.status_code == 200
+            assert "event: hello" in next(text for text in feed.iter_text() if "hello" in text)
+        assert known.post("/api/v1/runs", json={"prompt": "x"}).json()["kind"] == "header_missing"
+    with visitor(url, **{**cookie, "Sec-Fetch-Site": "cross-site"}) as foreign:
+        assert foreign.get("/api/v1/runs").status_code == 403
 
 
 def test_a_wheel_without_the_page_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ describe("where a setting comes from", () => {
     ["profile:prod#sandbox.os.mode", "profile", "prod"],
     ["env:SKILLS_RUNTIME_SDK_LLM_BASE_URL", "variable", "SKILLS_RUNTIME_SDK_LLM_BASE_URL"],
     ["session_settings:safety.mode", "server", ""],
-    ["yaml:/home/me/.config/skills_runtime/model.yaml#models.executor", "chosen", /model\.yaml$/],
-    ["yaml:/work/a#b/config.yaml#llm.backend", "file", "/work/a#b/config.yaml"],
+    ["yaml:/users/me/.config/skills_runtime/model.yaml#models.executor", "chosen", /model\.yaml$/],
+    ["yaml:/projects/a#b/config.yaml#llm.backend", "file", "/projects/a#b/config.yaml"],
     ["something new", "other", "something new"],
   ])("reads %s", (source, kind, place) => {
     const [origin] = originsOf(source);

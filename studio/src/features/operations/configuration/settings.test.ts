@@ -10,7 +10,7 @@ const setting = (key: string, value: string, source = `yaml:embedded_default#${k
 const all = [
   setting("run.max_steps", "40"),
   setting("safety.mode", "ask", "session_settings:safety.mode"),
-  setting("run.on_limit", "park", "yaml:/work/config.yaml#run.on_limit"),
+  setting("run.on_limit", "park", "yaml:/projects/config.yaml#run.on_limit"),
 ];
 const names = (search: string, changed = false) =>
   grouped(all, search, changed).map(({ name, settings }) => [name, settings.map(({ key }) => key)]);

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import type { TranscriptItem } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
-import { ChevronDownIcon, ChevronRightIcon } from "../../../ui/icons";
+import { Disclosed } from "../../../ui/Disclosure";
 import { useOpened, useShown } from "./runContext";
 
 const TONES = {
@@ -89,17 +89,8 @@ export function Fold({
 }) {
   const [open, setOpen] = useOpened(id, initially);
   return (
-    <div className="min-w-0">
-      <button
-        type="button"
-        aria-expanded={open}
-        onClick={() => setOpen(!open)}
-        className="flex min-h-6 max-w-full items-center gap-1 rounded text-left text-xs text-soft hover:text-text"
-      >
-        {open ? <ChevronDownIcon /> : <ChevronRightIcon />}
-        {title}
-      </button>
-      {open ? <div className="pt-1 sm:pl-5">{children}</div> : null}
-    </div>
+    <Disclosed small title={title} open={open} onToggle={() => setOpen(!open)}>
+      {children}
+    </Disclosed>
   );
 }
