@@ -51,7 +51,7 @@ class RunCommandOptions(WorkOptions, ApprovalOptions):
         float | None, typer.Option("--max-cost", metavar="DOLLARS", help="How much the run may cost.")
     ] = None
     on_limit: Annotated[
-        Literal["park", "fail"] | None,
+        Literal["fail", "park"] | None,
         typer.Option("--on-limit", help="Whether a run that reaches a limit waits for more or fails."),
     ] = None
 
