@@ -1,6 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
+import { followChoices } from "./app/follow";
 import { loadWords } from "./i18n";
 import { listenToKeys } from "./lib/keys";
 import "./styles.css";
@@ -8,6 +9,7 @@ import "./styles.css";
 const place = document.getElementById("root");
 if (place) {
   listenToKeys();
+  followChoices();
   void loadWords().then(() =>
     createRoot(place).render(
       <StrictMode>

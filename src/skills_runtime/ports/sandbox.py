@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.ports.grants import Grant
 
 SandboxPermissions = Literal["inherit", "restricted", "require_escalated"]
@@ -114,6 +115,13 @@ class SandboxPlan(msgspec.Struct, frozen=True, kw_only=True):
     enclosure: Enclosure = Enclosure()
     egress: Egress | None = None
     """What it may reach through a proxy: the command does not begin before whoever starts it provides one."""
+    file_access: FileAccess | None = None
+    """What it can read and write, for whoever is asked about it: no result repeats that. Nothing without a fence."""
+
+    def told(self) -> dict[str, Any]:
+        """The fence as plain data, for whoever is asked about the command."""
+        files = {} if self.file_access is None else {"file_access": self.file_access.told()}
+        return {"argv": list(self.argv), "cwd": str(self.cwd), **self.evidence, **files}
 
 
 class Sandbox(Protocol):

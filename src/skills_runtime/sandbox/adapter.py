@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from skills_runtime.ports import Enclosure
+from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.promises import PROMISES, Gap, Promise
@@ -61,6 +62,10 @@ class Adapter(Protocol):
 
     def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
         """The command behind the fence; pure."""
+        ...
+
+    def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
+        """What a command behind it can read and write; pure."""
         ...
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError
 from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan
+from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, kept
 from skills_runtime.sandbox.environment import fenced_environment
 from skills_runtime.sandbox.machine import Machine, this_machine
@@ -24,22 +25,9 @@ if TYPE_CHECKING:
     from skills_runtime.sandbox.denials import Aftermath, Denial
 
 FORBIDDEN_WORKSPACES = (
-    "/",
-    "/boot",
-    "/home",
-    "/usr",
-    "/etc",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib64",
-    "/dev",
-    "/proc",
-    "/sys",
-    "/run",
-    "/tmp",
+    "/", "/boot", "/home", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run", "/tmp",
     "/var",
-)
+)  # fmt: skip
 OF_THE_KERNEL = ("/proc", "/sys", "/dev")
 """Nothing below them is a workspace either."""
 MEMORY = Path("/dev/shm")
@@ -51,6 +39,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     adapter: Adapter
     capabilities: Capabilities
     gaps: tuple[Gap, ...]
+    file_access: FileAccess
 
 
 class Fence:
@@ -86,6 +75,7 @@ class Fence:
             evidence=_evidence(request, policy, chosen) | network_evidence(egress),
             enclosure=enclosed.enclosure,
             egress=egress,
+            file_access=chosen.file_access,
         )
 
     @property
@@ -191,7 +181,8 @@ class Fence:
             gaps = adapter.gaps(policy, machine, findings)
             missing = unmet(policy.required, policy.accepted_gaps, gaps)
             if not missing:
-                return Chosen(adapter=adapter, capabilities=capabilities, gaps=gaps)
+                files = adapter.file_access(policy, machine, findings)
+                return Chosen(adapter=adapter, capabilities=capabilities, gaps=gaps, file_access=files)
             error = refusal(adapter.name, missing)
             if not troubles:
                 raise error

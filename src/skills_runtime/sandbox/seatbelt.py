@@ -9,8 +9,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 from skills_runtime.ports import Enclosure
+from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
+from skills_runtime.sandbox.file_access import hidden_in, opened_by, protected_in
 from skills_runtime.sandbox.limiting import limit_gaps
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import SandboxPolicy
@@ -69,6 +73,14 @@ class Seatbelt:
             enclosure=Enclosure(),
         )
 
+    def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
+        """What the profile opens, and what there is now of what it denies by name."""
+        del machine
+        protected = filter(_is_protected, protected_in(policy, findings))
+        hidden = filter(_is_hidden, hidden_in(policy, findings))
+        opened = opened_by(policy, READABLE)
+        return msgspec.structs.replace(opened, protected=tuple(protected), hidden=tuple(hidden))
+
 
 def parameters_of(policy: SandboxPolicy) -> dict[str, str]:
     """The paths of the profile, given apart from it so that no name can become a rule."""
@@ -106,6 +118,14 @@ def _lines(policy: SandboxPolicy) -> Iterator[str]:
 
 def _all(kind: str, names: tuple[str, ...]) -> str:
     return " ".join(f'({kind} "{name}")' for name in names)
+
+
+def _is_protected(path: Path) -> bool:
+    return path.name in READ_ONLY
+
+
+def _is_hidden(path: Path) -> bool:
+    return path.name.startswith(SECRETS) or path.name in CREDENTIALS or path.name == RUNTIME_DIRECTORY
 
 
 def _protection() -> Iterator[str]:

@@ -22,7 +22,7 @@ ASSETS = "assets"
 MAX_FILE_BYTES = 16 << 20
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
-    "connect-src 'self'; frame-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
+    "connect-src 'self'; frame-src 'self' data:; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
 """Nothing but our own files: no inline script, no other host, no form, no frame around the page."""
 _TYPES: Mapping[str, str] = {

@@ -17,8 +17,6 @@ _SANDBOXED = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 """An opaque origin: no script, no form, no request, not even to us."""
-_VIEWED = "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'self'"
-"""Browsers show no PDF on an opaque origin; their viewer runs nothing of it on ours."""
 _IMAGES = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/avif", "image/vnd.microsoft.icon"}
 )
@@ -55,8 +53,6 @@ def preview_of(name: str) -> Preview | None:
         return Preview(_DOCUMENTS[found], _SANDBOXED)
     if found in _IMAGES:
         return Preview(found, _SANDBOXED)
-    if found == "application/pdf":
-        return Preview(found, _VIEWED)
     if found.startswith("text/") or found in _TEXTS:
         return Preview(TEXT, _SANDBOXED)
     return None

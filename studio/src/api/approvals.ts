@@ -62,6 +62,10 @@ export interface SandboxPlan {
   promises?: string[];
   gaps?: string[];
   accepted_gaps?: string[];
+  /** Which hosts it can reach, where the network is an allow-list. */
+  egress?: unknown;
+  /** What it can read and write; old requests do not have it. */
+  file_access?: unknown;
 }
 
 /** How far a rule reaches: this run, one skill in all runs, or all runs. */

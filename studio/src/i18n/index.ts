@@ -1,4 +1,4 @@
 /** Languages, texts and formats. */
 export { type Format, formatOf, millisecondsOf, useFormat } from "./format";
 export { LANGUAGES, type Language, languageStore, useLanguage } from "./language";
-export { type DictionaryName, loadWords, setLanguage, useSaid, useWords, type Words } from "./words";
+export { type DictionaryName, loadWords, setLanguage, useKind, useSaid, useWords, type Words } from "./words";

@@ -7,9 +7,10 @@ export type Theme = "system" | "light" | "dark";
 /** All choices, in the order they are offered. */
 export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
-const store = createStore<Theme>(known(readStored("theme")));
+const store = createStore<Theme>(knownTheme(readStored("theme")));
 
-function known(text: string | null): Theme {
+/** The colours that a kept choice means. */
+export function knownTheme(text: string | null): Theme {
   return text === "light" || text === "dark" ? text : "system";
 }
 

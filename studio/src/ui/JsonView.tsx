@@ -80,7 +80,7 @@ function Leaf({ value }: { value: unknown }) {
   const long = value.length > LONG_TEXT && !all;
   return (
     <span className="whitespace-pre-wrap text-good">
-      {shownText(JSON.stringify(long ? value.slice(0, LONG_TEXT) : value))}
+      <code>{shownText(JSON.stringify(long ? value.slice(0, LONG_TEXT) : value))}</code>
       {long ? (
         <button type="button" className="text-accent underline" onClick={() => setAll(true)}>
           … {words.json.more(value.length - LONG_TEXT)}

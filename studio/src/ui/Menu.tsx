@@ -46,11 +46,24 @@ export interface MenuItemProps {
 /** One action of a menu. */
 export function MenuItem({ onSelect, children, icon, danger, disabled }: MenuItemProps) {
   return (
-    <Primitive.Item onSelect={onSelect} disabled={disabled} className={classes(ITEM, danger && "text-bad")}>
+    <Primitive.Item
+      onSelect={(event) => {
+        // Whatever this opens gives the focus back to what has it now; the entry itself is about to vanish.
+        triggerOf(event.target)?.focus();
+        onSelect();
+      }}
+      disabled={disabled}
+      className={classes(ITEM, danger && "text-bad")}
+    >
       {icon}
       {children}
     </Primitive.Item>
   );
+}
+
+function triggerOf(item: EventTarget | null): HTMLElement | null {
+  const menu = item instanceof Element ? item.closest("[role='menu']") : null;
+  return document.getElementById(menu?.getAttribute("aria-labelledby") ?? "");
 }
 
 /** One of several choices of which one holds. */

@@ -1,10 +1,11 @@
 """Studio in a real browser: pages that watch themselves, so that no test passes while the console complains."""
 
+import base64
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Request, expect
@@ -73,5 +74,11 @@ def keep_screenshot(page: Page, name: str) -> Path:
     """A picture for a person to look at."""
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     path = ARTIFACTS / f"{name}.png"
-    page.screenshot(path=path)
+    # By the debugger, which packs a picture less tightly, but much quicker.
+    session = page.context.new_cdp_session(page)
+    taken: dict[str, str] = cast(Any, session).send(
+        "Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True}
+    )
+    session.detach()
+    path.write_bytes(base64.b64decode(taken["data"]))
     return path

@@ -5,15 +5,17 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from skills_runtime.events.payloads import RunFailed
 from skills_runtime.runs import finish_run
 from tests.e2e.service.servers import Service, write_python
-from tests.e2e.studio.asking import begin
+from tests.e2e.studio.asking import HARMLESS, Call, begin
 from tests.e2e.studio.long_runs import add_turns, open_run
 from tests.e2e.studio.looking import EVERYTHING, done, looking
+from tests.e2e.studio.talking import QUESTION
 
 FAILED = "run_failed_early"
 SKILL = """---
@@ -42,6 +44,31 @@ SCHEMA = {
     },
     "required": ["text"],
 }
+KEY = "nightly"
+RISKY: Call = ("shell_command", {"command": "rm -rf build/* && make", "justification": "to begin afresh"})
+OPEN: dict[str, tuple[tuple[Call, ...], dict[str, Any]]] = {
+    "run-dangerous": ((RISKY,), {"task": "Build it again.", "policy_mode": "ask"}),
+    "run-approval": ((HARMLESS,), {"task": "Look at the system.", "policy_mode": "ask"}),
+    "run-question": ((("ask_human", QUESTION),), {"task": "Paint it."}),
+    "run-review": ((), {"task": "Write a draft.", "review": True}),
+    "run-parked": (EVERYTHING[:3], {"task": "Write much.", "max_steps": 1, "on_limit": "park"}),
+}
+"""Runs that wait for a person, each for something else."""
+_SETTLED = """() => document.querySelector("main h1")?.checkVisibility()
+  && document.querySelector("main .animate-pulse") === null && document.fonts.status === "loaded" """
+_CHOOSE = """async ([language, theme]) => {
+  const tell = (key, newValue) => {
+    if (newValue === null) return;
+    localStorage.setItem(key, newValue);
+    window.dispatchEvent(new StorageEvent("storage", { key, newValue }));
+  };
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  tell("studio.language", language);
+  tell("studio.theme", theme);
+  const { documentElement: root } = document;
+  while ((language ?? root.lang) !== root.lang || (theme ?? root.dataset.theme) !== root.dataset.theme) await frame();
+  await frame();
+}"""
 TABS = ("model", "keys", "sandbox", "policy", "configuration", "storage")
 
 
@@ -64,9 +91,24 @@ def furnished(home: Path) -> Generator[Furnished]:
     with looking(home) as service:
         run_id = done(service, *EVERYTHING, task="Write the report of this quarter.")
         other = done(service, *EVERYTHING[:3], task="Write the report of this quarter.")
-        risky = ("shell_command", {"command": "rm -rf build/* && make", "justification": "to begin afresh"})
-        begin(service, risky, task="Build it again.", policy_mode="ask")
-        yield Furnished(service, addresses(service, run_id, other))
+        open_runs = {name: begin(service, *wanted, **more) for name, (wanted, more) in OPEN.items()}
+        with service.client(token=True) as client:
+            made = client.post("/api/v1/keys", json={"name": KEY, "scopes": ["read", "admin"]})
+            assert made.status_code == 201, made.text
+        for run in open_runs.values():
+            until_it_waits(service, run)
+        pages = addresses(service, run_id, other)
+        pages |= {name: f"/studio/runs/{run}" for name, run in open_runs.items()}
+        yield Furnished(service, pages)
+
+
+def until_it_waits(service: Service, run_id: str) -> None:
+    """Wait until a run has come to where a person is needed."""
+    with service.client(token=True) as client, client.stream("GET", f"/api/v1/runs/{run_id}/events/stream") as told:
+        for line in told.iter_lines():
+            if "run_waiting_human" in line or "review_required" in line:
+                return
+    raise AssertionError(f"{run_id} does not wait")
 
 
 def write_skills(home: Path) -> None:
@@ -113,15 +155,24 @@ def addresses(service: Service, run_id: str, other: str) -> dict[str, str]:
 
 def settle(page: Page) -> None:
     """Wait until a page shows what it has to show."""
-    expect(page.locator("main h1").first).to_be_visible()
-    expect(page.locator("main .animate-pulse")).to_have_count(0)
-    page.wait_for_function("document.fonts.status === 'loaded'")
+    page.wait_for_function(_SETTLED)
 
 
 def walk(page: Page, service: Service, path: str) -> None:
     """Open an address of somebody who is logged in already."""
     page.goto(f"{service.url}{path}")
     settle(page)
+
+
+def go(page: Page, path: str) -> None:
+    """Go to an address within Studio, as its links do, without loading everything anew."""
+    page.evaluate("path => history.pushState(null, '', path)", path)
+    settle(page)
+
+
+def choose(page: Page, *, language: str | None = None, theme: str | None = None) -> None:
+    """Choose a language or colours as another tab would, and wait until this one shows them."""
+    page.evaluate(_CHOOSE, [language, theme])
 
 
 def remembered(language: str, theme: str) -> str:

@@ -21,7 +21,7 @@ PER_TURN = 7
 OUTPUT = "".join(f"line {number} of the output\n" for number in range(12))
 
 
-def open_run(home: Path, run_id: str) -> Run:
+def open_run(home: Path, run_id: str, task: str = "Read everything.") -> Run:
     """A run that is under way, in the workspace and with the keys of a service; whoever holds it writes its log."""
     spec = RunSpec(
         run_id=run_id,
@@ -29,13 +29,13 @@ def open_run(home: Path, run_id: str) -> Run:
         task_id="task_long",
         root=runs_root(home) / run_id,
         workspace_root=home,
-        prompt="Read everything.\n",
+        prompt=f"{task}\n",
         config_text="run: {}\n",
         system_prompt="You are a test.\n",
     )
     run = create_run(spec, LogPorts(KeyRing(home / "state" / "skills_runtime" / "keys")))
     run.change(RunStatus.RUNNING)
-    run.append(RunStarted(task="Read everything.", workspace_root=str(home)))
+    run.append(RunStarted(task=task, workspace_root=str(home)))
     run.commit()
     return run
 

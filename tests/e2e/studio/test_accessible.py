@@ -2,20 +2,28 @@
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.studio.browsers import opened
 from tests.e2e.studio.conftest import ROOT
-from tests.e2e.studio.furnished import Furnished, furnished, remembered, walk
+from tests.e2e.studio.furnished import Furnished, choose, furnished, go, settle
+from tests.e2e.studio.keys import OVERLAYS
 
 AXE = Path(ROOT / "studio" / "node_modules" / "axe-core" / "axe.min.js")
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 FULL = {"resultTypes": ["violations"], "runOnly": STANDARDS}
 COLOURS = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": ["color-contrast"]}}
-SERIOUS = ("serious", "critical")
+HIDDEN = {
+    "resultTypes": ["violations"],
+    "runOnly": {"type": "rule", "values": ["aria-hidden-focus", "aria-hidden-body"]},
+}
+"""What may be wrong with a page when something lies over it."""
+FINDINGS = """async ([within, options]) => (await window.axe.run(within ?? document, options)).violations
+  .filter((one) => one.impact === "serious" || one.impact === "critical")
+  .flatMap((one) => one.nodes.slice(0, 4).map((node) => `${one.id} (${one.impact}): ${node.target} `
+    + `${node.html.slice(0, 99)} ${node.any.map((why) => why.message)}`))"""
 
 
 @pytest.fixture(scope="module")
@@ -24,44 +32,46 @@ def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Fu
         yield found
 
 
-def findings(page: Page, options: dict[str, Any]) -> list[str]:
-    """What axe says about the page as it is; the script goes in by the debugger, past the content policy."""
-    if not page.evaluate("typeof window.axe === 'object'"):
-        page.evaluate(AXE.read_text())
-    found = page.evaluate("options => window.axe.run(document, options)", options)["violations"]
-    return [
-        f"{one['id']} ({one['impact']}): {node['target']} {node['html'][:99]} {[why['message'] for why in node['any']]}"
-        for one in found
-        if one["impact"] in SERIOUS
-        for node in one["nodes"][:4]
-    ]
+@pytest.fixture(scope="module")
+def page(browser: Browser, place: Furnished) -> Generator[Page]:
+    """One page for all, with axe in it; the script goes in by the debugger, past the content policy."""
+    with opened(browser, place.service) as found:
+        settle(found)
+        found.evaluate(AXE.read_text())
+        yield found
 
 
-@pytest.mark.parametrize(("language", "theme", "other"), [("en", "light", "dark"), ("zh-CN", "dark", "light")])
-def test_axe_finds_nothing_serious(browser: Browser, place: Furnished, language: str, theme: str, other: str) -> None:
+def findings(page: Page, within: str | None = None) -> list[str]:
+    """What axe says in both languages, light and dark; nothing but colours differs between those.
+
+    Only what it finds leaves the page: everything else it knows is much.
+    """
+    found: list[str] = []
+    for language, theme, other in (("en", "light", "dark"), ("zh-CN", "dark", "light")):
+        choose(page, language=language, theme=theme)
+        found += page.evaluate(FINDINGS, [within, FULL])
+        choose(page, theme=other)
+        found += page.evaluate(FINDINGS, [within, COLOURS])
+    return found
+
+
+def test_axe_finds_nothing_serious_on_any_page(page: Page, place: Furnished) -> None:
     wrong: dict[str, list[str]] = {}
-    with opened(browser, place.service) as page:
-        page.add_init_script(remembered(language, theme))
-        for name, path in place.pages.items():
-            walk(page, place.service, path)
-            found = findings(page, FULL)
-            # Nothing but colours differs in the other theme.
-            page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", other)
-            found += findings(page, COLOURS)
-            if found:
-                wrong[name] = found
+    for name, path in place.pages.items():
+        go(page, path)
+        if found := findings(page):
+            wrong[name] = found
     assert not wrong, "\n".join(f"{name}:\n  " + "\n  ".join(found) for name, found in wrong.items())
 
 
-def test_axe_finds_nothing_serious_in_what_opens_over_a_page(browser: Browser, place: Furnished) -> None:
-    with opened(browser, place.service) as page:
-        walk(page, place.service, place.pages["runs"])
-        for keys in ("Control+k", "?"):
-            page.keyboard.press(keys)
-            page.get_by_role("dialog").wait_for()
-            assert findings(page, FULL) == []
-            page.keyboard.press("Escape")
-            page.get_by_role("dialog").wait_for(state="detached")
-        page.get_by_role("button", name="Language").click()
-        page.get_by_role("menu").wait_for()
-        assert findings(page, FULL) == []
+@pytest.mark.parametrize("name", {(one.role, one.name): name for name, one in OVERLAYS.items()}.values())
+def test_axe_finds_nothing_serious_in_what_opens_over_a_page(page: Page, place: Furnished, name: str) -> None:
+    choose(page, language="en")
+    go(page, place.pages[OVERLAYS[name].page])
+    OVERLAYS[name].open(page)
+    around = page.evaluate(FINDINGS, [None, HIDDEN])
+    found = findings(page, "main article" if OVERLAYS[name].folds else f"[role={OVERLAYS[name].role}]")
+    choose(page, language="en")
+    OVERLAYS[name].close(page)
+    assert not found
+    assert not around

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.studio.browsers import keep_screenshot, opened
-from tests.e2e.studio.furnished import Furnished, furnished, remembered, walk
+from tests.e2e.studio.furnished import Furnished, choose, furnished, go, remembered, walk
 
 WIDTHS = (360, 1440)
 LANGUAGES = ("en", "zh-CN")
@@ -20,8 +20,6 @@ DATA = re.compile(
     r"^(run|safety|sandbox|llm|models|skills|prompt|deliverables|service)$"
 )
 """Names that somebody gave: of skills, fields, files, runs, commands and settings."""
-REPAINT = """theme => new Promise((done) => { document.documentElement.dataset.theme = theme;
-  requestAnimationFrame(() => requestAnimationFrame(done)); })"""
 
 
 @pytest.fixture(scope="module")
@@ -55,21 +53,28 @@ def untranslated(page: Page) -> list[str]:
     return [one for one in ours if re.search(r"[A-Za-z]{3}", SAME.sub("", one))]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_page_fits_and_is_kept(browser: Browser, place: Furnished, language: str) -> None:
+def test_every_page_fits_and_is_kept(browser: Browser, place: Furnished) -> None:
     wrong: dict[str, list[str]] = {}
     with opened(browser, place.service, viewport={"width": 360, "height": 900}) as page:
-        page.add_init_script(remembered(language, THEMES[0]))
         for name, path in place.pages.items():
             page.set_viewport_size({"width": WIDTHS[0], "height": 900})
-            walk(page, place.service, path)
-            assert page.locator("html").get_attribute("lang") == language
-            for width, theme in product(WIDTHS, THEMES):
+            go(page, path)
+            for language, width, theme in product(LANGUAGES, WIDTHS, THEMES):
                 page.set_viewport_size({"width": width, "height": 900})
-                page.evaluate(REPAINT, theme)
+                choose(page, language=language, theme=theme)
                 keep_screenshot(page, f"page-{name}-{language}-{theme}-{width}")
                 if found := wider(page):
-                    wrong[f"{name} {width}"] = found
-            if language != "en" and (found := untranslated(page)):
+                    wrong[f"{name} {width} {language}"] = found
+            if found := untranslated(page):
                 wrong[f"{name} is not translated"] = found
+            choose(page, language=LANGUAGES[0])
     assert not wrong, "\n".join(f"{name}: {found}" for name, found in wrong.items())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_was_chosen_earlier_holds_from_the_start(browser: Browser, place: Furnished, language: str) -> None:
+    with opened(browser, place.service) as page:
+        page.add_init_script(remembered(language, "dark"))
+        walk(page, place.service, place.pages["skills"])
+        assert page.locator("html").get_attribute("lang") == language
+        assert page.locator("html").get_attribute("data-theme") == "dark"

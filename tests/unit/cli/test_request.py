@@ -91,6 +91,44 @@ def test_all_of_the_fence_is_shown_on_request() -> None:
     assert "gaps       disk: nothing limits it" in text
 
 
+FILES = {
+    "workspace": "/w",
+    "writable": ["/w", "/out"],
+    "readable": ["/skills/one"],
+    "system": ["/usr"],
+    "temporary": "/tmp",
+    "protected": [f"/w/{name}" for name in ("a", "b", "c", "d", "e")],
+    "hidden": ["/w/.env"],
+    "left_out": {"protected": 7},
+}
+
+
+def test_what_can_be_written_read_and_reached_is_told_in_short() -> None:
+    egress = {"allow": ["a.example"], "allow_private": [], "deny": ["evil.example"]}
+    text = shown(Intent(line="make", fence={**FENCE, "network": "allow-list", "egress": egress, "file_access": FILES}))
+    for line in (
+        "fence      bubblewrap · workspace-write · network allow-list (a.example)",
+        "writes     the workspace, /out, its own /tmp",
+        "reads      /skills/one, the system's programs",
+        "protected  ./a, ./b, ./c, ./d and 8 more",
+        "hidden     ./.env",
+    ):
+        assert f"       {line}" in text.splitlines()
+
+
+def test_all_places_and_hosts_are_told_on_request() -> None:
+    egress = {"allow": ["example.com:443"], "deny": ["evil.example"]}
+    text = shown(Intent(line="make", fence={**FENCE, "egress": egress, "file_access": FILES}), whole=True)
+    assert "protected  ./a, ./b, ./c, ./d, ./e and 7 more" in text
+    assert "reaches    example.com:443" in text
+    assert "never      evil.example" in text
+
+
+def test_the_name_of_a_place_moves_no_cursor() -> None:
+    files = {**FILES, "hidden": ["/w/.env\x1b[2J"]}
+    assert "\x1b" not in shown(Intent(line="make", fence={**FENCE, "file_access": files}))
+
+
 def test_changes_of_files_are_shown_instead_of_their_contents() -> None:
     diff = "--- a/a.md\n+++ b/a.md\n@@ -1 +1,2 @@\n-old\n+new\n+more"
     intent = Intent(files=(FileTouch(path="a.md", touch="overwrite", diff=diff),))

@@ -5,11 +5,15 @@ import stat
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 from skills_runtime.ports import Enclosure, KernelLimits
+from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
 from skills_runtime.sandbox.bubblewrap.mounting import expected_mounts
 from skills_runtime.sandbox.bubblewrap.probe import probe_program
 from skills_runtime.sandbox.bubblewrap.wrapping import FIRST_INPUT, LAYERS, kernel_limits, takes_terminal, wrap
+from skills_runtime.sandbox.file_access import hidden_in, opened_by, protected_in, system_of
 from skills_runtime.sandbox.limiting import (
     groups_for,
     limit_gaps,
@@ -89,6 +93,15 @@ class Bubblewrap:
                 layers=LAYERS,
                 takes_terminal=takes_terminal(machine, inner),
             ),
+        )
+
+    def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
+        """The directories that are mounted, without what is covered in them."""
+        return msgspec.structs.replace(
+            opened_by(policy, system_of(machine)),
+            temporary="/tmp",
+            protected=protected_in(policy, findings),
+            hidden=hidden_in(policy, findings),
         )
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.ports import Enclosure
+from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
+from skills_runtime.sandbox.file_access import opened_by, system_of
 from skills_runtime.sandbox.landlock.inside import kernel
 from skills_runtime.sandbox.limiting import groups_for, limit_gaps, limits_memory, scope_for, scope_variables, watch_for
 from skills_runtime.sandbox.machine import Machine, this_machine
@@ -92,6 +94,11 @@ class Landlock:
                 watch=watch_for(policy, machine),
             ),
         )
+
+    def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
+        """Whole directories: nothing in them is protected or hidden."""
+        del findings
+        return opened_by(policy, (*system_of(machine), *FILES))
 
 
 def specify(policy: SandboxPolicy, machine: Machine, inner: Inner) -> dict[str, Any]:

@@ -83,6 +83,37 @@ describe("a card", () => {
     expect(screen.getByText("Medium risk")).toBeTruthy();
   });
 
+  it("tells what the fence lets be written, read and reached, and unfolds what it does not", async () => {
+    answer({});
+    const sandbox = {
+      adapter: "bubblewrap",
+      active: true,
+      profile: "workspace-net",
+      network: "allow-list",
+      egress: { allow: ["example.com:443"], deny: ["evil.example"] },
+      file_access: {
+        workspace: "/w",
+        writable: ["/w", "/out\u202e"],
+        readable: ["/skills/one"],
+        system: ["/usr"],
+        protected: ["/w/.git"],
+        hidden: ["/w/.env"],
+        temporary: "/tmp",
+        left_out: { hidden: 2 },
+      },
+    };
+    renderApp(<ApprovalCard approval={{ ...APPROVAL, sandbox }} />);
+    for (const text of ["the workspace", "/out‹U+202E›", "its own /tmp, gone afterwards", "/skills/one"]) {
+      expect(screen.getByText(text)).toBeTruthy();
+    }
+    expect(screen.getByText("example.com:443")).toBeTruthy();
+    expect(screen.queryByText("./.env")).toBeNull();
+    await userEvent.click(screen.getByRole("button", { name: "1 protected · 3 hidden · 1 of the system" }));
+    for (const text of ["./.git", "./.env", "and 2 more", "/usr"]) {
+      expect(screen.getByText(text)).toBeTruthy();
+    }
+  });
+
   it("tells a decision that came too late what became of the request", async () => {
     const decided = {
       seq: 5,

@@ -53,6 +53,7 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
   const approve = useRef<HTMLButtonElement>(null);
   const note = useRef<HTMLTextAreaElement>(null);
   const editor = useRef<HTMLTextAreaElement>(null);
+  const opener = useRef<HTMLButtonElement>(null);
   const title = useId();
 
   const choose = (choice: Choice) => {
@@ -78,7 +79,7 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
   };
   const edit = (open: boolean) => {
     flushSync(() => setEditing(open));
-    (open ? editor : note).current?.focus();
+    (open ? editor : opener).current?.focus();
   };
   useImperativeHandle(handle, () => ({
     focus: () => card.current?.focus(),
@@ -122,7 +123,7 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
         editing={editing}
         onEditing={edit}
         onChoose={choose}
-        places={{ approve, note, editor }}
+        places={{ approve, note, editor, opener }}
       />
       <ErrorNote error={decide.error} />
     </article>
@@ -158,7 +159,9 @@ function Head({
       {compact ? null : (
         <p className="w-full min-w-0 truncate text-soft">
           {words.inRun}{" "}
-          <Link href={`/runs/${approval.run_id}`}>{shownText(approval.run_title) || approval.run_id}</Link>
+          <Link href={`/runs/${approval.run_id}`}>
+            <bdi>{shownText(approval.run_title) || approval.run_id}</bdi>
+          </Link>
         </p>
       )}
     </header>

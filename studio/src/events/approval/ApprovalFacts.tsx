@@ -1,9 +1,10 @@
 import type { Approval } from "../../api/approvals";
-import { useSaid, useWords } from "../../i18n";
+import { useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Disclosure } from "../../ui/Disclosure";
 import { JsonView } from "../../ui/JsonView";
 import { PlainText } from "../../ui/PlainText";
+import { ServerText } from "../../ui/ServerText";
 import { Fact } from "./Fact";
 import { SandboxFact } from "./SandboxFact";
 
@@ -12,7 +13,6 @@ const FIRST_FILES = 12;
 /** Where, why, by which rule and behind which fence: everything but the call itself. */
 export function ApprovalFacts({ approval }: { approval: Approval }) {
   const words = useWords("approvals");
-  const said = useSaid();
   const variables = recordOf(approval.intent.environment);
   const hosts = textsOf(approval.intent.hosts);
   const skill = typeof approval.intent.skill === "string" ? approval.intent.skill : "";
@@ -20,12 +20,12 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
     <div className="flex min-w-0 flex-col gap-1.5">
       <dl className="flex min-w-0 flex-col gap-1.5">
         <Fact name={words.rule}>
-          <code className="font-mono text-xs">{shownText(approval.rule) || words.noRuleName}</code>
-          {approval.why ? <PlainText text={said(approval.why)} /> : null}
+          <ServerText text={approval.rule || words.noRuleName} className="font-mono text-xs" />
+          {approval.why ? <ServerText text={approval.why} className="block" /> : null}
         </Fact>
         {approval.risk.reason && approval.risk.reason !== approval.why ? (
           <Fact name={words.risk}>
-            <PlainText text={said(approval.risk.reason)} />
+            <ServerText text={approval.risk.reason} />
           </Fact>
         ) : null}
         {approval.risk.part ? (

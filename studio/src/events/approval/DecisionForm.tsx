@@ -1,8 +1,7 @@
 import type { RefObject } from "react";
 import { useState } from "react";
 import type { Approval, NewDecision } from "../../api/approvals";
-import { useSaid, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { useWords } from "../../i18n";
 import { Button } from "../../ui/Button";
 import { TextArea } from "../../ui/Field";
 import {
@@ -13,6 +12,7 @@ import {
   EditIcon,
   StoppedIcon,
 } from "../../ui/icons";
+import { ServerText } from "../../ui/ServerText";
 import { ArgumentsEditor } from "./ArgumentsEditor";
 import { RuleOffer } from "./RuleOffer";
 
@@ -27,6 +27,8 @@ export interface FormPlaces {
   approve: RefObject<HTMLButtonElement | null>;
   note: RefObject<HTMLTextAreaElement | null>;
   editor: RefObject<HTMLTextAreaElement | null>;
+  /** The button that opens the editor. */
+  opener: RefObject<HTMLButtonElement | null>;
 }
 
 /** The reason and every way to decide; nothing here is chosen beforehand. */
@@ -46,7 +48,6 @@ export function DecisionForm({
   places: FormPlaces;
 }) {
   const words = useWords("approvals");
-  const said = useSaid();
   const [note, setNote] = useState("");
   const [ruling, setRuling] = useState(false);
   const [last, setLast] = useState("");
@@ -92,7 +93,12 @@ export function DecisionForm({
             {words.addRule}
           </Button>
         ) : null}
-        <Button aria-expanded={editing} icon={<EditIcon />} onClick={() => onEditing(!editing)}>
+        <Button
+          ref={places.opener}
+          aria-expanded={editing}
+          icon={<EditIcon />}
+          onClick={() => onEditing(!editing)}
+        >
           {words.edit}
         </Button>
         <span className="grid gap-2 sm:ml-auto sm:flex sm:flex-wrap">
@@ -111,7 +117,7 @@ export function DecisionForm({
       </div>
       {approval.rules.length === 0 && approval.no_rule ? (
         <p className="text-xs text-soft">
-          {words.noRule}: {shownText(said(approval.no_rule.replace(NO_RULE, "")))}
+          {words.noRule}: <ServerText text={approval.no_rule.replace(NO_RULE, "")} />
         </p>
       ) : null}
       {ruling ? (

@@ -4,18 +4,23 @@ import { shownText } from "../../lib/hidden";
 import { Disclosure } from "../../ui/Disclosure";
 import { ShieldIcon, WarnIcon } from "../../ui/icons";
 import { JsonView } from "../../ui/JsonView";
+import { ServerText } from "../../ui/ServerText";
 import { Fact } from "./Fact";
+import { FileAccessFacts } from "./FileAccessFacts";
+import { fileAccessOf, recordOf } from "./fileAccess";
+import { HostList } from "./HostList";
 
 /** Behind which fence a call would run: what it may write, the network, and what the fence does not do. */
 export function SandboxFact({ approval }: { approval: Approval }) {
   const words = useWords("approvals");
+  const promises = useWords("operations").sandbox.promises;
   const plan = approval.sandbox;
   if (Object.keys(plan).length === 0) {
     return approval.command === null ? null : <Fact name={words.sandbox}>{words.noPlan}</Fact>;
   }
   const profile = plan.profile ?? plan.effective ?? "";
   const gaps = plan.gaps ?? [];
-  const fence = approval.intent.fence as Record<string, unknown>;
+  const granted = recordOf(approval.intent.fence)?.granted;
   return (
     <>
       <Fact name={words.sandbox}>
@@ -39,24 +44,29 @@ export function SandboxFact({ approval }: { approval: Approval }) {
         </span>
         {plan.active === false || gaps.length + (plan.promises?.length ?? 0) === 0 ? null : (
           <Disclosure title={`${words.guards(plan.promises?.length ?? 0)} · ${words.gaps(gaps.length)}`}>
-            <p className="font-mono text-xs text-soft">{shownText((plan.promises ?? []).join(" "))}</p>
+            <p className="text-soft">
+              {(plan.promises ?? []).map((one) => shownText(promises[one] ?? one)).join(" · ")}
+            </p>
             <ul className="mt-1 list-disc pl-4">
               {gaps.map((gap) => (
-                <li key={gap}>{shownText(gap)}</li>
+                <li key={gap}>
+                  <ServerText text={gap} />
+                </li>
               ))}
             </ul>
           </Disclosure>
         )}
       </Fact>
+      <FileAccessFacts access={fileAccessOf(plan.file_access)} />
       {plan.network ? (
         <Fact name={words.network}>
           {words.networks[plan.network] ?? shownText(plan.network)}
-          {fence.egress ? <JsonView value={fence.egress} depth={1} /> : null}
+          <HostList egress={plan.egress} />
         </Fact>
       ) : null}
-      {fence.granted ? (
+      {granted ? (
         <Fact name={words.granted}>
-          <JsonView value={fence.granted} depth={2} />
+          <JsonView value={granted} depth={2} />
         </Fact>
       ) : null}
     </>

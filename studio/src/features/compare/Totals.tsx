@@ -6,6 +6,11 @@ import { ErrorNote } from "../../ui/ErrorNote";
 import { StatusMark } from "../../ui/StatusMark";
 import { Cell, HeadCell, Row, Table } from "../../ui/Table";
 
+/** On a phone four columns fit only without much room between them. */
+const NARROW = "max-sm:px-1 max-sm:text-xs max-sm:first:pl-2 max-sm:last:pr-2";
+const NAME = `${NARROW} sm:whitespace-nowrap`;
+const WORDS = `${NARROW} text-right [overflow-wrap:anywhere]`;
+
 /** What both runs took, next to each other, and the difference. */
 export function Totals({ a, b }: { a: string; b: string }) {
   const words = useWords("compare");
@@ -31,7 +36,7 @@ export function Totals({ a, b }: { a: string; b: string }) {
               <span className="sr-only">{words.figure}</span>
             </HeadCell>
             {[a, b].map((id, index) => (
-              <HeadCell key={index === 0 ? "a" : "b"} className="text-right">
+              <HeadCell key={index === 0 ? "a" : "b"} className={`text-right ${NARROW}`}>
                 {index === 0 ? "A" : "B"}{" "}
                 <Link href={`/runs/${encodeURIComponent(id)}`} className="font-mono">
                   <span className="max-sm:hidden">{shownText(shortened(id, 8))}</span>
@@ -39,36 +44,42 @@ export function Totals({ a, b }: { a: string; b: string }) {
                 </Link>
               </HeadCell>
             ))}
-            <HeadCell className="text-right">{words.difference}</HeadCell>
+            <HeadCell className={`text-right ${NARROW}`}>{words.difference}</HeadCell>
           </tr>
         </thead>
         <tbody>
           <Row>
-            <Cell className="whitespace-nowrap">{words.status}</Cell>
+            <Cell className={NAME}>{words.status}</Cell>
             {runs.map((run, index) => (
-              <Cell key={index === 0 ? "a" : "b"} figure>
+              <Cell key={index === 0 ? "a" : "b"} className={WORDS}>
                 {run ? <StatusMark state={run.status} /> : "…"}
               </Cell>
             ))}
-            <Cell />
+            <Cell className={NARROW} />
           </Row>
           <Row>
-            <Cell className="whitespace-nowrap">{words.model}</Cell>
+            <Cell className={NAME}>{words.model}</Cell>
             {runs.map((run, index) => (
-              <Cell key={index === 0 ? "a" : "b"} figure>
+              <Cell key={index === 0 ? "a" : "b"} className={WORDS}>
                 {run ? shownText(run.model) || "–" : "…"}
               </Cell>
             ))}
-            <Cell />
+            <Cell className={NARROW} />
           </Row>
           {figures.map(([name, figureOf, show]) => {
             const [left, right] = runs.map((run) => (run ? figureOf(run) : null));
             return (
               <Row key={name}>
-                <Cell className="whitespace-nowrap">{name}</Cell>
-                <Cell figure>{shown(left, show)}</Cell>
-                <Cell figure>{shown(right, show)}</Cell>
-                <Cell figure>{difference(left, right, show)}</Cell>
+                <Cell className={NAME}>{name}</Cell>
+                <Cell figure className={NARROW}>
+                  {shown(left, show)}
+                </Cell>
+                <Cell figure className={NARROW}>
+                  {shown(right, show)}
+                </Cell>
+                <Cell figure className={NARROW}>
+                  {difference(left, right, show)}
+                </Cell>
               </Row>
             );
           })}

@@ -51,7 +51,7 @@ export function MentionList({
             <span className="font-medium">{shownText(skill.name)}</span>
             <span className="font-mono text-xs text-soft">{shownText(skill.namespace)}</span>
           </span>
-          <span className="line-clamp-2 text-xs text-soft">
+          <span dir="auto" className="line-clamp-2 text-xs text-soft">
             {shownText(skill.description.slice(0, LONGEST))}
           </span>
         </div>

@@ -3,7 +3,7 @@ import { useLocation } from "wouter";
 import { newIdempotencyKey } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { type StartOptions, useStartRun } from "../../api/starting";
-import { useWords } from "../../i18n";
+import { useSaid, useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Button } from "../../ui/Button";
 import { ErrorNote } from "../../ui/ErrorNote";
@@ -29,6 +29,7 @@ export function NewRunForm({
   sessionId?: string;
 }) {
   const words = useWords("start");
+  const said = useSaid();
   const [draft, setDraft] = useState<Draft>(() => emptyDraft(task));
   const [untouched, setUntouched] = useState(true);
   const start = useStart(draft, sessionId);
@@ -38,7 +39,7 @@ export function NewRunForm({
   const field = problem ? fieldOf(problem, FIELDS) : null;
   const errors =
     problem && field
-      ? { [field]: shownText([problem.detail, problem.hint].filter(Boolean).join(" · ")) }
+      ? { [field]: shownText([problem.detail, problem.hint].filter(Boolean).map(said).join(" · ")) }
       : {};
   const change = (some: Partial<Draft>) => {
     start.reset();

@@ -6,6 +6,7 @@ import { shownText } from "../../lib/hidden";
 import { useSettledValue } from "../../lib/settled";
 import { Badge } from "../../ui/Badge";
 import { Checkbox } from "../../ui/Field";
+import { ServerText } from "../../ui/ServerText";
 
 const QUOTED = /`([^`]*)`/g;
 
@@ -29,7 +30,7 @@ export function SkillChoices({
       <h2 className="font-semibold">{words.skills}</h2>
       {asked && error ? (
         <p role="alert" className="text-bad">
-          {shownText(problemOf(error).detail)}
+          <ServerText text={problemOf(error).detail} />
         </p>
       ) : null}
       {!error ? (

@@ -9,6 +9,7 @@ import { ErrorNote } from "../../ui/ErrorNote";
 import { TextInput } from "../../ui/Field";
 import { DoneIcon } from "../../ui/icons";
 import { PlainText } from "../../ui/PlainText";
+import { ServerText } from "../../ui/ServerText";
 
 /** Brings an exported run here; what the server refuses, and why, is shown. */
 export function ImportDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
@@ -84,7 +85,8 @@ function Findings({ findings }: { findings: readonly Finding[] }) {
         {findings.map((one, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes
           <li key={index}>
-            <PlainText text={[one.code, one.where, one.message].filter(Boolean).join(" · ")} />
+            <PlainText text={[one.code, one.where].filter(Boolean).join(" · ")} />
+            <ServerText text={one.message ?? ""} />
           </li>
         ))}
       </ul>

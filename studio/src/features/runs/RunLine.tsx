@@ -6,6 +6,7 @@ import { useNow } from "../../lib/clock";
 import { shownText } from "../../lib/hidden";
 import { Badge } from "../../ui/Badge";
 import { HandIcon } from "../../ui/icons";
+import { ServerText } from "../../ui/ServerText";
 import { StatusMark } from "../../ui/StatusMark";
 import { Cell, Row } from "../../ui/Table";
 
@@ -40,7 +41,7 @@ export const RunLine = memo(function RunLine({ row }: { row: RunRow }) {
         <Marks row={row} />
         {row.failure_reason ? (
           <p className="truncate text-xs text-bad">
-            <bdi>{shownText(row.failure_reason.slice(0, LONGEST))}</bdi>
+            <ServerText text={row.failure_reason.slice(0, LONGEST)} />
           </p>
         ) : null}
         <p className="text-xs text-soft md:hidden">

@@ -59,7 +59,7 @@ function Thread({ row }: { row: SessionRow }) {
         href={`/sessions/${row.session_id}`}
         className="min-w-0 flex-1 basis-60 truncate font-medium no-underline after:absolute after:inset-0"
       >
-        {shownText(row.title) || words.untitled}
+        <bdi>{shownText(row.title) || words.untitled}</bdi>
       </Link>
       <span className="text-soft">{words.runs(row.runs_count)}</span>
       <time dateTime={row.updated_at} title={format.date(row.updated_at)} className="text-soft">

@@ -5,6 +5,7 @@ import { ApprovalCard } from "../../events/approval/ApprovalCard";
 import { useFormat, useWords } from "../../i18n";
 import { Markdown } from "../../ui/Markdown";
 import { PlainText } from "../../ui/PlainText";
+import { ServerText } from "../../ui/ServerText";
 import { Skeleton } from "../../ui/Skeleton";
 import { StatusMark } from "../../ui/StatusMark";
 
@@ -46,7 +47,7 @@ function Answer({ run }: { run: Run }) {
     return <Markdown text={run.final_output} />;
   }
   if (run.failure_reason) {
-    return <PlainText text={run.failure_reason} />;
+    return <ServerText text={run.failure_reason} />;
   }
   if (run.questions.length > 0) {
     return <p className="text-wait">{words.question}</p>;

@@ -31,7 +31,9 @@ export function SessionView({ id }: { id: string }) {
     <Page
       title={session.data ? title : words.session}
       heading={
-        <span className="line-clamp-3 [overflow-wrap:anywhere]">{session.data ? title : words.session}</span>
+        <span className="line-clamp-3 [overflow-wrap:anywhere]">
+          <bdi>{session.data ? title : words.session}</bdi>
+        </span>
       }
       actions={
         session.data ? (

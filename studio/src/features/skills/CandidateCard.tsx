@@ -3,6 +3,7 @@ import type { Candidate } from "../../api/skills";
 import { useFormat, useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Checkbox } from "../../ui/Field";
+import { ServerText } from "../../ui/ServerText";
 import { SeverityMark } from "./SeverityMark";
 
 /** A skill that would be installed, with all that a person should know of it before. */
@@ -36,7 +37,7 @@ export function CandidateCard({
         />
         <SeverityMark severity={candidate.verdict} />
       </div>
-      <p>{shownText(candidate.description)}</p>
+      <p dir="auto">{shownText(candidate.description)}</p>
       <p className="text-xs text-soft">{about.filter(Boolean).join(" · ")}</p>
       {refused ? <p className="text-bad">{words.refusedByScan}</p> : null}
       <Facts title={words.findings} items={candidate.findings} bad />
@@ -54,7 +55,9 @@ function Facts({ title, items, bad }: { title: string; items: readonly string[];
       <p className="text-xs font-medium text-soft">{title}</p>
       <ul className={bad ? "list-disc pl-5 text-bad" : "list-disc pl-5"}>
         {[...new Set(items)].map((item) => (
-          <li key={item}>{shownText(item)}</li>
+          <li key={item}>
+            <ServerText text={item} />
+          </li>
         ))}
       </ul>
     </div>

@@ -1,6 +1,7 @@
 import type { SkillProblem } from "../../api/skills";
 import { useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
+import { ServerText } from "../../ui/ServerText";
 import { SeverityMark } from "./SeverityMark";
 
 /** Skills that were found but cannot be used as they are, and why. */
@@ -22,8 +23,8 @@ export function CatalogProblems({ problems }: { problems: readonly SkillProblem[
               <SeverityMark severity={problem.severity} />
               {problem.name ? <span className="font-medium">{shownText(problem.name)}</span> : null}
             </div>
-            <p>{shownText(problem.message)}</p>
-            {problem.hint ? <p className="text-soft">{shownText(problem.hint)}</p> : null}
+            <ServerText text={problem.message} />
+            {problem.hint ? <ServerText text={problem.hint} className="text-soft" /> : null}
             <p className="font-mono text-xs text-soft">
               {shownText(problem.locator)}
               {problem.details?.line ? ` · ${words.line(problem.details.line)}` : ""}

@@ -1,7 +1,8 @@
 import { Link } from "wouter";
 import type { SecurityFinding, SkillDocument } from "../../api/skills";
-import { useWords } from "../../i18n";
+import { useSaid, useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
+import { ServerText } from "../../ui/ServerText";
 import { skillAddress } from "./address";
 import { DiagnosticList } from "./DiagnosticList";
 import { SeverityMark } from "./SeverityMark";
@@ -38,6 +39,7 @@ export function Checks({ skill }: { skill: SkillDocument }) {
 
 function Scan({ skill, scan }: { skill: SkillDocument; scan: NonNullable<SkillDocument["security"]> }) {
   const words = useWords("skills");
+  const said = useSaid();
   return (
     <>
       <p className="text-soft">
@@ -56,7 +58,7 @@ function Scan({ skill, scan }: { skill: SkillDocument; scan: NonNullable<SkillDo
       ) : null}
       {scan.skipped.map((one) => (
         <p key={one.file} className="text-soft [overflow-wrap:anywhere]">
-          {words.skipped(shownText(one.file), shownText(one.reason))}
+          {words.skipped(shownText(one.file), shownText(said(one.reason)))}
         </p>
       ))}
     </>
@@ -70,7 +72,7 @@ function Finding({ finding, skill }: { finding: SecurityFinding; skill: SkillDoc
     <li className="flex flex-col gap-1 p-3 [overflow-wrap:anywhere]">
       <div className="flex flex-wrap items-center gap-2">
         <SeverityMark severity={finding.severity} />
-        <span className="font-medium">{shownText(finding.title)}</span>
+        <ServerText text={finding.title} className="font-medium" />
         <span className="font-mono text-xs text-soft">{finding.code}</span>
       </div>
       {finding.excerpt ? (
@@ -78,9 +80,11 @@ function Finding({ finding, skill }: { finding: SecurityFinding; skill: SkillDoc
           {shownText(finding.excerpt)}
         </pre>
       ) : null}
-      <p>{shownText(finding.why)}</p>
+      <p>
+        <ServerText text={finding.why} />
+      </p>
       <p className="text-soft">
-        {words.remedy}: {shownText(finding.remedy)}
+        {words.remedy}: <ServerText text={finding.remedy} />
       </p>
       <Link
         href={`${skillAddress(skill, "files")}?path=${encodeURIComponent(finding.file)}`}

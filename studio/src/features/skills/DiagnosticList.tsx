@@ -1,6 +1,7 @@
 import type { Diagnostic } from "../../api/skills";
 import { useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
+import { ServerText } from "../../ui/ServerText";
 import { SeverityMark } from "./SeverityMark";
 
 /** What was found in the text of a skill, line by line; where a line can be shown, it is a button. */
@@ -23,8 +24,8 @@ export function DiagnosticList({
           <SeverityMark severity={one.severity} />
           <Line diagnostic={one} onLine={onLine} />
           <span className="min-w-0 flex-1 basis-64">
-            {shownText(one.message)}
-            {one.hint ? <span className="block text-soft">{shownText(one.hint)}</span> : null}
+            <ServerText text={one.message} />
+            {one.hint ? <ServerText text={one.hint} className="block text-soft" /> : null}
           </span>
         </li>
       ))}

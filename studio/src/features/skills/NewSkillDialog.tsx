@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { problemOf } from "../../api/problem";
 import { useCreateSkill } from "../../api/skills";
-import { useWords } from "../../i18n";
+import { useSaid, useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Button } from "../../ui/Button";
 import { Dialog } from "../../ui/Dialog";
@@ -48,6 +48,7 @@ function NewSkillForm({
   onSubmit: Create;
 }) {
   const words = useWords("skills");
+  const said = useSaid();
   const [, navigate] = useLocation();
   const [draft, setDraft] = useState({ name: "", description: "", body: "" });
   const [tried, setTried] = useState(false);
@@ -80,7 +81,7 @@ function NewSkillForm({
         autoComplete="off"
         spellCheck={false}
         maxLength={64}
-        error={illegal ? words.nameIllegal : ofName ? shownText(problem.detail) : missing(draft.name)}
+        error={illegal ? words.nameIllegal : ofName ? shownText(said(problem.detail)) : missing(draft.name)}
         {...field("name")}
       />
       <TextArea

@@ -54,7 +54,7 @@ const Line = memo(function Line({ skill }: { skill: Skill }) {
         ) : null}
         {skill.state === "shadowed" ? <Badge tone="wait">{words.shadowed}</Badge> : null}
       </div>
-      <p className="line-clamp-2 [overflow-wrap:anywhere]">
+      <p dir="auto" className="line-clamp-2 [overflow-wrap:anywhere]">
         {shownText(skill.description.slice(0, LONGEST))}
       </p>
       <p className="truncate text-xs text-soft">

@@ -7,6 +7,7 @@ import { CopyButton } from "../../ui/CopyButton";
 import { JsonView } from "../../ui/JsonView";
 import { Markdown } from "../../ui/Markdown";
 import { PlainText } from "../../ui/PlainText";
+import { ServerText } from "../../ui/ServerText";
 
 /** What a skill says, rendered, beside what it declares and where it comes from. */
 export function SkillText({ skill }: { skill: SkillDocument }) {
@@ -61,7 +62,11 @@ function About({ skill }: { skill: SkillDocument }) {
         {skill.required_env_vars.length > 0 ? (
           <Fact name={words.variables}>{shownText(skill.required_env_vars.join(", "))}</Fact>
         ) : null}
-        {skill.editable ? null : <Fact name={words.notEditable}>{shownText(skill.editable_reason)}</Fact>}
+        {skill.editable ? null : (
+          <Fact name={words.notEditable}>
+            <ServerText text={skill.editable_reason} />
+          </Fact>
+        )}
       </dl>
       {Object.keys(more).length > 0 ? (
         <div>

@@ -25,6 +25,8 @@ export const run = {
   resume: "Resume",
   resumed: "The run goes on",
   resumeFailed: "The run could not be resumed",
+  tryAgain: "Try again",
+  triedAgain: "A fork goes on where the run failed",
   cancel: "Cancel run",
   cancelTitle: "Cancel this run?",
   cancelHint: "It ends for good. What it did so far stays, and it can be forked later.",

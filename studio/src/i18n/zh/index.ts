@@ -3,9 +3,9 @@ import { artifacts } from "./artifacts";
 import { compare } from "./compare";
 import { details } from "./details";
 import { execute } from "./execute";
+import { fence } from "./fence";
 import { fork } from "./fork";
 import { operations } from "./operations";
-import { reasons } from "./reasons";
 import { replay } from "./replay";
 import { run } from "./run";
 import { runs } from "./runs";
@@ -25,9 +25,9 @@ export const words = {
   compare,
   details,
   execute,
+  fence,
   fork,
   operations,
-  reasons,
   replay,
   run,
   runs,

@@ -27,6 +27,8 @@ export const run = {
   resume: "继续运行",
   resumed: "运行已继续",
   resumeFailed: "无法继续运行",
+  tryAgain: "重试",
+  triedAgain: "分叉运行从失败处继续",
   cancel: "取消运行",
   cancelTitle: "取消此运行？",
   cancelHint: "取消后运行不再继续。已完成的内容会保留，之后仍可分叉。",

@@ -21,11 +21,11 @@ export function DiffFile({
   split: boolean;
   ignoreWhitespace: boolean;
 }) {
-  const words = useWords("ui").diff;
+  const { diff: words, json } = useWords("ui");
   const id = useId();
   const [open, setOpen] = useState(true);
-  const [asked, setAsked] = useState(false);
-  const long = file.lines.length > LONG && !asked;
+  const [most, setMost] = useState(0);
+  const long = file.lines.length > LONG && most === 0;
   const rows = useMemo(
     () => (open && !long && !file.binary ? rowsOf(file, ignoreWhitespace) : []),
     [file, ignoreWhitespace, open, long],
@@ -62,12 +62,19 @@ export function DiffFile({
           {long && !file.binary ? (
             <p className="flex items-center gap-2 px-3 py-2 text-soft">
               {words.tooLarge}
-              <Button small onClick={() => setAsked(true)}>
+              <Button small onClick={() => setMost(LONG)}>
                 {words.showFile}
               </Button>
             </p>
           ) : null}
-          {rows.length > 0 ? <DiffTable rows={rows} split={split} label={path} /> : null}
+          {rows.length > 0 ? (
+            <DiffTable rows={rows.slice(0, Math.max(most, LONG))} split={split} label={path} />
+          ) : null}
+          {rows.length > Math.max(most, LONG) ? (
+            <Button small onClick={() => setMost(most + LONG)}>
+              {json.more(rows.length - Math.max(most, LONG))}
+            </Button>
+          ) : null}
         </>
       ) : null}
     </section>

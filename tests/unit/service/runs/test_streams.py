@@ -174,4 +174,13 @@ async def test_streams_end_when_the_service_stops(tmp_path: Path) -> None:
         await service.work.streams.close()
         messages = await listener
         assert [message.data for message in messages] == service.log(run_id)[: len(messages)]
-        assert (await service.get(f"/runs/{run_id}/events/stream")).json()["detail"]["kind"] == "busy"
+        assert await service.follow(run_id) == []
+
+
+async def test_a_service_that_stops_ends_new_streams_so_that_a_browser_comes_again(service: Served) -> None:
+    run_id = await service.begin()
+    await service.work.streams.close()
+    answer = await service.get(f"/runs/{run_id}/events/stream")
+    assert (answer.status_code, answer.text) == (200, "retry: 1000\n\n")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.headers["connection"] == "close"

@@ -22,7 +22,6 @@ HOSTILE = "<script>parent.document.title='stolen'</script><img src=//evil.exampl
         ("a.js", "text/plain; charset=utf-8"),
         ("a.xml", "text/plain; charset=utf-8"),
         ("a.png", "image/png"),
-        ("a.pdf", "application/pdf"),
     ],
 )
 def test_a_preview_has_a_type_that_runs_nothing(name: str, media_type: str) -> None:
@@ -32,10 +31,10 @@ def test_a_preview_has_a_type_that_runs_nothing(name: str, media_type: str) -> N
     assert "script" not in found.policy
     assert "default-src 'none'" in found.policy
     assert "frame-ancestors 'self'" in found.policy
-    assert name == "a.pdf" or found.policy.startswith("sandbox;")
+    assert found.policy.startswith("sandbox;")
 
 
-@pytest.mark.parametrize("name", ["a.exe", "a", "a.zip", "a.docx", "a.wasm"])
+@pytest.mark.parametrize("name", ["a.exe", "a", "a.zip", "a.docx", "a.wasm", "a.pdf"])
 def test_what_cannot_be_looked_at_is_only_saved(name: str) -> None:
     assert preview_of(name) is None
 

@@ -3,6 +3,7 @@ import type { Setting } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
 import { shownText } from "../../../lib/hidden";
+import { ServerText } from "../../../ui/ServerText";
 import { OriginText } from "../OriginText";
 import { isChanged } from "../origin";
 import { maskedValue, type SettingGroup } from "./settings";
@@ -48,9 +49,7 @@ function SettingLine({ setting }: { setting: Setting }) {
       <div className="min-w-0 text-xs text-soft">
         {changed ? <span className="sr-only">{words.changed} </span> : null}
         <OriginText source={setting.source} />
-        {setting.note ? (
-          <p className="text-wait [overflow-wrap:anywhere]">{shownText(setting.note)}</p>
-        ) : null}
+        {setting.note ? <ServerText text={setting.note} className="block text-wait" /> : null}
       </div>
     </li>
   );

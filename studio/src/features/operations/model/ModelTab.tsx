@@ -2,6 +2,7 @@ import { Link } from "wouter";
 import { type Model, useModel } from "../../../api/model";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
+import { ServerText } from "../../../ui/ServerText";
 import { Loaded } from "../Loaded";
 import { Note } from "../Note";
 import { Section } from "../Section";
@@ -32,7 +33,9 @@ function Readiness({ model }: { model: Model }) {
   if (!model.ready) {
     return (
       <Note tone="wait" title={words.notReady} label={words.state}>
-        <p>{shownText(model.problem)}</p>
+        <p>
+          <ServerText text={model.problem} />
+        </p>
       </Note>
     );
   }

@@ -3,6 +3,7 @@ import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
 import { CodeBlock } from "../../../ui/CodeBlock";
+import { ServerText } from "../../../ui/ServerText";
 import { Note } from "../Note";
 import { VerdictMark } from "./VerdictMark";
 
@@ -20,7 +21,7 @@ export function Alternatives({ judgement }: { judgement: Judgement }) {
             </span>
             <VerdictMark verdict={one.verdict} />
             {one.current ? <Badge tone="accent">{words.current}</Badge> : null}
-            <span className="min-w-0 text-xs text-soft [overflow-wrap:anywhere]">{shownText(one.rule)}</span>
+            <ServerText text={one.rule} className="min-w-0 text-xs text-soft" />
           </li>
         ))}
       </ul>
@@ -32,7 +33,9 @@ export function Alternatives({ judgement }: { judgement: Judgement }) {
       ))}
       {judgement.no_rule ? (
         <Note tone="plain">
-          <p>{shownText(judgement.no_rule)}</p>
+          <p>
+            <ServerText text={judgement.no_rule} />
+          </p>
         </Note>
       ) : null}
       {judgement.verdict === "deny" ? <p className="text-soft">{words.denyStays}</p> : null}

@@ -105,7 +105,7 @@ function LineFields({ draft, fault, edit }: FieldsProps) {
             className="max-w-full font-mono font-normal"
             onClick={() => edit({ line })}
           >
-            {line}
+            <code>{line}</code>
           </Button>
         ))}
       </fieldset>

@@ -1,12 +1,11 @@
 import type { ReactNode } from "react";
 import type { Judgement } from "../../../api/configuration";
 import { RiskMark } from "../../../events/approval/RiskMark";
-import { useSaid, useWords } from "../../../i18n";
+import { useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
-import { shownText } from "../../../lib/hidden";
 import { Disclosure } from "../../../ui/Disclosure";
 import { JsonView } from "../../../ui/JsonView";
-import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 import { Alternatives } from "./Alternatives";
 import { Parts } from "./Parts";
 import { VerdictMark } from "./VerdictMark";
@@ -16,7 +15,6 @@ const BORDERS: Record<string, string> = { allow: "border-good", ask: "border-wai
 /** What the rules say of a call: the decision, what decided, why, how each part was seen, and what else could be. */
 export function Decision({ judgement }: { judgement: Judgement }) {
   const words = useWords("operations").policy;
-  const said = useSaid();
   const { verdict, explanation, facts } = judgement;
   return (
     <section aria-label={words.decision} className="flex min-w-0 flex-col gap-4">
@@ -31,25 +29,25 @@ export function Decision({ judgement }: { judgement: Judgement }) {
         </p>
         <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 gap-y-1">
           <Fact name={words.rule}>
-            <code className="font-mono text-xs">{shownText(explanation.verdict.rule)}</code>
+            <ServerText text={explanation.verdict.rule} className="font-mono text-xs" />
           </Fact>
           {explanation.verdict.justification ? (
             <Fact name={words.why}>
-              <PlainText text={explanation.verdict.justification} />
+              <ServerText text={explanation.verdict.justification} />
             </Fact>
           ) : null}
           <Fact name={words.risk}>
-            <RiskMark level={facts.risk.level} /> {shownText(said(facts.risk.reason))}
+            <RiskMark level={facts.risk.level} /> <ServerText text={facts.risk.reason} />
           </Fact>
           {facts.unclear ? (
             <Fact name={words.unclear}>
-              <PlainText text={facts.unclear} />
+              <ServerText text={facts.unclear} />
             </Fact>
           ) : null}
         </dl>
       </div>
       {judgement.notices.map((notice) => (
-        <PlainText key={notice} text={notice} className="text-wait" />
+        <ServerText key={notice} text={notice} className="text-wait" />
       ))}
       <Parts parts={explanation.parts} />
       <Alternatives judgement={judgement} />

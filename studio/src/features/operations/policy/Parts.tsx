@@ -1,6 +1,7 @@
 import type { Judgement } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
+import { ServerText } from "../../../ui/ServerText";
 import { Cell, HeadCell, Row, Table } from "../../../ui/Table";
 
 const MOST = 200;
@@ -31,7 +32,7 @@ export function Parts({ parts }: { parts: Judgement["explanation"]["parts"] }) {
               </Cell>
               <Cell className="[overflow-wrap:anywhere]">
                 {part.allowed_by ? (
-                  shownText(part.allowed_by)
+                  <ServerText text={part.allowed_by} />
                 ) : (
                   <span className="text-soft">{words.nobody}</span>
                 )}

@@ -2,11 +2,11 @@ import type { Fence } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
-import { CodeBlock } from "../../../ui/CodeBlock";
 import { Disclosure } from "../../../ui/Disclosure";
 import { DoneIcon, FailedIcon } from "../../../ui/icons";
 import { JsonView } from "../../../ui/JsonView";
-import { PlainText } from "../../../ui/PlainText";
+import { ServerBlock } from "../../../ui/ServerBlock";
+import { ServerText } from "../../../ui/ServerText";
 
 /** One fence: whether it works, why not, and what helps. */
 export function FenceCard({ fence, inUse }: { fence: Fence; inUse: boolean }) {
@@ -27,11 +27,11 @@ export function FenceCard({ fence, inUse }: { fence: Fence; inUse: boolean }) {
         {inUse ? <Badge tone="accent">{words.inUse}</Badge> : null}
         <span className="text-soft">{shownText(fence.version)}</span>
       </div>
-      {fence.problem ? <PlainText text={fence.problem} /> : null}
+      {fence.problem ? <ServerText text={fence.problem} className="block" /> : null}
       {fence.fix ? (
         <div>
           <p className="mb-1 font-medium">{words.fix}</p>
-          <CodeBlock text={fence.fix} label={words.fix} />
+          <ServerBlock text={fence.fix} label={words.fix} />
         </div>
       ) : null}
       {Object.keys(fence.facts).length > 0 ? (

@@ -4,7 +4,7 @@ import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
 import { Button } from "../../../ui/Button";
 import { AgainIcon } from "../../../ui/icons";
-import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 import { Loaded } from "../Loaded";
 import { Note } from "../Note";
 import { Section } from "../Section";
@@ -72,11 +72,11 @@ function GapLine({ gap }: { gap: Gap }) {
         {gap.partial ? <Badge tone="wait">{words.partial}</Badge> : null}
       </div>
       <div className="min-w-0 flex-1">
-        <PlainText text={gap.text} />
+        <ServerText text={gap.text} className="block" />
         {gap.fix ? (
           <div className="mt-1 flex flex-wrap gap-x-1.5">
             <span className="font-medium">{words.fix}</span>
-            <PlainText text={gap.fix} className="min-w-0" />
+            <ServerText text={gap.fix} className="min-w-0" />
           </div>
         ) : null}
       </div>

@@ -91,7 +91,11 @@ function useTabs(runId: string, events: readonly LogEvent[], subject: Subject): 
       call ? <DiffTab key="diff" runId={runId} call={call} events={events} /> : null,
     ],
     ["policy", approvals.length > 0, <PolicyTab key="policy" approvals={approvals} />],
-    ["sandbox", hasFence(subject), call ? <SandboxTab key="sandbox" call={call} /> : null],
+    [
+      "sandbox",
+      hasFence(subject),
+      call ? <SandboxTab key="sandbox" runId={runId} call={call} events={events} /> : null,
+    ],
     ["raw", true, <Raw key="raw" event={event} />],
   ];
   return all

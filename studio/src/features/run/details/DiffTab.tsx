@@ -5,7 +5,7 @@ import { DiffView } from "../../../ui/DiffView";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { Skeleton } from "../../../ui/Skeleton";
 import { parsed } from "./InputTab";
-import { dataOf, textOf } from "./subject";
+import { dataOf, detailsBlob, textOf } from "./subject";
 
 /** What a call changed, or would have, in files. */
 export function DiffTab({
@@ -42,13 +42,6 @@ export function DiffTab({
       <DiffView {...source} />
     </div>
   );
-}
-
-/** What whoever decided was shown, which has the changes line by line. */
-function detailsBlob(call: CallItem, events: readonly LogEvent[]): string | null {
-  const seq = call.approvals.findLast((one) => one.call_id === call.call_id)?.seq;
-  const event = seq === undefined ? undefined : events.find((one) => one.seq === seq);
-  return textOf(event?.payload.details_blob) || null;
 }
 
 function patchOf(request: Data | null): string {

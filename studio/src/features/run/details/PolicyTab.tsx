@@ -7,6 +7,7 @@ import { Badge, type Tone } from "../../../ui/Badge";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { DoneIcon, HandIcon, StoppedIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 import { textOf } from "./subject";
 
 /** What the rules said about a call, who decided, and why. */
@@ -36,13 +37,13 @@ function Asked({ approval }: { approval: ApprovalView }) {
       </Fact>
       {approval.rule ? (
         <Fact name={words.rule}>
-          <PlainText text={approval.rule} />
+          <ServerText text={approval.rule} />
         </Fact>
       ) : null}
       {approval.risk.level ? (
         <Fact name={words.risk}>
           <RiskMark level={approval.risk.level} />
-          {approval.risk.reason ? <PlainText text={approval.risk.reason} /> : null}
+          {approval.risk.reason ? <ServerText text={approval.risk.reason} className="block" /> : null}
         </Fact>
       ) : null}
       <Fact name={words.askedAt}>
@@ -72,7 +73,7 @@ function Asked({ approval }: { approval: ApprovalView }) {
       ) : null}
       {approval.refused ? (
         <Fact name={words.void}>
-          <PlainText text={approval.refused} />
+          <ServerText text={approval.refused} />
         </Fact>
       ) : null}
       {approval.arguments_changed ? <Fact name={words.edited}>{words.editedHint}</Fact> : null}

@@ -1,14 +1,19 @@
-import type { CallItem, Data } from "../../../events";
+import { useBlobText } from "../../../api/blobs";
+import type { CallItem, Data, LogEvent } from "../../../events";
 import { Fact } from "../../../events/approval/Fact";
+import { FileAccessFacts } from "../../../events/approval/FileAccessFacts";
+import { type FileAccess, fileAccessOf } from "../../../events/approval/fileAccess";
+import { HostList } from "../../../events/approval/HostList";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
 import { ShieldIcon, StoppedIcon, WarnIcon } from "../../../ui/icons";
 import { JsonView } from "../../../ui/JsonView";
-import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 import { Cell, HeadCell, Row, Table } from "../../../ui/Table";
+import { parsed } from "./InputTab";
 import { Section } from "./Section";
-import { dataOf, fenceOf, textOf, textsOf } from "./subject";
+import { dataOf, detailsBlob, fenceOf, textOf, textsOf } from "./subject";
 
 const ICON = "size-3.5 shrink-0";
 const TOLD = new Set([
@@ -19,6 +24,7 @@ const TOLD = new Set([
   "effective",
   "requested",
   "network",
+  "egress",
   "policy",
   "promises",
   "gaps",
@@ -26,15 +32,27 @@ const TOLD = new Set([
 ]);
 
 /** Behind which fence a call ran: what it promises, what it does not, and what it stopped. */
-export function SandboxTab({ call }: { call: CallItem }) {
+export function SandboxTab({
+  runId,
+  call,
+  events,
+}: {
+  runId: string;
+  call: CallItem;
+  events: readonly LogEvent[];
+}) {
   const words = useWords("details");
+  const asked = useBlobText(runId, detailsBlob(call, events));
+  const shown = asked.data ? dataOf(dataOf(dataOf(parsed(asked.data.text))?.intent)?.fence) : null;
   const planned = call.sandbox === null;
   const fence = call.sandbox ?? fenceOf(call.approvals) ?? {};
+  // Results do not repeat it: it is what somebody was shown, as long as that was the same fence.
+  const access = shown?.policy === fence.policy ? fileAccessOf(shown?.file_access) : null;
   const denials = denialsOf(call);
   const other = Object.fromEntries(Object.entries(fence).filter(([name]) => !TOLD.has(name)));
   return (
     <div className="flex flex-col gap-4">
-      {Object.keys(fence).length > 0 ? <Evidence fence={fence} planned={planned} /> : null}
+      {Object.keys(fence).length > 0 ? <Evidence fence={fence} access={access} planned={planned} /> : null}
       {denials.length > 0 ? (
         <Section title={words.denials}>
           <ul className="flex flex-col gap-1.5">
@@ -45,7 +63,7 @@ export function SandboxTab({ call }: { call: CallItem }) {
               >
                 <StoppedIcon className="mt-0.5 size-4 shrink-0 text-bad" />
                 <span className="min-w-0">
-                  <PlainText text={denial.sentence || `${denial.what} ${denial.target}`} />
+                  <ServerText text={denial.sentence || `${denial.what} ${denial.target}`} className="block" />
                   <span className="text-xs text-soft">{words.certainties[denial.certainty] ?? ""}</span>
                 </span>
               </li>
@@ -59,8 +77,9 @@ export function SandboxTab({ call }: { call: CallItem }) {
   );
 }
 
-function Evidence({ fence, planned }: { fence: Data; planned: boolean }) {
+function Evidence({ fence, access, planned }: { fence: Data; access: FileAccess | null; planned: boolean }) {
   const words = useWords("details");
+  const names = useWords("operations").sandbox.promises;
   const active = fence.active !== false;
   const network = textOf(fence.network);
   const gaps = textsOf(fence.gaps);
@@ -77,13 +96,19 @@ function Evidence({ fence, planned }: { fence: Data; planned: boolean }) {
       </Fact>
       <Plain name={words.adapter} value={textOf(fence.version) || textOf(fence.adapter)} />
       <Plain name={words.profile} value={textOf(fence.profile) || textOf(fence.effective)} />
-      {network ? <Plain name={words.network} value={words.networks[network] ?? network} /> : null}
+      <FileAccessFacts access={access} />
+      {network ? (
+        <Fact name={words.network}>
+          {words.networks[network] ?? shownText(network)}
+          <HostList egress={fence.egress} />
+        </Fact>
+      ) : null}
       {promises.length > 0 ? (
         <Fact name={words.promises(promises.length)}>
           <ul className="flex flex-wrap gap-1">
             {promises.map((one) => (
-              <li key={one} className="rounded bg-sunken px-1.5 py-0.5 font-mono text-xs">
-                {shownText(one)}
+              <li key={one} title={shownText(one)} className="rounded bg-sunken px-1.5 py-0.5 text-xs">
+                {shownText(names[one] ?? one)}
               </li>
             ))}
           </ul>
@@ -93,7 +118,9 @@ function Evidence({ fence, planned }: { fence: Data; planned: boolean }) {
         <Fact name={words.gaps(gaps.length)}>
           <ul className="flex list-disc flex-col gap-1 pl-4">
             {gaps.map((gap) => (
-              <li key={gap}>{shownText(gap)}</li>
+              <li key={gap}>
+                <ServerText text={gap} />
+              </li>
             ))}
           </ul>
         </Fact>
@@ -134,7 +161,9 @@ function Network({ call }: { call: CallItem }) {
               <Cell className="font-mono text-xs [overflow-wrap:anywhere]">
                 {shownText(one.host)}:{one.port}
               </Cell>
-              <Cell>{shownText(one.rule || one.reason || one.by || "")}</Cell>
+              <Cell>
+                <ServerText text={one.rule || one.reason || one.by || ""} />
+              </Cell>
             </Row>
           ))}
         </tbody>

@@ -47,6 +47,13 @@ export function fenceOf(approvals: readonly ApprovalView[]): Data | null {
   return dataOf(dataOf(approvals.at(-1)?.request.bound)?.fence);
 }
 
+/** The digest of what whoever decided about a call was shown: the changes line by line, and the whole fence. */
+export function detailsBlob(call: CallItem, events: readonly LogEvent[]): string | null {
+  const seq = call.approvals.findLast((one) => one.call_id === call.call_id)?.seq;
+  const event = seq === undefined ? undefined : events.find((one) => one.seq === seq);
+  return textOf(event?.payload.details_blob) || null;
+}
+
 /** Plain data, or nothing where it is something else. */
 export function dataOf(value: unknown): Data | null {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Data) : null;

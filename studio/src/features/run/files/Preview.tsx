@@ -9,6 +9,7 @@ import { JsonView } from "../../../ui/JsonView";
 import { Markdown } from "../../../ui/Markdown";
 import { Skeleton } from "../../../ui/Skeleton";
 import { CsvTable } from "./CsvTable";
+import { PagedDocument } from "./PagedDocument";
 import { isTooLarge, MOST_BYTES, previewKind, TEXT_BYTES } from "./preview";
 
 /** A file as far as it can be looked at safely; what cannot is said, and can be downloaded. */
@@ -31,9 +32,10 @@ export function Preview({ runId, file }: { runId: string; file: Artifact }) {
       return <p className="text-soft">{words.noPreview(shownText(file.mediaType))}</p>;
     case "image":
       return <Picture runId={runId} file={file} />;
-    case "html":
     case "pdf":
-      return <Framed runId={runId} file={file} kind={kind} />;
+      return <PagedDocument runId={runId} file={file} />;
+    case "html":
+      return <Framed runId={runId} file={file} />;
     default:
       return <TextPreview runId={runId} file={file} kind={kind} />;
   }
@@ -131,23 +133,19 @@ function Picture({ runId, file }: { runId: string; file: Artifact }) {
   );
 }
 
-/**
- * A page in a frame that can do nothing: no script, no form, no request, an origin of its own. Browsers show no
- * document in such a frame; their viewer runs nothing of it, and the server's policy forbids it every request.
- */
-function Framed({ runId, file, kind }: { runId: string; file: Artifact; kind: "html" | "pdf" }) {
+/** A page in a frame that can do nothing: no script, no form, no request, an origin of its own. */
+function Framed({ runId, file }: { runId: string; file: Artifact }) {
   const words = useWords("artifacts");
   if (accessKey() !== null) {
     return <p className="text-soft">{words.needsLink}</p>;
   }
-  const address = previewAddress(runId, file.name);
   return (
     <>
-      <p className="mb-2 text-xs text-soft">{kind === "html" ? words.inert : words.inertPdf}</p>
+      <p className="mb-2 text-xs text-soft">{words.inert}</p>
       <iframe
         title={words.previewOf(shownText(file.name))}
-        src={address}
-        {...(kind === "html" ? { sandbox: "" } : {})}
+        src={previewAddress(runId, file.name)}
+        sandbox=""
         referrerPolicy="no-referrer"
         className="h-[70vh] w-full rounded border border-line bg-white"
       />

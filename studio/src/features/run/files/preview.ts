@@ -29,10 +29,10 @@ const TEXT_ENDINGS = new Set(
   ),
 );
 
-/** Above these sizes a file is only downloaded; of text the beginning is shown. */
+/** Above these sizes a file is only downloaded; of text the beginning is shown. A PDF has to fit into an address. */
 export const MOST_BYTES: Partial<Record<PreviewKind, number>> = {
   image: 20_000_000,
-  pdf: 50_000_000,
+  pdf: 1_400_000,
   html: 10_000_000,
 };
 

@@ -5,7 +5,7 @@ import { exportAddress, pageAddress } from "../../../api/files";
 import { problemOf } from "../../../api/problem";
 import { useResumeRun } from "../../../api/runs";
 import type { LogEvent, RunView } from "../../../events";
-import { useLanguage, useWords } from "../../../i18n";
+import { useLanguage, useSaid, useWords } from "../../../i18n";
 import { useCommands } from "../../../lib/commands";
 import { downloadText } from "../../../lib/download";
 import { Button } from "../../../ui/Button";
@@ -24,6 +24,7 @@ import { toast } from "../../../ui/Toast";
 import { isOver } from "../shownStatus";
 import { CancelDialog } from "./CancelDialog";
 import { saveFrom } from "./saving";
+import { TryAgain } from "./TryAgain";
 import { VerifyDialog } from "./VerifyDialog";
 
 /** What can be done to a run. */
@@ -47,6 +48,7 @@ export function RunActions({
 }) {
   const words = useWords("run");
   const language = useLanguage();
+  const said = useSaid();
   const [open, setOpen] = useState<"cancel" | "verify" | null>(null);
   const resume = useResumeRun();
   const over = isOver(view);
@@ -57,12 +59,12 @@ export function RunActions({
       { id: runId },
       {
         onSuccess: () => toast(words.resumed),
-        onError: (error) => toast(problemOf(error).message || words.resumeFailed, { bad: true }),
+        onError: (error) => toast(said(problemOf(error).message) || words.resumeFailed, { bad: true }),
       },
     );
   const save = (address: string, name: string) =>
     saveFrom(address, name, accessKey() === null ? null : getBlob).catch((error: unknown) =>
-      toast(problemOf(error).message || words.exportFailed, { bad: true }),
+      toast(said(problemOf(error).message) || words.exportFailed, { bad: true }),
     );
   const archive = () => void save(exportAddress(runId), `${runId}.tar.gz`);
   const page = () => void save(pageAddress(runId, language === "zh-CN" ? "zh" : "en"), `${runId}.html`);
@@ -87,6 +89,7 @@ export function RunActions({
           {words.resume}
         </Button>
       ) : null}
+      {view.state.status === "failed" ? <TryAgain runId={runId} /> : null}
       {over ? null : (
         <Button small tone="danger" icon={<StoppedIcon />} onClick={() => setOpen("cancel")}>
           {words.cancel}

@@ -5,6 +5,7 @@ import { Dialog } from "../../../ui/Dialog";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { DoneIcon, WarnIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 import { Spinner } from "../../../ui/Spinner";
 
 /** Checks a run against its sealed log, and shows what was found. */
@@ -50,12 +51,8 @@ function Result({ verdict }: { verdict: Verdict }) {
           {verdict.findings.map((one, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes
             <li key={index}>
-              <PlainText
-                text={[one.severity, one.code, one.where, one.message]
-                  .filter(Boolean)
-                  .map(String)
-                  .join(" · ")}
-              />
+              <PlainText text={[one.severity, one.code, one.where].filter(Boolean).map(String).join(" · ")} />
+              <ServerText text={String(one.message ?? "")} />
             </li>
           ))}
         </ul>

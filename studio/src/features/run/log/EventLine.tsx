@@ -49,9 +49,9 @@ export const EventLine = memo(function EventLine({
           </span>
           <code className="shrink-0 font-medium">{shownText(event.type)}</code>
           {open ? null : (
-            <span className="hidden min-w-0 flex-1 truncate font-mono text-soft sm:inline">
+            <code className="hidden min-w-0 flex-1 truncate font-mono text-soft sm:inline">
               {shownText(preview(event.payload))}
-            </span>
+            </code>
           )}
         </button>
         <IconButton

@@ -5,7 +5,7 @@ import { Button } from "../../../ui/Button";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { TextInput } from "../../../ui/Field";
 import { HandIcon, PlayIcon } from "../../../ui/icons";
-import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 
 /** Says why a run stands still, and lets it go on, with more room if that is given. */
 export function WaitingBox({ runId, message }: { runId: string; message: string }) {
@@ -22,7 +22,7 @@ export function WaitingBox({ runId, message }: { runId: string; message: string 
         <HandIcon className="mt-0.5 size-4 shrink-0 text-wait" />
         <div className="min-w-0">
           <p className="font-medium">{words.stands}</p>
-          {message ? <PlainText text={message} /> : null}
+          {message ? <ServerText text={message} /> : null}
         </div>
       </div>
       <ErrorNote error={resume.error} />

@@ -1,5 +1,5 @@
 import type { ApprovalView } from "../../../events";
-import { useFormat, useWords } from "../../../i18n";
+import { useFormat, useSaid, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { DoneIcon, StoppedIcon, WarnIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
@@ -18,6 +18,7 @@ export function CallDecisions({ approvals }: { approvals: readonly ApprovalView[
 
 function Decision({ approval }: { approval: ApprovalView }) {
   const words = useWords("run");
+  const said = useSaid();
   const format = useFormat();
   const allowed = approval.decision?.startsWith("approved") ?? false;
   const decision = approval.decision ?? "";
@@ -27,7 +28,7 @@ function Decision({ approval }: { approval: ApprovalView }) {
     approval.reason
       ? words.decidedVia(words.decisionReasons[approval.reason] ?? shownText(approval.reason))
       : "",
-    approval.rule ? words.decidedRule(shownText(approval.rule)) : "",
+    approval.rule ? words.decidedRule(shownText(said(approval.rule))) : "",
     approval.arguments_changed ? words.argumentsChanged : "",
   ].filter(Boolean);
   return (
@@ -42,7 +43,7 @@ function Decision({ approval }: { approval: ApprovalView }) {
         <p>
           <strong>
             {approval.refused
-              ? words.refused(shownText(approval.refused))
+              ? words.refused(shownText(said(approval.refused)))
               : (words.decisions[decision] ?? shownText(decision))}
           </strong>
           {facts.length > 0 ? ` · ${facts.join(" · ")}` : ""}

@@ -3,6 +3,7 @@ import type { CallItem } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
+import { ServerText } from "../../../ui/ServerText";
 import { Fold } from "./Frame";
 
 const FEW = 5;
@@ -42,7 +43,12 @@ function Files({ files }: { files: CallItem["files"] }) {
         <li key={one.seq} className="[overflow-wrap:anywhere]">
           {words.fileOps[one.op] ?? shownText(one.op)} <code>{shownText(one.path)}</code>
           {typeof one.size === "number" ? ` · ${format.bytes(one.size)}` : ""}
-          {one.ok ? null : <span className="text-bad"> · {shownText(one.error ?? words.failed)}</span>}
+          {one.ok ? null : (
+            <span className="text-bad">
+              {" · "}
+              <ServerText text={one.error ?? words.failed} />
+            </span>
+          )}
         </li>
       ))}
     </ul>
@@ -61,7 +67,7 @@ function Network({ network }: { network: CallItem["network"] }) {
           <code>
             {shownText(one.host)}:{one.port}
           </code>{" "}
-          <span className="text-soft">{shownText([one.by, one.reason].filter(Boolean).join(" · "))}</span>
+          <ServerText text={[one.by, one.reason].filter(Boolean).join(" · ")} className="text-soft" />
         </li>
       ))}
     </ul>

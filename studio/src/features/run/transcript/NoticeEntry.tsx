@@ -2,7 +2,7 @@ import type { Data, NoticeItem } from "../../../events";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { InfoIcon } from "../../../ui/icons";
-import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 import { Frame } from "./Frame";
 
 /** A small fact about the run. */
@@ -28,7 +28,7 @@ export function NoticeEntry({ item }: { item: NoticeItem }) {
         </span>
       }
     >
-      {said(details) ? <PlainText text={said(details)} /> : null}
+      {said(details) ? <ServerText text={said(details)} /> : null}
     </Frame>
   );
 }

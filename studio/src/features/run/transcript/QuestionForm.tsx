@@ -68,7 +68,7 @@ function Part({
   const name = useId();
   return (
     <fieldset className="flex min-w-0 flex-col gap-1.5">
-      <legend className="font-medium">
+      <legend dir="auto" className="font-medium">
         <PlainText text={part.question} />
       </legend>
       {part.choices.map((choice) => (

@@ -1,10 +1,11 @@
 import { Link } from "wouter";
 import type { Data, SkillItem } from "../../../events";
-import { useFormat, useWords } from "../../../i18n";
+import { useFormat, useSaid, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
 import { BookIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 import { Fold, Frame } from "./Frame";
 
 /** Something about a skill: used, left, not used, or chosen for the task and why. */
@@ -44,7 +45,7 @@ function One({ item }: { item: SkillItem }) {
         </>
       }
     >
-      {item.reason ? <PlainText text={item.reason} className="text-soft" /> : null}
+      {item.reason ? <ServerText text={item.reason} className="text-soft" /> : null}
       {missing.length > 0 ? (
         <PlainText text={words.missing(missing.join(", "))} className="text-wait" />
       ) : null}
@@ -54,6 +55,7 @@ function One({ item }: { item: SkillItem }) {
 
 function Routed({ item }: { item: SkillItem }) {
   const words = useWords("run");
+  const said = useSaid();
   const format = useFormat();
   const choices = Array.isArray(item.details.choices) ? (item.details.choices as Data[]) : [];
   return (
@@ -75,7 +77,7 @@ function Routed({ item }: { item: SkillItem }) {
               {[
                 words.rules[String(choice.rule)] ?? shownText(String(choice.rule ?? "")),
                 typeof choice.score === "number" ? words.score(format.number(choice.score)) : "",
-                shownText(String(choice.reason ?? "")),
+                shownText(said(String(choice.reason ?? ""))),
               ]
                 .filter(Boolean)
                 .join(" · ")}
@@ -89,13 +91,14 @@ function Routed({ item }: { item: SkillItem }) {
 
 function Offered({ item }: { item: SkillItem }) {
   const words = useWords("run");
+  const said = useSaid();
   const { offered, omitted, level } = item.details;
   return (
     <Frame item={item} icon={<BookIcon />} quiet title={words.offered(Number(offered ?? 0))}>
       {item.reason || Number(omitted ?? 0) > 0 ? (
         <Fold id={item.key} title={words.facts}>
           <PlainText
-            text={[String(level ?? ""), words.omitted(Number(omitted ?? 0)), item.reason]
+            text={[String(level ?? ""), words.omitted(Number(omitted ?? 0)), said(item.reason)]
               .filter(Boolean)
               .join(" · ")}
           />

@@ -1,10 +1,9 @@
 import { Link } from "wouter";
 import type { ArtifactsItem, ChildItem, CompactionItem, EndItem, ErrorItem, PlanItem } from "../../../events";
-import { useFormat, useWords } from "../../../i18n";
+import { useFormat, useKind, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { tableOf } from "../../../lib/table";
 import { Badge } from "../../../ui/Badge";
-import { CodeBlock } from "../../../ui/CodeBlock";
 import {
   CheckIcon,
   DoneIcon,
@@ -19,6 +18,7 @@ import {
   WarnIcon,
 } from "../../../ui/icons";
 import { JsonView } from "../../../ui/JsonView";
+import { ServerBlock } from "../../../ui/ServerBlock";
 import { StatusMark } from "../../../ui/StatusMark";
 import { Fold, Frame } from "./Frame";
 import { useShown } from "./runContext";
@@ -27,14 +27,15 @@ import { Said } from "./Said";
 /** Something that went wrong; never folded. */
 export function ErrorEntry({ item }: { item: ErrorItem }) {
   const words = useWords("run");
+  const kindOf = useKind();
   return (
     <Frame
       item={item}
       icon={<WarnIcon />}
       tone={item.level === "error" ? "bad" : "wait"}
-      title={`${item.level === "error" ? words.error : words.warning}: ${words.errorKinds[item.error_kind] ?? shownText(item.error_kind)}`}
+      title={`${item.level === "error" ? words.error : words.warning}: ${words.errorKinds[item.error_kind] ?? shownText(kindOf(item.error_kind))}`}
     >
-      {item.message ? <CodeBlock text={item.message} label={words.error} lines={12} /> : null}
+      {item.message ? <ServerBlock text={item.message} label={words.error} lines={12} /> : null}
       <Fold id={item.key} title={words.facts}>
         <JsonView value={item.details} />
       </Fold>
@@ -52,7 +53,7 @@ export function CompactionEntry({ item }: { item: CompactionItem }) {
       tone={item.error === null ? "plain" : "bad"}
       title={item.error === null ? words.compacted(item.kept_messages) : words.compactionFailed}
     >
-      {item.error === null ? null : <CodeBlock text={item.error} label={words.error} lines={12} />}
+      {item.error === null ? null : <ServerBlock text={item.error} label={words.error} lines={12} />}
       {item.summary === null ? null : (
         <Fold id={item.key} title={words.summary}>
           <Said text={item.summary} markdown />
@@ -151,7 +152,7 @@ export function EndEntry({ item }: { item: EndItem }) {
   return (
     <Frame item={item} icon={icons[item.status]} tone={tones[item.status]} title={states[item.status]}>
       {item.text && item.status === "failed" ? (
-        <CodeBlock text={item.text} label={words.error} lines={20} />
+        <ServerBlock text={item.text} label={words.error} lines={20} />
       ) : (
         <Said text={item.text} markdown={item.status === "completed"} />
       )}

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { type Execution, executionFileAddress } from "../../../api/executions";
-import { useFormat, useWords } from "../../../i18n";
+import { useFormat, useSaid, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { DownloadIcon, FileIcon } from "../../../ui/icons";
 import { FilePreview } from "./FilePreview";
@@ -9,6 +9,7 @@ import { FilePreview } from "./FilePreview";
 export function ExecutionFiles({ execution }: { execution: Execution }) {
   const words = useWords("execute");
   const format = useFormat();
+  const said = useSaid();
   const [open, setOpen] = useState<string | null>(null);
   const refused = Array.isArray(execution.refused)
     ? (execution.refused as { path: string; reason: string }[])
@@ -52,7 +53,7 @@ export function ExecutionFiles({ execution }: { execution: Execution }) {
         ))}
         {refused.map((one) => (
           <li key={one.path} className="px-3 py-2 text-soft [overflow-wrap:anywhere]">
-            {words.notKept(shownText(one.path), shownText(one.reason))}
+            {words.notKept(shownText(one.path), shownText(said(one.reason)))}
           </li>
         ))}
       </ul>

@@ -2,7 +2,6 @@ import { useEffect, useRef } from "react";
 import { type Execution, useCancelExecution, useExecution, useExecutionLog } from "../../../api/executions";
 import { useFormat, useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
-import { shownText } from "../../../lib/hidden";
 import { Button } from "../../../ui/Button";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { Disclosure } from "../../../ui/Disclosure";
@@ -10,6 +9,7 @@ import { ErrorNote } from "../../../ui/ErrorNote";
 import { StoppedIcon } from "../../../ui/icons";
 import { JsonView } from "../../../ui/JsonView";
 import { announce } from "../../../ui/LiveRegion";
+import { ServerText } from "../../../ui/ServerText";
 import { Skeleton } from "../../../ui/Skeleton";
 import { ExecutionFiles } from "./ExecutionFiles";
 import { ExecutionMark } from "./ExecutionMark";
@@ -28,7 +28,7 @@ export function ExecutionView({ id }: { id: string }) {
           <Head execution={data} />
           {data.error ? (
             <div className="rounded-md border border-bad bg-bad-soft p-3 [overflow-wrap:anywhere]">
-              <p className="font-medium">{shownText(data.error.message)}</p>
+              <ServerText text={data.error.message} className="block font-medium" />
               <p className="text-xs text-soft">
                 <code className="font-mono">{data.error.code}</code>
               </p>

@@ -19,7 +19,7 @@ export function InputControl({
   const title = shownText(field.title);
   const about = {
     label: field.required ? words.required(title) : title,
-    hint: field.description ? shownText(field.description) : undefined,
+    hint: field.description ? <bdi>{shownText(field.description)}</bdi> : undefined,
     error: error ? words.errors[error.code](shownText(String(error.limit ?? ""))) : undefined,
   };
   const typed = {

@@ -1,0 +1,30 @@
+import { useWords } from "../../i18n";
+import { shownText } from "../../lib/hidden";
+import { recordOf, textsOf } from "./fileAccess";
+
+/** The hosts that a fence lets be reached, by the rules that say so; nothing where there are none. */
+export function HostList({ egress }: { egress: unknown }) {
+  const words = useWords("fence");
+  const rules = recordOf(egress);
+  if (rules === null) {
+    return null;
+  }
+  const lists = [
+    [words.hosts, textsOf(rules.allow)],
+    [words.privateHosts, textsOf(rules.allow_private)],
+    [words.deniedHosts, textsOf(rules.deny)],
+  ] as const;
+  return (
+    <>
+      {lists.map(([title, hosts]) =>
+        hosts.length > 0 ? (
+          <p key={title}>
+            <span className="text-soft">{title}</span>{" "}
+            <span className="font-mono text-xs">{shownText(hosts.join(", "))}</span>
+          </p>
+        ) : null,
+      )}
+      {rules.unknown === "ask" ? <p className="text-soft">{words.unknownAsks}</p> : null}
+    </>
+  );
+}

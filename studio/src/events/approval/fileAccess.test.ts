@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { countOf, fileAccessOf, shortPath } from "./fileAccess";
+
+describe("what a fence lets be read and written", () => {
+  it("is nothing where a request does not tell it", () => {
+    expect(fileAccessOf(undefined)).toBeNull();
+    expect(fileAccessOf(["/w"])).toBeNull();
+  });
+
+  it("counts what was left out", () => {
+    const access = fileAccessOf({ workspace: "/w", hidden: ["/w/.env"], left_out: { hidden: 4 } });
+    expect(access && countOf(access.hidden)).toBe(5);
+    expect(access && countOf(access.writable)).toBe(0);
+  });
+
+  it("takes nothing that is no text, and no number below zero", () => {
+    const access = fileAccessOf({ workspace: 3, writable: ["/w", 4, null], left_out: { writable: -1 } });
+    expect(access?.workspace).toBe("");
+    expect(access?.writable).toEqual({ paths: ["/w"], more: 0 });
+  });
+
+  it("shortens only what lies in the workspace", () => {
+    expect(shortPath("/w/.git", "/w")).toBe("./.git");
+    expect(shortPath("/work/x", "/w")).toBe("/work/x");
+    expect(shortPath("/x", "")).toBe("/x");
+  });
+});

@@ -1,0 +1,21 @@
+/** Texts of what a fence lets a command read, write and reach. */
+export const fence = {
+  writes: "Can write",
+  reads: "Can read",
+  workspace: "the workspace",
+  temporary: (place: string) => `its own ${place}, gone afterwards`,
+  writesNothing: "nothing",
+  alsoReads: "what it can write",
+  system: "programs of the system",
+  more: (count: number) => (count === 1 ? "and 1 more" : `and ${count} more`),
+  protectedPaths: (count: number) => `${count} protected`,
+  hiddenPaths: (count: number) => `${count} hidden`,
+  systemPaths: (count: number) => `${count} of the system`,
+  cannotChange: "Cannot be changed or made",
+  cannotRead: "Cannot be read or changed",
+  systemRead: "Of the system, read only",
+  hosts: "Hosts it can reach",
+  privateHosts: "Also in private networks",
+  deniedHosts: "Never",
+  unknownAsks: "Any other host is asked about",
+};
