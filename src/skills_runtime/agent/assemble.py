@@ -15,6 +15,7 @@ from skills_runtime.agent.loop.ports import AgentPorts, Control, RunScope
 from skills_runtime.agent.offering import offered
 from skills_runtime.agent.receiving import SkillsOf
 from skills_runtime.agent.recorded import recording_of, replaying
+from skills_runtime.agent.skill_news import SkillNews
 from skills_runtime.agent.steering import SteeredSkills
 from skills_runtime.agent.walls import FenceOnDemand, gate_of, secrets_in, skill_directories
 from skills_runtime.agent.window import ContextRules
@@ -82,6 +83,8 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """The names of all tools a sub-agent may have; nothing means that nobody narrowed them."""
     depth: int = 0
     """How many runs stand above this agent's."""
+    first_skills: Mapping[str, str] | None = None
+    """What the skills were when the first of those began, by mention; nothing means that none stands above."""
     library: "Library | None" = None
     """The skills; nothing means those that the settings name."""
     disabled_skills: tuple[Path, ...] = ()
@@ -233,6 +236,7 @@ def agent_ports(
         review=settings.run.review == "required",
         inbox=equipment.inbox,
         skills_of=equipment.skills_of or SteeredSkills(run, resolved, equipment, secrets),
+        news=SkillNews(equipment.library, run) if equipment.library is not None else None,
         human=equipment.human,
         human_timeout_ms=settings.run.human_timeout_ms,
         control=control,

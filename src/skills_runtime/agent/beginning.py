@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assemble import RunRequest, prompt_parts
+from skills_runtime.agent.assemble import Equipment, RunRequest, prompt_parts
+from skills_runtime.agent.offering import own_runs
+from skills_runtime.agent.skills import no_skills
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -16,6 +18,7 @@ from skills_runtime.events.payloads import (
     HistoryLoaded,
     ImagesAttached,
     RunStarted,
+    SkillCatalogOffered,
     SkillInjected,
 )
 from skills_runtime.events.states import RunStatus
@@ -25,7 +28,8 @@ from skills_runtime.tools.images import recognise
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import HistoryRule, Library, MissingVariable, PromptParts
+    from skills_runtime.skills import HistoryRule, Injected, Library, MissingVariable, PromptParts
+    from skills_runtime.skills.own_runs import Apart
 
 IMAGE_BYTES = 20 << 20
 
@@ -40,17 +44,10 @@ class Material(msgspec.Struct, frozen=True):
     """What these events refer to."""
 
 
-def gather(
-    resolved: "Resolved",
-    request: RunRequest,
-    tool_names: Sequence[str],
-    library: "Library",
-    *,
-    secrets: Secrets,
-    templates: Mapping[str, str] | None = None,
-) -> Material:
+def gather(resolved: "Resolved", request: RunRequest, equipment: Equipment, secrets: Secrets) -> Material:
     """Read and check everything a request names; no secret goes into what a model is told."""
-    parts = prompt_parts(resolved, request.prompt, tool_names, library, templates)
+    names, library = [tool.spec.name for tool in equipment.tools], equipment.library or no_skills()
+    parts = prompt_parts(resolved, request.prompt, names, library, equipment.templates)
     if parts.missing_env:
         missing = ", ".join(f"`{one.name}`" for one in parts.missing_env)
         raise ConfigError(f"a skill needs environment variables that are not set: {missing}", hint="set them")
@@ -59,23 +56,51 @@ def gather(
     images = [_image(path) for path in request.images]
     pictures = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
     shown = [ImagesAttached(images=pictures)] if pictures else []
-    texts = [secrets.text(one.text).encode() for one in parts.injected]
+    apart = _apart(parts, request.prompt, resolved, equipment)
+    texts = [secrets.text(one.text).encode() for one in apart.here]
     taught = [
         msgspec.structs.replace(event, text_blob=_digest(text))
-        for event, text in zip(_permitted(parts, resolved), texts, strict=True)
+        for event, text in zip(_permitted(apart.here, resolved, equipment), texts, strict=True)
     ]
-    events = (*loaded, *parts.told, *parts.skipped, *taught, *shown)
-    return Material(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images)))
+    told, known = _remembered(parts.told, library, equipment)
+    events = (*loaded, *told, *parts.skipped, *apart.told, *taught, *shown, *apart.called)
+    return Material(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images), *known))
 
 
-def _permitted(parts: "PromptParts", resolved: "Resolved") -> list[SkillInjected]:
+def _remembered(
+    told: "Sequence[Payload]", library: "Library", equipment: Equipment
+) -> tuple[list[Payload], list[bytes]]:
+    """The events, the one of a list with what the model knows by it: later it is told only what is different."""
+    if not any(isinstance(one, SkillCatalogOffered) for one in told):
+        return list(told), []
+    from skills_runtime.agent.first_skills import only_first
+    from skills_runtime.skills.catalog.marks import marks_in
+
+    marks = only_first(marks_in(library).data, equipment.first_skills)
+    return [
+        msgspec.structs.replace(one, skills_blob=_digest(marks)) if isinstance(one, SkillCatalogOffered) else one
+        for one in told
+    ], [marks]
+
+
+def _apart(parts: "PromptParts", task: str, resolved: "Resolved", equipment: Equipment) -> "Apart":
+    """Which of the skills are worked on in the run, and which by runs of their own."""
+    from skills_runtime.skills.own_runs import Apart, set_apart
+
+    if not parts.named:
+        return Apart(here=parts.injected)
+    return set_apart(parts.injected, parts.named, task, own_runs(resolved, equipment, task))
+
+
+def _permitted(skills: "Sequence[Injected]", resolved: "Resolved", equipment: Equipment) -> list[SkillInjected]:
     """The events of the skills that a run begins with, each with what it permits."""
-    if not parts.injected:
+    if not skills:
         return []
+    from skills_runtime.agent.first_skills import as_first
     from skills_runtime.agent.permits import SkillPermits
 
     permitting = SkillPermits(resolved)
-    return [permitting(one.skill, one.event) for one in parts.injected]
+    return [as_first(permitting(one.skill, one.event), one.skill, equipment.first_skills) for one in skills]
 
 
 def told_of(variables: "Iterable[MissingVariable]", resolved: "Resolved") -> Iterator[Payload]:

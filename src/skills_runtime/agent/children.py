@@ -5,7 +5,8 @@ The parent's log names them, so whoever resumes the parent finds them again; wha
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,8 @@ class ChildRuns:
                 prompt=message, run_id=child_id, session_id=state.session_id, parent_run_id=state.run_id
             )
             self._begin(child_id, self._child(agent_type).create(request), agent_type)
+        elif not _view(root).state.open:
+            _tidy(root)
         return await self.resume(child_id)
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
@@ -173,9 +176,25 @@ class ChildRuns:
         if chosen is not None and chosen.skills is not None and library is not None:
             library = library.only(chosen.skills)
         equipment = msgspec.structs.replace(
-            self._equipment, tools=tools, only=only, limits=limits, depth=depth, hooks=(), library=library
+            self._equipment,
+            tools=tools,
+            only=only,
+            limits=limits,
+            depth=depth,
+            hooks=(),
+            library=library,
+            first_skills=self._first_skills(),
         )
         return Agent.from_resolved(self._agent.resolved, equipment)
+
+    def _first_skills(self) -> Mapping[str, str] | None:
+        """What this run knows of the skills it began with, which its own parent may have known better."""
+        if self._equipment.library is None:
+            return self._equipment.first_skills
+        from skills_runtime.agent.first_skills import first_skills
+
+        known = first_skills(self._run)
+        return known if known is not None else self._equipment.first_skills
 
     def _running(self, child_id: str) -> bool:
         return child_id in self._work and not self._work[child_id][0].done()
@@ -204,6 +223,12 @@ class ChildRuns:
 
 def _view(root: Path) -> RunView:
     return read_view(RunPaths(root), log_ports())
+
+
+def _tidy(root: Path) -> None:
+    """Write what a process that died with its last event did not get to: what is made of the log when a run ends."""
+    with suppress(LogEnded), opened(root, log_ports()):
+        pass
 
 
 def _end(root: Path) -> None:

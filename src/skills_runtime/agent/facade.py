@@ -32,7 +32,7 @@ from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.rules import rules_for
-from skills_runtime.agent.skills import has_skills, left_out, library_for, no_skills
+from skills_runtime.agent.skills import has_skills, left_out, library_for
 from skills_runtime.agent.walls import secrets_in, without_secrets
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import ConfigError, StorageFailed
@@ -257,15 +257,7 @@ class Agent:
         request = without_secrets(request, self._secrets)
         if self._config_text is None:
             self._config_text = config_text_of(self._resolved, self._secrets)
-        names = [tool.spec.name for tool in self._tools]
-        material = gather(
-            self._resolved,
-            request,
-            names,
-            equipment.library or no_skills(),
-            secrets=self._secrets,
-            templates=self._equipment.templates,
-        )
+        material = gather(self._resolved, request, equipment, self._secrets)
         spec = spec_for(
             self._resolved,
             request,

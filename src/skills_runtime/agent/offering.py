@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from skills_runtime.agent.skill_calls import ACTIVATE
 from skills_runtime.ports import Tool
 from skills_runtime.runs import Run
 from skills_runtime.tools import Registry
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from skills_runtime.agent.assemble import Equipment
     from skills_runtime.config import Resolved
     from skills_runtime.skills import Library
+    from skills_runtime.skills.own_runs import OwnRuns
 
 
 SEARCHED = 30
@@ -30,6 +32,28 @@ def offered(run: Run, resolved: "Resolved", equipment: "Equipment") -> Registry:
     for wanted in (names, equipment.only):
         tools = tools if wanted is None else Registry(*(tool for tool in tools if tool.spec.name in wanted))
     return tools
+
+
+def own_runs(resolved: "Resolved", equipment: "Equipment", task: str) -> "OwnRuns":
+    """Whether the skills a task names are worked on by runs of their own where they ask for it.
+
+    Only in a run that somebody began: one that another run began is such a run itself, and works on what it was given.
+    """
+    from skills_runtime.skills import exposed
+    from skills_runtime.skills.own_runs import OwnRuns
+    from skills_runtime.skills.prompt.profile import with_template
+
+    if equipment.depth or equipment.library is None:
+        return OwnRuns()
+    if equipment.children is not None:
+        return OwnRuns(reason="the sub-agents of this agent are not its own")
+    if equipment.profiles and "" not in equipment.profiles:
+        return OwnRuns(reason="its sub-agents are of certain kinds, and none is for everything")
+    names = exposed(with_template(resolved.settings.prompt, equipment.templates), task, [ACTIVATE])
+    narrowed = [wanted for wanted in (names, equipment.only) if wanted is not None and ACTIVATE not in wanted]
+    if narrowed or equipment.tools.find(ACTIVATE) is not None:
+        return OwnRuns(reason=f"the tool `{ACTIVATE}` is not offered")
+    return OwnRuns(possible=True)
 
 
 def skill_tools(run: Run, resolved: "Resolved", equipment: "Equipment", library: "Library") -> list[Tool]:

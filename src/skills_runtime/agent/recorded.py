@@ -42,6 +42,6 @@ def replaying(root: Path, recording: Recording) -> ReplayBackend:
             [ToolCall(id=call.id, name=call.tool, arguments=arguments_of(call, blobs.get)) for call in message.calls],
         )
         for message in talk.messages[talk.leading :]  # what the session said before was not this run's
-        if message.role == "assistant"
+        if message.role == "assistant" and not any(call.id in talk.called for call in message.calls)
     ]
     return ReplayBackend(answers, compactions=recording.summaries)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from skills_runtime.agent.first_skills import as_first, first_skills
 from skills_runtime.agent.permits import SkillPermits
 from skills_runtime.errors import ConfigError
 from skills_runtime.events.payloads import SkillInjected
@@ -30,9 +31,16 @@ class SkillRoom:
         skills = self._run.view.conversation.skills
         return {mention: (one.digest, one.arguments) for mention, one in skills.items()}
 
+    def called(self, call_id: str) -> bool:
+        """Whether somebody called the skill by name, and the run made the call for them."""
+        return call_id in self._run.view.conversation.called
+
     def permitting(self, skill: Skill, event: SkillInjected) -> SkillInjected:
         """The event with what the skill permits."""
-        return self._permits(skill, event)
+        permitted = self._permits(skill, event)
+        if not permitted.preapproves:
+            return permitted
+        return as_first(permitted, skill, self._equipment.first_skills, first_skills(self._run))
 
     def confined(self) -> bool:
         """Whether an active skill confines the run to what it lists."""

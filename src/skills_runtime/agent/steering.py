@@ -63,6 +63,7 @@ class SteeredSkills:
 
     def _taught(self, outcome: "Injected | SkillInjectionSkipped") -> list[Payload]:
         """The event of a skill whose text is kept; one that is active already, with the same arguments, is not told."""
+        from skills_runtime.agent.first_skills import as_first, first_skills
         from skills_runtime.agent.permits import SkillPermits
         from skills_runtime.skills.prompt.injection import Injected
 
@@ -73,7 +74,8 @@ class SteeredSkills:
             return []
         text = self._secrets.text(outcome.text)
         event = msgspec.structs.replace(event, text_blob=self._run.keep(text.encode()), size=len(text))
-        return [SkillPermits(self._resolved)(outcome.skill, event)]
+        event = SkillPermits(self._resolved)(outcome.skill, event)
+        return [as_first(event, outcome.skill, self._equipment.first_skills, first_skills(self._run))]
 
 
 def _outcome(

@@ -172,7 +172,7 @@ class _Crew:
         self._backend: Backend = backend_for(resolved)  # settings that cannot work leave no run behind
         prices_of(resolved)
         equipment = Equipment(
-            tools=builtin_tools(), backend=self._backend, inbox=ledger.inbox, approver=InboxApprovals()
+            tools=builtin_tools(), backend=self._backend, inbox=ledger.inbox, approver=InboxApprovals(), depth=1
         )
         self.agent = Agent.from_resolved(resolved, equipment)
         self.dispatcher = LocalDispatcher(self.agent, ledger.index, inbox=ledger.inbox)

@@ -1,8 +1,9 @@
 """Pure folds of events: state, conversation, transcript, timeline, usage, pending, metrics."""
 
-from skills_runtime.projections.conversation import Call, Content, Conversation, Message
+from skills_runtime.projections.conversation import Conversation
 from skills_runtime.projections.files import FileRecord, FileRecords
 from skills_runtime.projections.fold import Projection, fold
+from skills_runtime.projections.messages import Call, Content, Message
 from skills_runtime.projections.metrics import Metrics
 from skills_runtime.projections.moves import Move, Moves
 from skills_runtime.projections.pending import Pending

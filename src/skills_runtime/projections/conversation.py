@@ -1,6 +1,6 @@
 """What the model has been told and has said: only answers that were complete count."""
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -19,14 +19,14 @@ from skills_runtime.events.payloads import (
     PlanUpdated,
     RunCompleted,
     RunStarted,
+    SkillCatalogOffered,
     SkillInjected,
     SkillUnloaded,
     ToolCallFinished,
     ToolCallRequested,
     ToolCallStarted,
 )
-
-Phase = Literal["requested", "started"]
+from skills_runtime.projections.messages import ActiveSkill, Call, CalledSkill, Content, Message
 
 _encode = msgspec.json.Encoder().encode
 
@@ -34,51 +34,8 @@ CLOSING = (ToolCallStarted, RunCompleted)
 """In logs of version 0 nothing says that an answer is complete, but these only happen when it is."""
 
 
-class Content(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Data as the log holds it, or the digest of the blob that holds it exactly."""
-
-    data: Any = None
-    blob: str | None = None
-
-
-class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A call the model made, and how far it came."""
-
-    id: str
-    tool: str
-    arguments: Content
-    valid: bool = True
-    step_id: str = ""
-    phase: Phase = "requested"
-    effect: str = ""
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One entry of the conversation, in the order providers require."""
-
-    role: Literal["user", "assistant", "tool"]
-    text: str = ""
-    blob: str = ""
-    """Where the text is when the log does not hold it."""
-    images: tuple[dict[str, str], ...] = ()
-    calls: tuple[Call, ...] = ()
-    call_id: str = ""
-    result: Content | None = None
-    pinned: bool = False
-    """Survives compaction."""
-    skill: str = ""
-    """The skill whose text it is."""
-    size: int = 0
-    """How long the text in the blob is."""
-
-
-class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A skill whose text the model has."""
-
-    digest: str = ""
-    arguments: str = ""
-    path: str = ""
-    """Its file, when it is one."""
+KEPT_NEWS = 8
+"""How many messages about changed skills survive compaction."""
 
 
 class Conversation(msgspec.Struct, kw_only=True):
@@ -89,7 +46,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     coming_text: list[str] = []
     coming_calls: list[Call] = []
     call_ids: set[str] = set()
-    """The ids of all calls in the messages: a service may use one again, and others take that for a mistake."""
+    """The ids of all calls, also of those that compaction left out: a service may use one again, and none repeats."""
     held_back: list[Message] = []
     """What came in while calls were open: providers want their results first."""
     leading: int = 0
@@ -98,6 +55,16 @@ class Conversation(msgspec.Struct, kw_only=True):
     plan: list[dict[str, Any]] = []
     skills: dict[str, ActiveSkill] = {}
     """Those that are active, by mention."""
+    to_call: list[CalledSkill] = []
+    """Those that the run calls for somebody before its model is asked, until the calls are made."""
+    called: dict[str, CalledSkill] = {}
+    """Those that were called for somebody, by the ids of the calls."""
+    told_skills: str = ""
+    """The blob that holds what the model knows of all skills."""
+    first_skills: str = ""
+    """The blob that holds what it knew of them when the run began."""
+    unasked: int = 0
+    """How many of the answers are such calls, which no model gave."""
     answers: int = 0
     settled: int = 0
     compactions: int = 0
@@ -129,6 +96,11 @@ class Conversation(msgspec.Struct, kw_only=True):
     def last_text(self) -> str:
         """The text of the last answer."""
         return next((one.text for one in reversed(self.messages) if one.role == "assistant"), "")
+
+    @property
+    def asked(self) -> int:
+        """How many answers a model gave."""
+        return self.answers - self.unasked
 
     @property
     def answered(self) -> bool:
@@ -185,12 +157,18 @@ class Conversation(msgspec.Struct, kw_only=True):
         summary = Message(role="user", text=_summary(payload.summary, self.plan, payload.skills_left_out))
         self.leading = sum(one.pinned for one in self.messages[: self.leading])
         self.messages = [*pinned, summary, *self.messages[first:]]
-        self.call_ids = {call.id for one in self.messages for call in one.calls}
         self.compactions += 1
         self.unanswered_compactions += 1
         self.recovery, self.to_sum_up = "", False
         self.chars = sum(map(_size, self.messages))
         self.measured_tokens = self.measured_chars = 0
+
+    def tell_news(self, text: str) -> None:
+        """Add what became of skills; the last such messages survive compaction, since the first list is old."""
+        older = [at for at, one in enumerate(self.messages) if one.news and one.pinned]
+        for at in older[: max(0, len(older) + 1 - KEPT_NEWS)]:
+            self.messages[at] = msgspec.structs.replace(self.messages[at], pinned=False)
+        self.say(Message(role="user", text=text, pinned=True, news=True))
 
     def unload(self, mention: str) -> None:
         """Let the text of a skill go with the next summary."""
@@ -280,6 +258,10 @@ def _used(talk: Conversation, event: Event, payload: LlmUsage) -> None:
 
 def _answered(talk: Conversation, event: Event, payload: LlmResponseFinished) -> None:
     talk.finish_answer()
+    if talk.to_call:  # the model is asked only after these, so the answer is not its own
+        talk.called.update(zip(talk.open_calls, talk.to_call, strict=False))
+        talk.unasked += 1
+        talk.to_call = []
 
 
 def _begun(talk: Conversation, event: Event, payload: ToolCallStarted) -> None:
@@ -317,13 +299,22 @@ def _remembered(talk: Conversation, event: Event, payload: HistoryLoaded) -> Non
 
 
 def _taught(talk: Conversation, event: Event, payload: SkillInjected) -> None:
-    if not payload.text_blob:
-        return
     mention = payload.mention_text
+    if not payload.text_blob:
+        if (payload.render, payload.source) == ("fork", "mention"):
+            _call_for(talk, CalledSkill(mention, payload.arguments))
+        return
     if mention:
         talk.unload(mention)
     talk.lead(Message(role="user", blob=payload.text_blob, pinned=True, skill=mention, size=payload.size))
     talk.skills[mention] = ActiveSkill(payload.digest, payload.arguments, payload.skill_path)
+
+
+def _call_for(talk: Conversation, skill: CalledSkill) -> None:
+    """Have a skill called; a fork that goes on with the same task names it once more, and has what came of it."""
+    if skill not in talk.to_call and skill not in talk.called.values():
+        talk.coming_text, talk.coming_calls = [], []
+        talk.to_call.append(skill)
 
 
 def _unloaded(talk: Conversation, event: Event, payload: SkillUnloaded) -> None:
@@ -332,6 +323,14 @@ def _unloaded(talk: Conversation, event: Event, payload: SkillUnloaded) -> None:
 
 def _shown(talk: Conversation, event: Event, payload: ImagesAttached) -> None:
     talk.lead(Message(role="user", text="Pictures that belong to the task:", images=tuple(payload.images), pinned=True))
+
+
+def _offered(talk: Conversation, event: Event, payload: SkillCatalogOffered) -> None:
+    talk.told_skills = payload.skills_blob or talk.told_skills
+    if payload.text:
+        talk.tell_news(payload.text)
+    else:
+        talk.first_skills = payload.skills_blob or ""
 
 
 def _steered(talk: Conversation, event: Event, payload: InboxReceived) -> None:
@@ -357,6 +356,7 @@ _CHANGES: dict[type, Any] = {
     ContextRecoveryDecided: _decided,
     PlanUpdated: _planned,
     HistoryLoaded: _remembered,
+    SkillCatalogOffered: _offered,
     SkillInjected: _taught,
     SkillUnloaded: _unloaded,
     ImagesAttached: _shown,

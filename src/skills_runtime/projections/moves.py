@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
 import msgspec
 
 from skills_runtime.events import Event
-from skills_runtime.events.payloads import ContextCompacted, RunCancelled, RunCompleted, RunFailed
-from skills_runtime.projections.conversation import Call, Content, Conversation, Message
+from skills_runtime.events.payloads import ContextCompacted, RunCancelled, RunCompleted, RunFailed, RunStarted
+from skills_runtime.projections.conversation import Conversation
+from skills_runtime.projections.messages import Call, Content, Message
 
 MoveKind = Literal["task", "answer", "call", "result", "end"]
 CHANCE = frozenset({"duration_ms"})
@@ -49,16 +51,35 @@ class Moves(msgspec.Struct):
                 self.end = "completed" if message.startswith("missing_deliverable") else f"failed {kind}"
             case RunCancelled():
                 self.end = "cancelled"
+            case RunStarted():  # a fork goes on where its parent had ended
+                self.end = ""
             case _:
                 pass
 
     def all(self) -> list[Move]:
         """The moves so far, in order."""
-        said = [move for message in self.conversation.messages for move in _moves(message)]
+        said = [move for message in _in_order(self.conversation.messages) for move in _moves(message)]
         return [*said, Move("end", self.end)] if self.end else said
 
 
+def _in_order(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages with results in the order of their calls: one that had to be waited for comes after the others."""
+    places: dict[str, int] = {}
+    results: list[Message] = []
+    for message in messages:
+        if message.role == "tool":
+            results.append(message)
+            continue
+        yield from sorted(results, key=lambda one: places.get(one.call_id, 0))
+        results = []
+        places = {call.id: place for place, call in enumerate(message.calls)}
+        yield message
+    yield from sorted(results, key=lambda one: places.get(one.call_id, 0))
+
+
 def _moves(message: Message) -> list[Move]:
+    if message.news:
+        return []  # what became of files around it is nothing that a run did
     if message.role == "user":
         return [Move("task", _line(message.text))]
     if message.role == "tool":

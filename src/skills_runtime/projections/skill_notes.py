@@ -15,16 +15,23 @@ from skills_runtime.events.payloads import (
 DECLARED = ("trigger", "path")
 """The rules by which a skill itself says when it is to be used."""
 
+SHOWN = 5
+"""How many skills of a kind are named."""
+
 
 def skill_note(payload: Payload) -> str:
     """What a reader is told of an event about skills; nothing of one that says no more than others do."""
     match payload:
         case SkillInjectionSkipped() as skipped:
             return _left_out(skipped)
+        case SkillInjected(render="fork", mention_text=mention, source=source):
+            return f"a run of its own works on `{mention}`" if source == "tool" else ""
         case SkillInjected(mention_text=mention, skill_name=name):
             return f"`{mention or name}` is active"
         case SkillUnloaded(mention_text=mention, reason=reason):
             return _because(f"`{mention}` is no longer active", reason)
+        case SkillCatalogOffered(text=text) as news if text:
+            return _changed(news)
         case SkillCatalogOffered(level=level, reason=reason) if level != "full":
             return _because("the model is told less than everything of its skills", reason)
         case SkillRouted(choices=choices):
@@ -48,6 +55,17 @@ def _left_out(skipped: SkillInjectionSkipped) -> str:
     if skipped.reason == "render_none":
         return _because(what, "`prompt.skill_injection.render` is `none`")
     return skipped.reason if " " in skipped.reason else _because(what, skipped.reason)
+
+
+def _changed(news: SkillCatalogOffered) -> str:
+    """What became of skills while a run was at work, a few of each kind by name."""
+    kinds = (("new", news.added), ("changed", news.changed), ("gone", news.removed))
+    return _because("skills have changed", "; ".join(f"{kind}: {_few(names)}" for kind, names in kinds if names))
+
+
+def _few(names: list[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:SHOWN])
+    return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown
 
 
 def _because(what: str, reason: str) -> str:

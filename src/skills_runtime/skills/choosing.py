@@ -12,6 +12,7 @@ from skills_runtime.events import Payload
 from skills_runtime.events.payloads import SkillInjectionSkipped
 from skills_runtime.skills.catalog import catalog_of, catalog_offered
 from skills_runtime.skills.catalog.entries import entries_of
+from skills_runtime.skills.catalog.marks import marks_in
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentioned import Mentioned, mentioned
 from skills_runtime.skills.problems import Problem
@@ -29,6 +30,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     skills: tuple[Skill, ...] = ()
     """Those whose texts go into the prompt."""
     arguments: Mapping[Mention, str] = {}
+    named: Mapping[Mention, str] = {}
+    """Those of them that the task itself names, as it writes them."""
     listing: str = ""
     """What the model is told of all the others."""
     unmet: tuple[SkillInjectionSkipped, ...] = ()
@@ -38,14 +41,16 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 def chosen_for(task: str, sought: Sequence[str], library: Library, *, routes: bool, lists: bool) -> Chosen:
     """The skills that these texts mention, and with `routes` those that the task calls for otherwise."""
-    asked = _mentioned(sought, library)
+    by_text = {text: mentioned(text, library) for text in sought}
+    asked, of_task = _together(list(by_text.values())), by_text.get(task, Mentioned())
     skills = library.list() if routes or lists else ()
     if not skills:
-        return Chosen(skills=asked.skills, arguments=asked.arguments, unmet=_unmet(asked.notices))
+        return Chosen(
+            skills=asked.skills, arguments=asked.arguments, named=of_task.written, unmet=_unmet(asked.notices)
+        )
     from skills_runtime.skills.routing import index_of, route, routed
 
     ranks = None if len(skills) <= MAX_RANKED else index_of(())
-    of_task = mentioned(task, library) if task in sought else Mentioned()
     routing = route(task, skills, index=ranks, asked=of_task)
     events: list[Payload] = [routed(routing)] if routing.choices else []
     certain = [choice.skill for choice in routing.certain if choice.rule != "mention"] if routes else []
@@ -53,6 +58,7 @@ def chosen_for(task: str, sought: Sequence[str], library: Library, *, routes: bo
     if lists:
         catalog = catalog_of(skills, budget_tokens=library.rules.catalog_tokens, search_tool=SEARCH_TOOL)
         events.append(catalog_offered(catalog))
+        marks_in(library, catalog.entries)  # whoever keeps what was told will ask for them
         partial = catalog.report.level in ("names", "search")
         suggested = [choice.skill for choice in routing.choices if choice.rule == "words"] if partial else []
         listing = "\n".join((catalog.text, *_likely(suggested))) if catalog.text else ""
@@ -60,14 +66,14 @@ def chosen_for(task: str, sought: Sequence[str], library: Library, *, routes: bo
     return Chosen(
         skills=tuple(named.values()),
         arguments=asked.arguments,
+        named=of_task.written,
         listing=listing,
         unmet=_unmet(asked.notices),
         events=tuple(events),
     )
 
 
-def _mentioned(texts: Sequence[str], library: Library) -> Mentioned:
-    found = [mentioned(text, library) for text in texts]
+def _together(found: Sequence[Mentioned]) -> Mentioned:
     skills = {skill.mention: skill for one in found for skill in one.skills}
     return Mentioned(
         skills=tuple(skills.values()),

@@ -14,7 +14,7 @@ from skills_runtime.skills.precedence import Standing, ambiguous, reported, stan
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.skills.sources import Report, Source
-from skills_runtime.skills.sources.source import Watched
+from skills_runtime.skills.sources.source import Noticing, Watched
 from skills_runtime.skills.too_large import fitting
 from skills_runtime.skills.unknown import duplicate, not_configured, unknown
 
@@ -47,7 +47,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Library:
-    """Skills by name; one library is one search, so a run sees the same skills from its beginning to its end.
+    """Skills by name; one library is one search, until somebody has it look again.
 
     Skills that share a namespace and a name are left out and cannot be mentioned; all others work.
     """
@@ -124,6 +124,26 @@ class Library:
             raise unknown_name(name, self._found.bare, self.problems())
         return self.find(skill.mention)
 
+    def look_again(self) -> bool:
+        """Search those sources anew that say that they have changed, and return whether anything has.
+
+        Every other source keeps what it found, so one that is out of reach just now loses nothing.
+        """
+        if "_reports" not in self.__dict__:
+            return False
+        stale = [isinstance(source, Noticing) and source.has_changed() for source in self._sources]
+        if not any(stale):
+            return False
+        pairs = zip(self._sources, self._reports, stale, strict=True)
+        reports = tuple(self._searched(source) if is_stale else report for source, report, is_stale in pairs)
+        if reports == self._reports:
+            return False
+        fresh = self.without(())
+        fresh.__dict__["_reports"] = reports
+        # All at once: whoever looks something up meanwhile sees one search or the other.
+        self.__dict__.update(_reports=reports, _found=fresh._found, _listed=fresh._listed)
+        return True
+
     def places(self) -> tuple[Path, ...]:
         """The directories whose changes may change what is found here."""
         return tuple(
@@ -158,11 +178,11 @@ class Library:
 
     @cached_property
     def _reports(self) -> tuple[Report, ...]:
-        reports = (self._less(source.skills()) for source in self._sources)
-        limit = self.rules.max_body_bytes
-        if limit is None or not self.rules.whole_texts:
-            return tuple(reports)
-        return tuple(fitting(report, self.body, limit) for report in reports)
+        return tuple(self._searched(source) for source in self._sources)
+
+    def _searched(self, source: Source) -> Report:
+        report, limit = self._less(source.skills()), self.rules.max_body_bytes
+        return report if limit is None or not self.rules.whole_texts else fitting(report, self.body, limit)
 
     def _less(self, report: Report) -> Report:
         if not self._left_out and self._only is None:

@@ -3,7 +3,7 @@
 Made once, when a run begins; it stays the beginning of every request, so a provider's cache of it keeps working.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,8 @@ class PromptParts(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[SkillInjectionSkipped, ...] = ()
     told: tuple[Payload, ...] = ()
     """Which skills the model is told of, and which of them the task calls for."""
+    named: Mapping[str, str] = {}
+    """The skills that the task itself names, by mention, as it writes them."""
     missing_env: tuple[MissingVariable, ...] = ()
     """What to ask a person for: give it to the library and assemble again, for those skills are not injected yet."""
 
@@ -81,6 +83,7 @@ def assemble(
     return PromptParts(
         system=system_text(texts, cwd, show_tree=prompt_settings.include_cwd_tree),
         injected=tuple(each for each in outcomes if isinstance(each, Injected)),
+        named={mention.text: written for mention, written in chosen.named.items()},
         skipped=(*chosen.unmet, *(each for each in outcomes if isinstance(each, SkillInjectionSkipped))),
         told=chosen.events,
         missing_env=tuple(name for each in outcomes if isinstance(each, tuple) for name in each),

@@ -34,12 +34,21 @@ NOTES: list[tuple[Payload, str]] = [
     (SkillInjectionSkipped(skill_name="w"), "the skill `w` was left out"),
     (SkillInjected(skill_name="w", mention_text="$[user].w"), "`$[user].w` is active"),
     (SkillInjected(skill_name="w"), "`w` is active"),
+    (
+        SkillInjected(skill_name="w", mention_text="$[user].w", render="fork", source="tool"),
+        "a run of its own works on `$[user].w`",
+    ),
+    (SkillInjected(skill_name="w", mention_text="$[user].w", render="fork"), ""),
     (SkillUnloaded(mention_text="$[user].w", reason="done"), "`$[user].w` is no longer active: done"),
     (
         SkillCatalogOffered(level="names", offered=3, reason="descriptions were left out"),
         "the model is told less than everything of its skills: descriptions were left out",
     ),
     (SkillCatalogOffered(level="full", offered=3), ""),
+    (
+        SkillCatalogOffered(level="full", offered=3, text="x", added=["$[user].a"], removed=list("bcdefg")),
+        "skills have changed: new: `$[user].a`; gone: `b`, `c`, `d`, `e`, `f` and 1 more",
+    ),
     (
         SkillRouted(asked="a", decided_by="mention", choices=[TIDES, BY_FILE, BY_WORDS]),
         "`$[user].tides` is called for by a trigger: the task says `spring tide`;"

@@ -11,6 +11,7 @@ from skills_runtime.events import Payload
 from skills_runtime.events.envelope import reader
 from skills_runtime.events.payloads import LlmRequestStarted, LlmResponseFinished, ToolCallRequested
 from skills_runtime.llm import Transcriber, transcribe
+from skills_runtime.llm.output import is_strict
 from skills_runtime.ports import ChatRequest, ToolCall
 from skills_runtime.runs import Run
 from skills_runtime.safety import sanitize
@@ -21,7 +22,7 @@ read_arguments = reader(dict[str, Any])
 
 async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     """Ask the model once and record what it says."""
-    turn_id, answered = f"turn_{run.state.turns + 1}", run.view.conversation.answers
+    turn_id, answered = f"turn_{run.state.turns + 1}", run.view.conversation.asked
     model = ports.executor_model if answered else ports.planner_model
     request = ChatRequest(
         model=model,
@@ -51,7 +52,7 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
 def _response_format(ports: AgentPorts) -> dict[str, Any] | None:
     if ports.output_schema is None:
         return None
-    schema = {"name": "output", "schema": dict(ports.output_schema), "strict": True}
+    schema = {"name": "output", "schema": dict(ports.output_schema), "strict": is_strict(ports.output_schema)}
     return {"type": "json_schema", "json_schema": schema}
 
 

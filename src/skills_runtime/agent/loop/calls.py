@@ -29,11 +29,13 @@ from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 from skills_runtime.safety.sanitize import conceal, sanitize
 from skills_runtime.tools import Registry
-from skills_runtime.tools.invoke import failure, invoke, refused
+from skills_runtime.tools.invoke import failure, invoke, no_such_tool, refused, safely
 
 MAX_TOGETHER = 16
 """Calls of one answer that run at the same time."""
 UNKNOWN = refused("unknown", "outcome unknown: the runtime stopped while this call was under way")
+NOT_FOUND_OUT = f"{UNKNOWN.stderr}, and finding out failed: "
+GAVE_UP = refused("unknown", "outcome unknown: the call cancelled itself")
 SHOWN_ARGUMENTS = 2000
 AGAIN, HAPPENED = "it did not happen: do it again", "it happened"
 
@@ -62,6 +64,10 @@ async def settle(run: Run, calls: Sequence[Call], ports: AgentPorts) -> Call | N
             except Parked:
                 waiting = waiting or call
                 continue
+            except asyncio.CancelledError:
+                if ports.control.stopping:
+                    raise
+                done = Settled(GAVE_UP, commit=True)  # nobody wants the run to stop but the call itself
             await _finish(run, call, done)
     finally:
         await _let_go(work)
@@ -124,7 +130,8 @@ async def _in_lane(lane: asyncio.Semaphore | None, run: Run, call: Call, ports: 
 async def _settle(run: Run, call: Call, ports: AgentPorts) -> Settled:
     tool = ports.tools.find(call.tool)
     if tool is None:
-        return Settled(refused("not_found", f"there is no tool named `{call.tool}`"))
+        began = call.phase == "started" and call.effect != "read"  # then, the run had the tool
+        return Settled(UNKNOWN if began else no_such_tool(call.tool), commit=began)
     if not call.valid:
         given = arguments_of(call, run.blobs.get)[:SHOWN_ARGUMENTS]
         return Settled(refused("validation", f"the arguments are not a JSON object: {given}"), hidden=("stderr",))
@@ -170,7 +177,7 @@ async def _recovered(tool: Tool, arguments: Mapping[str, Any], context: CallCont
         case "retry":
             return None
         case "verify":
-            return await cast("VerifyingTool", tool).verify(arguments, context)
+            return await safely(cast("VerifyingTool", tool).verify(arguments, context), NOT_FOUND_OUT)
         case "fail":
             raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
         case "ask_human" if context.ports.human is None and not context.run.view.pending.knows(call.id):
@@ -184,7 +191,10 @@ async def _asked(context: CallContext) -> ToolResult | None:
         question=f"The runtime stopped while `{context.call.tool}` was under way. Did it happen?",
         choices=(Choice(HAPPENED), Choice(AGAIN), Choice("nobody knows")),
     )
-    answers = await ask(context.run, context.ports, context.call, [question])
+    try:
+        answers = await ask(context.run, context.ports, context.call, [question])
+    except TimeoutError:  # who does not answer in time does not know either
+        return UNKNOWN
     said = answers.get(question.id, "")
     if said == AGAIN:
         return None

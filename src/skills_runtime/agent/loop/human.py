@@ -66,7 +66,8 @@ async def _heard(
 
 
 async def _said(human: HumanIO, call: Call, questions: Sequence[Question], timeout_ms: int | None) -> dict[str, str]:
-    return {one.id: await human.ask(one, call_id=call.id, timeout_ms=timeout_ms) for one in questions}
+    # Whatever somebody's own code takes for an answer, the log holds text.
+    return {one.id: str(await human.ask(one, call_id=call.id, timeout_ms=timeout_ms)) for one in questions}
 
 
 def _request(call: Call, questions: Sequence[Question]) -> HumanRequest:

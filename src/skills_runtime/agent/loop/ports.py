@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.agent.receiving import SkillsOf
+from skills_runtime.agent.skill_news import SkillNews
 from skills_runtime.agent.window import ContextRules
 from skills_runtime.llm import Price
 from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox, Secrets
@@ -101,6 +102,8 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     inbox: Inbox | None = None
     skills_of: SkillsOf | None = None
     """What becomes of the skills that a message mentions."""
+    news: SkillNews | None = None
+    """What becomes of skills while the run is at work."""
     human: HumanIO | None = None
     human_timeout_ms: int | None = None
     children: Children | None = None

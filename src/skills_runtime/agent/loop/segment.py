@@ -13,15 +13,16 @@ from skills_runtime.agent.loop.context import make_room, recover
 from skills_runtime.agent.loop.inbox import record_all, take_in
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.prompt import Prompt
+from skills_runtime.agent.skill_news import look_after_skills
 from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
-from skills_runtime.events.text import well_formed
 from skills_runtime.llm.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.projections import Call
 from skills_runtime.runs import End, Run, finish_run, finish_run_async
 from skills_runtime.safety.gate import Abort
 from skills_runtime.safety.limits import Reached, calls_left, out_of_time, spent, time_left
+from skills_runtime.tools.invoke import in_words
 
 __all__ = ["run_segment"]
 
@@ -44,8 +45,7 @@ async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
     except SkillsRuntimeError as error:
         outcome = _failed(error, locator)
     except Exception as error:  # noqa: BLE001 - the top of the loop: whatever a backend or an approver raises ends the run
-        message = well_formed(f"{type(error).__name__}: {error}")
-        outcome = RunFailed(error_kind="unknown", message=message, wal_locator=locator)
+        outcome = RunFailed(error_kind="unknown", message=in_words(error), wal_locator=locator)
     await _conclude(run, ports, outcome)
     return run.state.status
 
@@ -93,11 +93,11 @@ async def _settle(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 
 async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
     """Ask the model, with room made before it is needed."""
-    over = spent(run.view, ports.limits)
-    if over is not None:
+    if (over := spent(run.view, ports.limits)) is not None:
         return _over(over, ports, locator)
-    stop = await make_room(run, ports)
-    if stop is not None:
+    if await look_after_skills(run, ports.news):
+        return None
+    if (stop := await make_room(run, ports)) is not None:
         return stop
     try:
         await answer(run, ports, prompt)

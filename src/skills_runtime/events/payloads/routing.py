@@ -27,7 +27,7 @@ class SkillRouted(Payload, frozen=True):
 
 
 class SkillCatalogOffered(Payload, frozen=True):
-    """The model was told of skills; what it was not told in full is counted."""
+    """The model was told of skills, or of what became of them; what it was not told in full is counted."""
 
     event_type: ClassVar[str] = "skill_catalog_offered"
     level: Literal["full", "shortened", "names", "search"]
@@ -39,3 +39,13 @@ class SkillCatalogOffered(Payload, frozen=True):
     budget_tokens: int = 0
     digest: str = ""
     reason: str = ""
+    added: list[str] = []
+    """Mentions of skills that came while the run was at work."""
+    changed: list[str] = []
+    """Mentions of those that say something else since then."""
+    removed: list[str] = []
+    """Mentions of those that are gone since then."""
+    text: str = ""
+    """What the model was told of such a change; the list at the beginning is part of the system text."""
+    skills_blob: str | None = None
+    """Holds what the model knows of all skills by now: the digest of what each says of itself, by mention."""

@@ -11,6 +11,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+MAX_CHARS = 10_000
+"""The longest arguments that a skill is called with by a tool."""
+
 _PLACEHOLDER = re.compile(
     r"\$(?:ARGUMENTS\[(?P<place>\d{1,2})\]|(?P<all>ARGUMENTS)\b|(?P<number>[1-9])(?!\d)|(?P<name>[a-z][a-z0-9_-]*))"
 )

@@ -1,7 +1,4 @@
-"""What the model calls skills by: a bare name where only one skill has it, else the mention.
-
-Pure.
-"""
+"""What the model calls skills by: a bare name where only one skill has it, else the mention."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from skills_runtime.skills.catalog import model_may_call
+from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
 
 MAX_LISTED = 200
@@ -29,6 +27,22 @@ class Named(msgspec.Struct, frozen=True):
         """The skill that is called this, by its name or its mention."""
         found = self.skills.get(name)
         return found or next((one for one in self.skills.values() if one.mention.text == name), None)
+
+
+class NamesNow:
+    """The names of a library as it is now; they are collected anew only when its list is another one."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._listed = library.list()
+        self._named = named_skills(self._listed)
+
+    def __call__(self) -> Named:
+        """The skills a model may activate by now."""
+        listed = self._library.list()
+        if listed is not self._listed:
+            self._listed, self._named = listed, named_skills(listed)
+        return self._named
 
 
 def named_skills(skills: Iterable[Skill]) -> Named:

@@ -22,6 +22,11 @@ def people_may_call(skill: Skill) -> bool:
     return _said(skill, "user-invocable") not in _NO
 
 
+def wants_own_run(skill: Skill) -> bool:
+    """Whether a run of its own works on the skill; it says `context: fork`."""
+    return skill.metadata.get("context") == "fork"
+
+
 def when_to_use(skill: Skill) -> str:
     """What it says about when to use it, beyond its description."""
     return _field(skill, "when_to_use") or _field(skill, "when-to-use")

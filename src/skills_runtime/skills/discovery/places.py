@@ -71,7 +71,7 @@ def repository_of(start: str) -> Path:
     try:
         owner = os.stat(start).st_uid  # noqa: PTH116 - done for every run, and a `Path` costs more than the system
         for _ in range(_MAX_ABOVE):
-            if os.path.lexists(f"{here}/.git"):
+            if os.access(f"{here}/.git", os.F_OK, follow_symlinks=False):
                 return Path(here if os.stat(here).st_uid == owner else start)  # noqa: PTH116 - as above
             above = os.path.dirname(here)  # noqa: PTH120 - as above
             if above == here:

@@ -82,6 +82,15 @@ class IndexedSource:
         self._keep(memory.index(self._key, limits=tuple(search.limits), is_complete=complete), before)
         return report
 
+    def has_changed(self) -> bool:
+        """Whether a stamp is not what it was at the last search, or a directory came where none was."""
+        last = self._last
+        if last is None:
+            return False
+        if not last.watched:
+            return self.root.is_dir()
+        return bool(changed(os.fsencode(self._root), last.watched, last.stamps))
+
     def body(self, skill: Skill) -> str:
         """The Markdown of a skill, read now."""
         return self._files.body(skill)

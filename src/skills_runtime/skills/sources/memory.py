@@ -30,9 +30,19 @@ class MemorySource:
     def __init__(self, origin: Origin, rows: Iterable[Row]) -> None:
         self.origin = origin
         self._rows = tuple(rows)
+        self._searched: tuple[Row, ...] | None = None
+
+    def replace(self, rows: Iterable[Row]) -> None:
+        """Hold these rows from now on; libraries that were searched before find them when they look again."""
+        self._rows = tuple(rows)
+
+    def has_changed(self) -> bool:
+        """Whether the rows are others than those of the last search."""
+        return self._searched is not None and self._rows is not self._searched
 
     def skills(self) -> Report:
         """Every row that is a skill."""
+        self._searched = self._rows
         found = [self._skill(row) for row in self._rows]
         return Report(
             tuple(each for each in found if isinstance(each, Skill)),

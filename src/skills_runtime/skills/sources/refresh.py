@@ -1,7 +1,7 @@
 """When a source is searched again: for every library, after a while, or when somebody asks for it.
 
-What a search found is kept in memory, so the libraries of a process share it; each library still sees one search from
-its beginning to its end. A search that fails while an earlier one is at hand gives the earlier one, and says so.
+What a search found is kept in memory, so the libraries of a process share it; each library still sees one search until
+it looks again. A search that fails while an earlier one is at hand gives the earlier one, and says so.
 """
 
 import threading
@@ -69,6 +69,8 @@ class Refreshing:
         self._key = key
         self._ttl_sec = None if policy == "manual" else ttl_sec
         self._scans = scans
+        self._given: Report | None = None
+        """The search that was given last."""
 
     @property
     def origin(self) -> Origin:
@@ -79,13 +81,19 @@ class Refreshing:
         """What the last search found while that is good, or else a new search."""
         kept = self._scans.get(self._key)
         if kept is not None and self._is_good(kept):
+            self._given = kept.report
             return kept.report
         report = self._source.skills()
         failed = _failure_of(report)
         if failed is None:
             self._scans.put(self._key, report)
-            return report
-        return report if kept is None else _earlier(kept.report, failed)
+        self._given = report if failed is None or kept is None else kept.report
+        return report if failed is None or kept is None else _earlier(kept.report, failed)
+
+    def has_changed(self) -> bool:
+        """Whether the policy wants another search by now, or somebody else has made one."""
+        kept = self._scans.get(self._key)
+        return kept is not None and (kept.report is not self._given or not self._is_good(kept))
 
     def body(self, skill: Skill) -> str:
         """The Markdown of a skill, as it is now."""

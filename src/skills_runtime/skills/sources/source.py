@@ -57,6 +57,15 @@ class Source(Protocol):
 
 
 @runtime_checkable
+class Noticing(Protocol):
+    """A source that can tell, at next to no cost, whether another search is worth it."""
+
+    def has_changed(self) -> bool:
+        """Whether a search might find something else than the last one did; no skill is read to find out."""
+        ...
+
+
+@runtime_checkable
 class Watched(Protocol):
     """A source whose skills lie in directories that can be watched."""
 

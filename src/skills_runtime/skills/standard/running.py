@@ -75,7 +75,7 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "run_unknown_fields", f"`{FILE_NAME}` has unknown fields: {', '.join(map(quoted, unknown[:10]))}"
     if not isinstance(fields.get("description", ""), str):
         yield "run_field", "`description` must be a text"
-    if _runtime(fields).get("type") not in ENTRIES:
+    if _runtime(fields).get("type") not in tuple(ENTRIES):
         yield "run_field", f"`runtime.type` must be one of: {', '.join(sorted(ENTRIES))}"
     if _runtime(fields).get("warm", "true") not in ("true", "false"):
         yield "run_field", "`runtime.warm` must be `true` or `false`"

@@ -1,0 +1,263 @@
+"""Skills that come, change and go while a run is at work: noted once, told at the end of the conversation."""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.agent import Agent, skill_news
+from skills_runtime.agent.assemble import RunRequest, log_ports
+from skills_runtime.agent.loop.ports import Control
+from skills_runtime.config import resolve
+from skills_runtime.engine.replay import replay
+from skills_runtime.events import Event
+from skills_runtime.llm import FakeChatCall
+from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
+from skills_runtime.skills import Library, MemorySource, Origin, Report
+from skills_runtime.skills.index import IndexedSource
+from tests.support.agents import Watched, agent_in, calls, payloads_of, says
+from tests.support.provider_rules import check_request
+from tests.unit.skills.samples import make_skill, row, skill_text
+
+RUN_ID = "run_1"
+SKILLS = {
+    "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],
+    "sources": [{"id": "f", "type": "filesystem", "options": {"root": "skills"}}],
+    "discovery": {"enabled": False},
+}
+LOOK = calls(("list_dir", {"dir_path": "."}))
+
+
+@pytest.fixture(autouse=True)
+def at_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skills are looked at before every request."""
+    monkeypatch.setattr(skill_news, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(skill_news, "SHARE", 0)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    for name in ("writer", "reader"):
+        make_skill(tmp_path / "skills", name, text=skill_text(name, body=f"TEXT OF {name.upper()}\n"))
+    return tmp_path
+
+
+class Changing(Watched):
+    """A model during whose answers skills change."""
+
+    def __init__(self, answers: list[FakeChatCall], changes: Mapping[int, Callable[[], object]]) -> None:
+        super().__init__(answers)
+        self._changes = changes
+
+    def stream_chat(self, request: Any) -> Any:
+        """Change what is to change during this answer, and give it."""
+        check_request(request)
+        change = self._changes.get(len(self.requests))
+        if change is not None:
+            change()
+        return super().stream_chat(request)
+
+
+def run(place: Path, model: Watched, task: str = "Go.", **settings: Any) -> Any:
+    return agent_in(place, model, settings={"skills": SKILLS, **settings}).run(task, run_id=RUN_ID)
+
+
+def news_in(locator: str) -> list[Any]:
+    return [one for one in payloads_of(locator, "skill_catalog_offered") if one.text]
+
+
+def last_of(model: Watched, request: int) -> str:
+    return str(model.requests[request].messages[-1]["content"])
+
+
+def adding(place: Path, name: str = "editor") -> Callable[[], object]:
+    return lambda: make_skill(place / "skills", name, text=skill_text(name, "Edits.", body=f"TEXT OF {name.upper()}\n"))
+
+
+def test_a_new_skill_is_told_once_at_the_end_and_can_be_activated(place: Path) -> None:
+    answers = [LOOK, calls(("activate_skill", {"name": "editor"})), LOOK, says("done")]
+    model = Changing(answers, {0: adding(place)})
+    result = run(place, model)
+    assert "- $[web:mvp].editor: Edits. (new)" in last_of(model, 1)
+    assert "TEXT OF EDITOR" in last_of(model, 2)
+    (news,) = news_in(result.wal_locator)
+    assert (news.added, news.changed, news.removed) == (["$[web:mvp].editor"], [], [])
+    assert verify_run(Path(result.wal_locator).parent, log_ports().keys).findings == []
+
+
+def test_the_beginning_of_the_request_and_the_tools_stay_as_they_were(place: Path) -> None:
+    model = Changing([LOOK, LOOK, says("done")], {0: adding(place)})
+    run(place, model)
+    first, second, third = model.requests
+    assert second.messages[: len(first.messages)] == first.messages
+    assert third.messages[: len(second.messages)] == second.messages
+    assert first.tools == second.tools == third.tools
+
+
+def test_a_skill_renamed_while_running_is_told_by_both_names_and_every_other_works(place: Path) -> None:
+    def rename() -> None:
+        (place / "skills" / "writer").rename(place / "skills" / "author")
+        (place / "skills" / "author" / "SKILL.md").write_text(skill_text("author", body="TEXT OF AUTHOR\n"))
+
+    wanted = calls(*(("activate_skill", {"name": name}) for name in ("writer", "reader", "author")))
+    model = Changing([LOOK, wanted, says("done")], {0: rename})
+    result = run(place, model)
+    (news,) = news_in(result.wal_locator)
+    assert (news.added, news.removed) == (["$[web:mvp].author"], ["$[web:mvp].writer"])
+    assert "$[web:mvp].writer (no longer available)" in last_of(model, 1)
+    results = [str(one["content"]) for one in model.requests[2].messages if one["role"] == "tool"][1:]
+    assert ["no skill `writer`" in results[0], '"ok":true' in results[1], '"ok":true' in results[2]] == [True] * 3
+
+
+def test_a_skill_that_breaks_is_gone_by_name_and_every_other_works(place: Path) -> None:
+    broken = place / "skills" / "writer" / "SKILL.md"
+    wanted = calls(("activate_skill", {"name": "reader"}))
+    model = Changing([LOOK, wanted, says("done")], {0: lambda: broken.write_bytes(b"\x00\xff")})
+    result = run(place, model)
+    assert [one.removed for one in news_in(result.wal_locator)] == [["$[web:mvp].writer"]]
+    assert "TEXT OF READER" in last_of(model, 2)
+
+
+def test_a_skill_that_says_something_else_is_told(place: Path) -> None:
+    path = place / "skills" / "writer" / "SKILL.md"
+    model = Changing([LOOK, says("done")], {0: lambda: path.write_text(skill_text("writer", "Writes letters."))})
+    run(place, model)
+    assert "Writes letters. (changed)" in last_of(model, 1)
+
+
+def test_a_new_text_alone_is_nothing_that_the_list_would_say(place: Path) -> None:
+    path = place / "skills" / "writer" / "SKILL.md"
+    model = Changing([LOOK, says("done")], {0: lambda: path.write_text(skill_text("writer", body="Other.\n"))})
+    assert news_in(run(place, model).wal_locator) == []
+
+
+def test_each_change_is_told_by_itself(place: Path) -> None:
+    model = Changing([LOOK, LOOK, LOOK, says("done")], {0: adding(place, "one"), 1: adding(place, "two")})
+    result = run(place, model)
+    assert [one.added for one in news_in(result.wal_locator)] == [["$[web:mvp].one"], ["$[web:mvp].two"]]
+
+
+def stop_after_the_first_answer(place: Path, model: Watched) -> None:
+    agent, control = agent_in(place, model, settings={"skills": SKILLS}), Control()
+    started = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
+
+    def watch(event: Event) -> None:
+        control.yielding = control.yielding or event.type == "tool_call_finished"
+
+    started.log.listen(watch)
+    assert asyncio.run(agent.execute(started, control=control)).status == "paused"
+
+
+def test_a_resumed_run_is_told_what_changed_since_the_log_was_written(place: Path) -> None:
+    model = Watched([LOOK, LOOK, says("done")])
+    stop_after_the_first_answer(place, model)
+    adding(place)()
+    shutil.rmtree(place / "skills" / "writer")
+    result = run(place, model)
+    (news,) = news_in(result.wal_locator)
+    assert (news.added, news.removed) == (["$[web:mvp].editor"], ["$[web:mvp].writer"])
+    assert "(no longer available)" in last_of(model, 1)
+
+
+def test_a_resumed_run_is_not_told_again_what_it_knows(place: Path) -> None:
+    model = Watched([LOOK, says("done")])
+    stop_after_the_first_answer(place, model)
+    assert news_in(run(place, model).wal_locator) == []
+
+
+def test_what_was_told_before_a_stop_is_not_told_after_it(place: Path) -> None:
+    model = Changing([LOOK, LOOK, says("done")], {0: adding(place)})
+    agent, control, seen = agent_in(place, model, settings={"skills": SKILLS}), Control(), list[str]()
+    started = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
+
+    def watch(event: Event) -> None:
+        seen.append(event.type)
+        control.yielding = control.yielding or seen.count("tool_call_finished") == 2
+
+    started.log.listen(watch)
+    assert asyncio.run(agent.execute(started, control=control)).status == "paused"
+    assert len(news_in(run(place, model).wal_locator)) == 1
+
+
+def test_a_process_that_dies_with_the_news_tells_them_once(place: Path) -> None:
+    def die(event: Event) -> None:
+        if event.type == "skill_catalog_offered" and getattr(event.payload, "text", ""):
+            raise KeyboardInterrupt
+
+    model = Changing([LOOK, says("done")], {0: adding(place)})
+    agent = agent_in(place, model, settings={"skills": SKILLS}, hooks=(die,))
+    with pytest.raises(KeyboardInterrupt):
+        agent.run("Go.", run_id=RUN_ID)
+    assert len(news_in(run(place, model).wal_locator)) == 1
+    assert sum("have changed" in str(one["content"]) for one in model.requests[-1].messages) == 1
+
+
+async def test_a_replay_does_not_diverge(place: Path) -> None:
+    model = Changing([LOOK, calls(("activate_skill", {"name": "editor"})), says("done")], {0: adding(place)})
+    result = await asyncio.to_thread(run, place, model)
+    assert news_in(result.wal_locator)
+    resolved = resolve(place, session_settings={"safety": {"mode": "allow"}, "skills": SKILLS})
+    assert await replay(Path(result.wal_locator).parent, resolved) is None
+
+
+def test_many_turns_without_a_change_search_no_directory(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skills_runtime.skills.index.stamps.GRAIN_NS", -(10**18))  # whatever was read is believed
+    searched, search = list[str](), IndexedSource.skills
+
+    def counted(source: IndexedSource) -> Report:
+        searched.append("search")
+        return search(source)
+
+    monkeypatch.setattr(IndexedSource, "skills", counted)
+    model = Watched([*[LOOK] * 30, says("done")])
+    result = run(place, model)
+    assert result.status == "completed"
+    assert searched == ["search"]
+    assert news_in(result.wal_locator) == []
+
+
+def test_skills_are_looked_at_now_and_then_and_not_at_every_turn(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skill_news, "PAUSE_SECONDS", 3600.0)
+    looked: list[Library] = []
+    monkeypatch.setattr(Library, "look_again", looked.append)
+    run(place, Watched([*[LOOK] * 10, says("done")]))
+    assert looked == []
+
+
+def test_a_run_whose_model_was_told_of_no_list_is_told_of_no_change(place: Path) -> None:
+    model = Changing([LOOK, says("done")], {0: adding(place)})
+    result = run(place, model, prompt={"include_skills_list": False})
+    assert payloads_of(result.wal_locator, "skill_catalog_offered") == []
+
+
+@pytest.mark.parametrize(("policy", "told"), [("always", 1), ("manual", 0), ("ttl", 0)])
+def test_the_refresh_policy_says_when_directories_are_looked_at(place: Path, policy: str, told: int) -> None:
+    model = Changing([LOOK, says("done")], {0: adding(place)})
+    scan = {"refresh_policy": policy, "ttl_sec": 300}
+    assert len(news_in(run(place, model, skills={**SKILLS, "scan": scan}).wal_locator)) == told
+
+
+def test_skills_that_a_program_registers_anew_are_told(place: Path) -> None:
+    source = MemorySource(Origin("space", "web:mvp", "rows"), [row("writer")])
+    model = Changing([LOOK, says("done")], {0: lambda: source.replace([row("writer"), row("painter")])})
+    agent = Agent(
+        workspace_root=place,
+        backend=model,
+        session_settings={"safety": {"mode": "allow"}},
+        skills_manager=Library([source]),
+    )
+    result = agent.run("Go.", run_id=RUN_ID)
+    assert [one.added for one in news_in(result.wal_locator)] == [["$[web:mvp].painter"]]
+
+
+def test_news_survive_a_summary_of_the_conversation(place: Path) -> None:
+    model = Changing([LOOK, LOOK, says("done")], {0: adding(place)})
+    result = run(place, model)
+    talk = read_view(RunPaths(runs_root(place) / result.run_id), log_ports()).conversation
+    assert [one.pinned for one in talk.messages if one.news] == [True]
+    for number in range(20):
+        talk.tell_news(str(number))
+    assert [one.text for one in talk.messages if one.news and one.pinned] == [str(number) for number in range(12, 20)]

@@ -1,0 +1,158 @@
+"""A library that looks again: only where something may have changed, and all at once."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skills_runtime.skills import Library, MemorySource, Origin, Report, Skill
+from skills_runtime.skills.catalog.delta import delta_since
+from skills_runtime.skills.catalog.entries import entries_of
+from skills_runtime.skills.catalog.marks import marks_in, unpacked
+from skills_runtime.skills.index import IndexedSource
+from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.sources import FilesystemSource
+from skills_runtime.skills.sources.refresh import Policy, Scans, refreshing
+from tests.unit.skills.samples import ORIGIN, make_skill, row, skill_text
+
+
+def indexed(root: Path) -> IndexedSource:
+    return IndexedSource(FilesystemSource(ORIGIN, root), None)
+
+
+def names_of(library: Library) -> list[str]:
+    return [skill.name for skill in library.list()]
+
+
+class Unreachable:
+    """A source that worked once and cannot be reached since."""
+
+    origin = Origin("other", "far", "away")
+
+    def __init__(self) -> None:
+        self.searches = 0
+
+    def skills(self) -> Report:
+        """Its skill the first time, and then none."""
+        self.searches += 1
+        skill = Skill(
+            namespace="far", name="distant", description="Far.", locator="x", space_id="other", source_id="away"
+        )
+        problem = Problem(code="SKILL_SCAN_SOURCE_UNAVAILABLE", message="it is out of reach")
+        return Report((skill,)) if self.searches == 1 else Report((), (problem,))
+
+    def body(self, skill: Skill) -> str:
+        """Nothing."""
+        return ""
+
+
+def test_a_library_that_was_never_searched_has_nothing_to_look_at_again(tmp_path: Path) -> None:
+    assert not Library([indexed(tmp_path)]).look_again()
+
+
+def test_a_new_skill_is_found_in_the_same_library(tmp_path: Path) -> None:
+    make_skill(tmp_path, "writer")
+    library = Library([indexed(tmp_path)])
+    assert names_of(library) == ["writer"]
+    make_skill(tmp_path, "editor")
+    assert library.look_again()
+    assert names_of(library) == ["editor", "writer"]
+    assert library.find_by_name("editor").name == "editor"
+
+
+def test_where_nothing_changed_the_list_is_the_very_same(tmp_path: Path) -> None:
+    make_skill(tmp_path, "writer")
+    library = Library([indexed(tmp_path)])
+    before = library.list()
+    assert not library.look_again()
+    assert library.list() is before
+
+
+def test_a_directory_that_comes_where_none_was_is_noticed(tmp_path: Path) -> None:
+    library = Library([indexed(tmp_path / "later")])
+    assert names_of(library) == []
+    make_skill(tmp_path / "later", "writer")
+    assert library.look_again()
+    assert names_of(library) == ["writer"]
+
+
+def test_a_skill_that_became_unreadable_takes_no_other_with_it(tmp_path: Path) -> None:
+    for name in ("writer", "reader"):
+        make_skill(tmp_path, name)
+    library = Library([indexed(tmp_path)])
+    assert names_of(library) == ["reader", "writer"]
+    (tmp_path / "writer" / "SKILL.md").write_bytes(b"\xff\x00")
+    assert library.look_again()
+    assert names_of(library) == ["reader"]
+    assert any("writer" in f"{one.locator} {one.name}" for one in library.problems())
+
+
+def test_sources_that_cannot_tell_keep_what_they_found(tmp_path: Path) -> None:
+    make_skill(tmp_path, "writer")
+    far = Unreachable()
+    library = Library([indexed(tmp_path), far])
+    assert names_of(library) == ["distant", "writer"]
+    make_skill(tmp_path, "editor")
+    assert library.look_again()
+    assert (names_of(library), far.searches) == (["distant", "editor", "writer"], 1)
+
+
+def test_a_narrowed_library_stays_narrow(tmp_path: Path) -> None:
+    make_skill(tmp_path, "writer")
+    library = Library([indexed(tmp_path)]).only(["writer", "editor"])
+    assert names_of(library) == ["writer"]
+    for name in ("editor", "painter"):
+        make_skill(tmp_path, name)
+    assert library.look_again()
+    assert names_of(library) == ["editor", "writer"]
+
+
+def test_what_somebody_told_a_library_is_kept(tmp_path: Path) -> None:
+    source = MemorySource(ORIGIN, [row("writer", required_env_vars=("KEY",))])
+    library = Library([source])
+    library.give("KEY", "1")
+    assert names_of(library) == ["writer"]
+    source.replace([row("writer", required_env_vars=("KEY",)), row("editor")])
+    assert library.look_again()
+    assert library.missing(library.find_by_name("writer")) == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds", "found"), [("ttl", 10, False), ("ttl", 301, True), ("manual", 9e9, False)]
+)
+def test_kept_searches_are_good_for_as_long_as_their_policy_says(policy: Policy, seconds: float, found: bool) -> None:
+    now = [0.0]
+    source, scans = MemorySource(ORIGIN, [row("writer")]), Scans(lambda: now[0])
+    library = Library([refreshing(source, "key", policy, 300, scans)])
+    assert names_of(library) == ["writer"]
+    source.replace([row("editor")])
+    now[0] = seconds
+    assert library.look_again() is found
+    assert names_of(library) == (["editor"] if found else ["writer"])
+
+
+def test_a_refresh_that_somebody_asks_for_is_noticed() -> None:
+    source, scans = MemorySource(ORIGIN, [row("writer")]), Scans()
+    first, second = (Library([refreshing(source, "key", "manual", 300, scans)]) for _ in range(2))
+    assert names_of(first) == names_of(second) == ["writer"]
+    source.replace([row("editor")])
+    scans.refresh()
+    assert first.look_again()
+    assert second.look_again(), "the search that the other one made is as good"
+    assert names_of(first) == names_of(second) == ["editor"]
+
+
+def test_marks_tell_what_came_changed_and_went(tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        make_skill(tmp_path, name, text=skill_text(name, f"Does {name}."))
+    library = Library([indexed(tmp_path)])
+    known = unpacked(marks_in(library).data)
+    make_skill(tmp_path, "two", text=skill_text("two", "Does something else."))
+    (tmp_path / "three").rename(tmp_path / "four")
+    (tmp_path / "four" / "SKILL.md").write_text(skill_text("four", "Does three."))
+    os.utime(tmp_path)
+    assert library.look_again()
+    delta = delta_since(known, entries_of(library.list()))
+    assert [entry.mention for entry in delta.came] == ["$[web:mvp].four"]
+    assert [entry.mention for entry in delta.changed] == ["$[web:mvp].two"]
+    assert delta.gone == ("$[web:mvp].three",)
