@@ -137,7 +137,7 @@ class _Collection:
 def _made(into: Path, path: str) -> Generator[int]:
     """A new file; it is gone again when something goes wrong."""
     place = into / path
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_directories(into, place.parent)
     fd = os.open(place, _MAKING, 0o600)
     try:
         yield fd
@@ -146,6 +146,13 @@ def _made(into: Path, path: str) -> Generator[int]:
         raise
     finally:
         os.close(fd)
+
+
+def _make_directories(into: Path, inner: Path) -> None:
+    """Each for its owner only, whatever the process has set for new ones."""
+    for directory in reversed((inner, *inner.parents)):
+        if directory.is_relative_to(into) and directory != into:
+            directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def _write(fd: int, data: bytes) -> None:

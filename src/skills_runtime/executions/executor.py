@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError, StorageFailed
+from skills_runtime.clock import SystemClock
+from skills_runtime.errors import Busy, IllegalTransition, NotFound, SkillsRuntimeError, StorageFailed
 from skills_runtime.executions import contract
 from skills_runtime.executions.fresh import MakeFence
 from skills_runtime.executions.keeping import Keeper, Wanted, Within
@@ -21,8 +22,9 @@ from skills_runtime.executions.performing import Performer, Supplies
 from skills_runtime.executions.places import Place, not_there
 from skills_runtime.executions.pools import Pool
 from skills_runtime.executions.programs import definition_of
+from skills_runtime.executions.retention import Retention, Tidied, tidied
 from skills_runtime.executions.values import Execution, ExecutionLimits, PoolLimits, Record, Status
-from skills_runtime.ports import ProcessRequest
+from skills_runtime.ports import Clock, ProcessRequest
 from skills_runtime.skills.skill import Skill
 
 WAIT_SECONDS = 0.05
@@ -139,9 +141,13 @@ class Executor:
         """Remove an execution that has ended, with everything it left."""
         execution = await self.get(execution_id)
         if execution.status == "running":
-            raise Busy(f"the execution `{execution_id}` is still running", hint="cancel it first")
+            raise IllegalTransition(f"the execution `{execution_id}` is still running", hint="cancel it first")
         keeper = await self._open()
         await asyncio.to_thread(keeper.forget, execution.record)
+
+    async def tidy(self, keep: Retention, clock: Clock | None = None) -> Tidied:
+        """Remove what has ended and need not be kept any longer."""
+        return await tidied(await self._open(), keep, clock or SystemClock())
 
     async def aclose(self) -> None:
         """End everything that is under way, and every process that waits."""
@@ -215,7 +221,8 @@ class Executor:
         if key not in self._by_key:
             found = await asyncio.to_thread(keeper.found_by_key, key, request)
             if found is not None and key not in self._by_key:
-                return await self._settled(keeper, found)
+                with suppress(NotFound):  # it was removed meanwhile, which frees the key
+                    return await self._settled(keeper, found)
         live = self._by_key.get(key)
         if live is None:
             return None

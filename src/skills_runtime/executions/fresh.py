@@ -7,6 +7,7 @@ from pathlib import Path
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.executions.jobs import Ended, EndedBy, Job, Sinks, Stop, sealed_input
+from skills_runtime.executions.urgency import LOWER
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.processes import Finished, Limits, execute_plan
 from skills_runtime.sandbox.egress import Doorman
@@ -36,7 +37,9 @@ def plan_of(job: Job, fence: MakeFence) -> SandboxPlan:
 
 async def run_fresh(job: Job, plan: SandboxPlan, sinks: Sinks, stop: Stop, doorman: MakeDoorman = no_network) -> Ended:
     """Run it until nothing is left of it."""
-    limits = Limits(wall_seconds=job.timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS)
+    limits = Limits(
+        wall_seconds=job.timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS, lower=LOWER
+    )
     ending = asyncio.Event()
     stop.on(ending.set)
     source = sealed_input(job.stdin)

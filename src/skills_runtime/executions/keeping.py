@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.clock import SystemClock
+from skills_runtime.errors import StorageFailed
 from skills_runtime.executions import contract
 from skills_runtime.executions.artifacts import collect
 from skills_runtime.executions.images import Image, Images
@@ -217,9 +218,14 @@ class Keeper:
 
     def forget(self, record: Record) -> None:
         """Remove an execution, which frees its key."""
-        if record.key_digest is not None:
-            self.keys.release(record.key_digest, record.execution_id)
-        self.place.forget(record.execution_id)
+        gone = False
+        with suppress(OSError):
+            if record.key_digest is not None:
+                self.keys.release(record.key_digest, record.execution_id)
+            gone = self.place.forget(record.execution_id)
+        if not gone:
+            hint = "look at who may write where executions are kept"
+            raise StorageFailed(f"the execution `{record.execution_id}` cannot be removed", hint=hint)
 
     def is_run_by_somebody(self, record: Record) -> bool:
         """Whether the one who began it is still there."""
@@ -243,6 +249,7 @@ class Keeper:
     def recover(self) -> int:
         """Settle what dead ones left and clear what they used; returns how many executions that were."""
         settled = 0
+        self.place.clear()
         for directory, executions in left_behind(self.place):
             for execution_id in executions:
                 self.settle(execution_id)

@@ -66,7 +66,7 @@ class Keys:
         return None
 
     def release(self, digest: str, execution_id: str) -> None:
-        """Free a key whose execution never began."""
+        """Free a key whose execution never began, or is removed."""
         path: Path = self._directory / digest
         try:
             taken = msgspec.json.decode(path.read_bytes(), type=Taken)

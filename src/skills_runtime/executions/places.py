@@ -37,12 +37,17 @@ class Place:
         """What only the runtime needs."""
         return self.root / RUNTIME
 
+    @property
+    def removed(self) -> Path:
+        """What is on its way out."""
+        return self.runtime / "removed"
+
     def make(self) -> None:
         """Make the directories unless they are there."""
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             spread_out(self.root)
-            for name in ("", "owners", "keys", "stages"):
+            for name in ("", "owners", "keys", "stages", "removed"):
                 (self.runtime / name).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise StorageFailed(
@@ -100,9 +105,25 @@ class Place:
         except FileNotFoundError:
             return 0, execution_id
 
-    def forget(self, execution_id: str) -> None:
-        """Remove an execution and everything it left."""
-        shutil.rmtree(self.directory(execution_id), ignore_errors=True)
+    def forget(self, execution_id: str) -> bool:
+        """Remove an execution and everything it left, in one step for whoever looks; returns whether it is gone."""
+        directory = self.directory(execution_id)
+        try:
+            directory.rename(self.removed / f"{execution_id}-{secrets.token_hex(4)}")
+        except OSError:
+            shutil.rmtree(directory, ignore_errors=True)
+        else:
+            self.clear()
+        return not os.path.lexists(directory)
+
+    def clear(self) -> None:
+        """Take away what is on its way out, also what somebody left there who was killed."""
+        with suppress(OSError), os.scandir(self.removed) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    Path(entry.path).unlink(missing_ok=True)
 
 
 def is_execution_id(text: str) -> bool:

@@ -55,6 +55,8 @@ class Limits(msgspec.Struct, frozen=True):
     """Between asking processes to end and killing them."""
     total_bytes: int | None = None
     """Written to both streams together, after which the command is ended; unlimited by default."""
+    lower: int = 0
+    """How much less urgent it is than the runtime, as `nice` counts."""
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ async def execute(
     A cancelled call raises `CancelledError` when all is gone. Setting `stop` ends the command as well, but returns
     what it has written. Processes still there when the program itself exits are part of the call and are ended.
     """
-    start = prepare(command, grace=limits.grace_seconds)
+    start = prepare(command, grace=limits.grace_seconds, lower=limits.lower)
     with ExitStack() as resources:
         execution = _Execution(limits, on_output, resources)
         await execution.begin(start, source)

@@ -1,18 +1,24 @@
 """The runtime's side of the launcher: started when first needed, shared by all, gone when the runtime is.
 
+It is given its code, which is read only once: what is on the disk later may belong to another version of the package.
 Commands inherit from the launcher what they inherit at all: the user, the file mode mask, the resource limits.
 """
 
 import asyncio
 import atexit
 import errno
+import fcntl
+import marshal
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 from skills_runtime.errors import ToolError
 from skills_runtime.processes.failures import unavailable
@@ -21,13 +27,34 @@ MAX_IDLE = 4
 """Supervisors kept for the next commands: to fork one costs more than all the rest of a small command."""
 
 HOME = Path(__file__).parent
-"""Where the launcher finds its own code; it must be readable by whoever commands run as."""
+"""Where the code of the launcher is; it must be readable by whoever starts the first command."""
+PACKAGE = "supervision"
+
+Groups = tuple[str, ...]
+"""The control groups that a command is to be born below."""
 
 RETRY_SECONDS = 0.002
 _BUSY = (errno.EAGAIN, errno.ETOOMANYREFS)
 _DEAD = (errno.EPIPE, errno.ECONNRESET)
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from supervision.launcher import main; main()"
-_INTERPRETERS = (sys.executable, "/usr/bin/python3")
+_GIVEN = 3
+"""The descriptor from which the launcher reads its code."""
+_ABOVE = 10
+_BOOT = f"""\
+import sys, marshal
+with open({_GIVEN}, "rb") as given:
+    code = marshal.load(given)
+class Given:
+    def find_spec(name, path=None, target=None):
+        return type(sys.__spec__)(name, Given, is_package=name == "{PACKAGE}") if name in code else None
+    def create_module(spec):
+        return None
+    def exec_module(module):
+        exec(code[module.__name__], module.__dict__)
+sys.meta_path.insert(0, Given)
+from {PACKAGE}.launcher import main
+main()
+"""
+INTERPRETERS = (sys.executable, "/usr/bin/python3")
 """The second serves a process that gave up the rights to run its own interpreter."""
 
 
@@ -38,9 +65,13 @@ class Launcher:
         self._owner = _identity()
         self._channel, theirs = socket.socketpair()
         with theirs:
-            self._pid = _start(theirs.fileno())
+            try:
+                self._pid = _start(theirs.fileno())
+            except BaseException:
+                self._channel.close()
+                raise
         self._channel.settimeout(0)
-        self._idle: list[socket.socket] = []
+        self._idle: list[tuple[Groups, socket.socket]] = []
         self._over = False
 
     @property
@@ -48,9 +79,9 @@ class Launcher:
         """Whether it lives, and belongs to this very process with its present rights, not to what that was once."""
         return not self._over and self._owner == _identity() and _open(self._channel)
 
-    def engage(self, streams: Sequence[int]) -> socket.socket:
+    def engage(self, streams: Sequence[int], groups: Groups) -> socket.socket:
         """Give streams to a supervisor and return its socket; raises `OSError` when it is dead or busy."""
-        control = self._idle.pop() if self._idle else self._fork()
+        control = self._idle_in(groups) or self._fork()
         try:
             socket.send_fds(control, [b"!"], streams)
         except OSError:
@@ -58,20 +89,27 @@ class Launcher:
             raise
         return control
 
-    def release(self, control: socket.socket) -> None:
+    def release(self, control: socket.socket, groups: Groups) -> None:
         """Take back a supervisor that has finished its command: it serves the next one, or is dismissed."""
-        if self.usable and len(self._idle) < MAX_IDLE:
-            self._idle.append(control)
-        else:
+        if not self.usable:
             control.close()
+            return
+        self._idle.append((groups, control))
+        if len(self._idle) > MAX_IDLE:
+            self._idle.pop(0)[1].close()
 
     def close(self) -> None:
         """Let it go; it ends by itself when what it supervises has ended."""
         self._over = True
-        for connection in (self._channel, *self._idle):
+        for connection in (self._channel, *(control for _, control in self._idle)):
             connection.close()
         if self._owner[0] == os.getpid():
             _retired.add(self._pid)
+
+    def _idle_in(self, groups: Groups) -> socket.socket | None:
+        """The last one that is in these control groups already, for to move costs more than many a command."""
+        place = next((place for place in reversed(range(len(self._idle))) if self._idle[place][0] == groups), None)
+        return None if place is None else self._idle.pop(place)[1]
 
     def _fork(self) -> socket.socket:
         ours, theirs = socket.socketpair()
@@ -100,20 +138,69 @@ def _identity() -> tuple[object, ...]:
 
 
 def _start(channel: int) -> int:
-    interpreter = next((path for path in _INTERPRETERS if path and os.access(path, os.X_OK)), None)
+    interpreter = next((path for path in INTERPRETERS if path and os.access(path, os.X_OK)), None)
     if interpreter is None:
         raise ToolError("unknown", "no Python interpreter can be started by this user", hint="see `sys.executable`")
     if not Path("/proc/self/stat").exists():
         raise ToolError("unknown", "without `/proc` no command can be ended reliably", hint="use Linux, and mount it")
+    given = _handed_over(marshal.dumps(dict(_code(HOME) if interpreter == sys.executable else _texts(HOME))))
     silence = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    return os.posix_spawn(
-        interpreter,
-        [interpreter, "-I", "-S", "-c", _BOOT, str(HOME)],
-        {},
-        file_actions=[(os.POSIX_SPAWN_DUP2, channel, 0), *silence],
-        setsigmask=(),
-        setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+    try:
+        return os.posix_spawn(
+            interpreter,
+            [interpreter, "-I", "-S", "-c", _BOOT],
+            {},
+            file_actions=[(os.POSIX_SPAWN_DUP2, channel, 0), (os.POSIX_SPAWN_DUP2, given, _GIVEN), *silence],
+            setsigmask=(),
+            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+        )
+    finally:
+        os.close(given)
+
+
+@cache
+def _code(home: Path) -> Mapping[str, CodeType]:
+    """The code of the launcher for this very interpreter, as it is when it is first asked for."""
+    try:
+        found = {name: SourceFileLoader(name, str(path)).get_code(name) for name, path in _modules(home)}
+    except (OSError, ImportError, SyntaxError) as error:
+        raise _unreadable(error) from error
+    return {name: code for name, code in found.items() if code is not None}
+
+
+@cache
+def _texts(home: Path) -> Mapping[str, str]:
+    """The same for any interpreter."""
+    try:
+        return {name: path.read_text(encoding="utf-8") for name, path in _modules(home)}
+    except OSError as error:
+        raise _unreadable(error) from error
+
+
+def _modules(home: Path) -> Sequence[tuple[str, Path]]:
+    paths = sorted(os.scandir(home / PACKAGE), key=lambda entry: entry.name)
+    names = [entry.name.removesuffix(".py") for entry in paths if entry.name.endswith(".py")]
+    return [(PACKAGE if name == "__init__" else f"{PACKAGE}.{name}", home / PACKAGE / f"{name}.py") for name in names]
+
+
+def _unreadable(error: Exception) -> ToolError:
+    return ToolError(
+        "unknown",
+        f"what starts commands cannot be read: {error}",
+        hint="the package is damaged or just being replaced: install it again, then start this program anew",
     )
+
+
+def _handed_over(data: bytes) -> int:
+    """A descriptor to read this from, whose number is not that of a stream."""
+    made = os.memfd_create("launcher", os.MFD_CLOEXEC)
+    try:
+        with open(made, "wb", closefd=False) as file:
+            file.write(data)
+        os.lseek(made, 0, os.SEEK_SET)
+        return fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+    finally:
+        os.close(made)
 
 
 _lock = threading.Lock()
@@ -121,14 +208,14 @@ _shared: list[Launcher] = []
 _retired: set[int] = set()
 
 
-async def engage(streams: Sequence[int]) -> tuple[Launcher, socket.socket]:
+async def engage(streams: Sequence[int], groups: Groups) -> tuple[Launcher, socket.socket]:
     """Give the standard streams of a command to a supervisor; returns whose it is, and the socket to talk with it."""
     dead = 0
     while True:
         try:
             with _lock:
                 launcher = _current()
-                return launcher, launcher.engage(streams)
+                return launcher, launcher.engage(streams, groups)
         except OSError as error:
             dead += error.errno in _DEAD
             # The launcher and all the idle supervisors may have been killed since, but not over and over again.
@@ -136,6 +223,15 @@ async def engage(streams: Sequence[int]) -> tuple[Launcher, socket.socket]:
                 raise unavailable(error) from error
             if error.errno in _BUSY:
                 await asyncio.sleep(RETRY_SECONDS)
+
+
+def ready() -> None:
+    """Start the launcher now, so that what happens to the files of the package later is of no importance."""
+    with _lock:
+        try:
+            _current()
+        except OSError as error:
+            raise unavailable(error) from error
 
 
 def _current() -> Launcher:

@@ -16,7 +16,7 @@ from skills_runtime.ports import Enclosure
 from skills_runtime.processes.command import Command, check, find_program
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.failures import lost, not_started
-from skills_runtime.processes.launcher import Launcher, engage
+from skills_runtime.processes.launcher import Groups, Launcher, engage
 from skills_runtime.processes.supervision import tree
 
 MARKER = "SKILLS_RUNTIME_PROCESS"
@@ -33,6 +33,12 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     marker: str
     grace: float
     terminal: bool = False
+    lower: int = 0
+
+    @property
+    def groups(self) -> Groups:
+        """The control groups in which it will be."""
+        return tuple(group.parent for group in self.command.enclosure.control_groups)
 
     def request(self) -> bytes:
         """The message that asks for it, and behind it the inputs it tells the lengths of."""
@@ -44,6 +50,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             "environment": {_characters(name): _characters(value) for name, value in environment.items()},
             "terminal": self.terminal,
             "grace": self.grace,
+            "lower": self.lower,
             **_enclosing(self.command.enclosure),
         }
         return b"".join((json.dumps(message).encode(), b"\n", *self.command.enclosure.inputs))
@@ -70,11 +77,11 @@ def _enclosing(enclosure: Enclosure) -> dict[str, Any]:
     }
 
 
-def prepare(command: Command, *, grace: float, terminal: bool = False) -> Start:
+def prepare(command: Command, *, grace: float, terminal: bool = False, lower: int = 0) -> Start:
     """Check a command and find its program."""
     check(command)
-    program = find_program(command)
-    return Start(command=command, program=program, marker=RandomIds().new("process"), grace=grace, terminal=terminal)
+    program, marker = find_program(command), RandomIds().new("process")
+    return Start(command=command, program=program, marker=marker, grace=grace, terminal=terminal, lower=lower)
 
 
 class Supervised:
@@ -151,7 +158,7 @@ class Supervised:
         self._writer.discard()
         # What was told may not have been heard before the end, and must not be taken for a word on the next command.
         if self.gone and not (self._lost or self._told_more or unsent or self.survivors):
-            self._launcher.release(self._control)
+            self._launcher.release(self._control, self._start.groups)
         else:
             self._control.close()
 
@@ -198,5 +205,5 @@ def _others(processes: list[tree.Process], known: set[int]) -> list[tree.Process
 
 async def supervise(start: Start, streams: Sequence[int], changed: asyncio.Event) -> Supervised:
     """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
-    launcher, control = await engage((*streams, *start.command.descriptors))
+    launcher, control = await engage((*streams, *start.command.descriptors), start.groups)
     return Supervised(launcher, control, start=start, changed=changed)

@@ -85,6 +85,7 @@ def _surround(app: FastAPI, parts: Parts) -> None:
             per_second=limits.failures_per_minute / 60, burst=limits.failures_per_minute, monotonic=monotonic
         ),
         routes=all_routes,
+        monotonic=monotonic,
     )
     app.add_middleware(WatchMiddleware, metrics=parts.metrics, audit=parts.audit)
 

@@ -1,6 +1,7 @@
 """What a monitor reads: numbers of requests, executions and refusals, as Prometheus wants them."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -40,6 +41,12 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        self._removed = Counter(
+            "skills_runtime_executions_removed",
+            "Executions that were removed: somebody asked for it, or they were kept for long enough.",
+            ("by",),
+            registry=self._registry,
+        )
         self._open = Gauge("skills_runtime_http_requests_open", "Requests under way.", registry=self._registry)
 
     def request_began(self) -> None:
@@ -56,6 +63,10 @@ class Metrics:
         """Count an execution."""
         self._executions.labels(skill, status).inc()
         self._execution_seconds.labels(skill).observe(seconds)
+
+    def executions_removed(self, by: Literal["request", "retention"], count: int = 1) -> None:
+        """Count executions that are gone."""
+        self._removed.labels(by).inc(count)
 
     def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
         """Show a number that is looked up whenever somebody reads."""

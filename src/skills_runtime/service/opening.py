@@ -4,13 +4,18 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.assemble import backend_for
 from skills_runtime.agent.executing import ScriptPackages, fences_of
 from skills_runtime.clock import SystemClock
 from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies, stages_in_memory
+from skills_runtime.executions.retention import Retention
+from skills_runtime.executions.zygotes import texts
+from skills_runtime.processes.launcher import ready
 from skills_runtime.sandbox.egress import Doorman, EgressRecord
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.access.token import service_token
@@ -19,10 +24,19 @@ from skills_runtime.service.metrics import Metrics
 from skills_runtime.service.parts import Parts
 from skills_runtime.service.settings import ServiceSettings
 from skills_runtime.service.skill_registry import SkillRegistry
+from skills_runtime.service.tidying import tidying
 from skills_runtime.service.work import open_work
+from skills_runtime.service.work.agents import Model
 from skills_runtime.service.work.home import Home
 from skills_runtime.skills import Skill
 
+LATER = (
+    "skills_runtime.sandbox.egress.environment",
+    "skills_runtime.sandbox.egress.stage",
+    "skills_runtime.tools.skill_environments",
+    "skills_runtime.tools.skill_packages",
+)
+"""What is imported only when an execution needs it."""
 EGRESS_LOG = logging.getLogger("skills_runtime.service.egress")
 
 if TYPE_CHECKING:
@@ -30,14 +44,19 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def opened_parts(settings: ServiceSettings, resolved: "Resolved") -> AsyncGenerator[Parts]:
+async def opened_parts(
+    settings: ServiceSettings, resolved: "Resolved", *, model: Model = backend_for
+) -> AsyncGenerator[Parts]:
     """Everything a service works with; when it is left nothing that was executed still runs."""
     clock, stopping = SystemClock(), asyncio.Event()
+    await asyncio.to_thread(_prepare)
     async with AsyncExitStack() as closing:
         audit = AuditLog(settings.state)
         closing.callback(audit.close)
         executor = await closing.enter_async_context(_executor(settings, resolved))
-        work = await closing.enter_async_context(open_work(_home(settings, resolved), stopping=stopping))
+        metrics = _metrics(executor)
+        await closing.enter_async_context(tidying(executor, _retention(settings), metrics))
+        work = await closing.enter_async_context(open_work(_home(settings, resolved), model=model, stopping=stopping))
         audit.add(AuditEntry(time=clock.now(), what="started", who="service"))
         closing.callback(lambda: audit.add(AuditEntry(time=clock.now(), what="stopped", who="service")))
         yield Parts(
@@ -49,9 +68,17 @@ async def opened_parts(settings: ServiceSettings, resolved: "Resolved") -> Async
             work=work,
             keys=KeyFile(settings.state, clock.now),
             audit=audit,
-            metrics=_metrics(executor),
+            metrics=metrics,
             stopping=stopping,
         )
+
+
+def _prepare() -> None:
+    """Have in memory what executions need of the package, whose files may be replaced while the service runs."""
+    ready()
+    texts()
+    for name in LATER:
+        import_module(name)
 
 
 def _visited(record: EgressRecord) -> None:
@@ -64,6 +91,10 @@ def _metrics(executor: Executor) -> Metrics:
     metrics.watch("executions_running", "Executions under way.", lambda: executor.under_way[0])
     metrics.watch("executions_waiting", "Executions that wait for their turn.", lambda: executor.under_way[1])
     return metrics
+
+
+def _retention(settings: ServiceSettings) -> Retention:
+    return Retention(days=settings.keep_days, bytes=settings.keep_bytes)
 
 
 def _home(settings: ServiceSettings, resolved: "Resolved") -> Home:

@@ -14,6 +14,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from skills_runtime.agent.assemble import backend_for
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.access.token import Announced, announce, withdraw
@@ -21,6 +22,7 @@ from skills_runtime.service.app import create_app
 from skills_runtime.service.opening import opened_parts
 from skills_runtime.service.problems import dumped
 from skills_runtime.service.settings import Listener, ServiceSettings
+from skills_runtime.service.work.agents import Model
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -34,13 +36,17 @@ ANSWER_SECONDS = 5.0
 
 
 async def serve(
-    settings: ServiceSettings, resolved: "Resolved", told: Callable[[Announced, Sequence[Listener]], None]
+    settings: ServiceSettings,
+    resolved: "Resolved",
+    told: Callable[[Announced, Sequence[Listener]], None],
+    *,
+    model: Model = backend_for,
 ) -> None:
     """Serve until a signal; `told` is called when requests are taken, with what a program needs to make one."""
     sockets = [bound_socket(listener) for listener in settings.listen]
     actual = [Listener(listener.host, _port(one)) for listener, one in zip(settings.listen, sockets, strict=True)]
     _allow_many_connections()
-    async with opened_parts(settings, resolved) as parts:
+    async with opened_parts(settings, resolved, model=model) as parts:
         server = _Server(_config(create_app(parts), settings), parts.stopping)
         announced = Announced(
             url=f"http://{actual[0].text}",
@@ -143,6 +149,9 @@ class Protocol(H11Protocol):
                 self._unfinished = None
         elif self._unfinished is None:
             self._unfinished = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing in the log: whoever asks for another protocol gets this one, and no library would change it."""
 
     def send_400_response(self, msg: str) -> None:
         """Say that it was no HTTP."""

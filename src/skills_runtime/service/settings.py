@@ -76,6 +76,10 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     default_timeout_ms: int = DEFAULT_TIMEOUT_MS
     max_timeout_ms: int = MAX_TIMEOUT_MS
     limits: Limits = Limits()
+    keep_days: float | None = None
+    """Executions that ended longer ago are removed."""
+    keep_bytes: int | None = None
+    """The oldest executions are removed until the rest takes no more."""
     grace_seconds: float = 10.0
     """How long work may go on when the service is told to stop."""
     config_paths: tuple[Path, ...] = ()
@@ -126,6 +130,8 @@ def settings_from(
         skill_service=asked.skill_service or section.skill_service,
         default_timeout_ms=default_ms,
         max_timeout_ms=section.max_timeout_ms,
+        keep_days=section.executions.keep_days,
+        keep_bytes=section.executions.keep_bytes,
         grace_seconds=section.grace_seconds,
         config_paths=asked.config_paths,
         given=asked.settings,

@@ -34,6 +34,11 @@ def from_seq(after: int | None, last_event_id: str | None) -> int:
     return int(text) + 1
 
 
+def come_again() -> Response:
+    """A stream that ends at once, for a service that stops: a browser comes again after one, and after no error."""
+    return Response(RETRY, headers={**HEADERS, "connection": "close"})
+
+
 class EventStream(Response):
     """Sends what a listener gets; ends when the client leaves, the run ends or the service stops."""
 

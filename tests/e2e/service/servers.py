@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,8 +55,15 @@ class Service:
 
 
 @contextmanager
-def serving(home: Path, skills: Path, *options: str, listen: str = "127.0.0.1:0", **more: str) -> Generator[Service]:
-    """A service for as long as the block lasts."""
+def serving(
+    home: Path,
+    skills: Path,
+    *options: str,
+    listen: str = "127.0.0.1:0",
+    program: Sequence[str | Path] = (SCRIPTS / "skills-runtime",),
+    **more: str,
+) -> Generator[Service]:
+    """A service for as long as the block lasts; more variables may be set for it."""
     home.mkdir(parents=True, exist_ok=True)
     environment = {
         "PATH": os.environ["PATH"],
@@ -68,7 +75,7 @@ def serving(home: Path, skills: Path, *options: str, listen: str = "127.0.0.1:0"
     }
     with (home / "stderr.txt").open("wb") as remarks:
         process = subprocess.Popen(
-            [SCRIPTS / "skills-runtime", "serve", "--listen", listen, *options],
+            [*program, "serve", "--listen", listen, *options],
             cwd=home,
             env=environment,
             stdin=subprocess.DEVNULL,

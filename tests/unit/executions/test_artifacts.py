@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -140,3 +141,16 @@ def test_whatever_is_declared_nothing_appears_elsewhere(declared: list[str], the
         assert sorted(path.name for path in (top / "b").iterdir()) == ["into"]
         assert {(into / one.path).read_text() for one in kept} <= {"mine"}
         assert all(one.path in declared for one in kept)
+
+
+def test_directories_of_artifacts_are_private_whatever_the_process_has_set(places: tuple[Path, Path]) -> None:
+    work, into = places
+    (work / "out" / "inner").mkdir(parents=True)
+    (work / "out" / "inner" / "a.txt").write_text("1")
+    before = os.umask(0)
+    try:
+        kept, _ = collect(work, ("out",), into, ExecutionLimits())
+    finally:
+        os.umask(before)
+    assert [one.path for one in kept] == ["out/inner/a.txt"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (into / "out", into / "out" / "inner")} == {0o700}

@@ -20,6 +20,26 @@ async def test_a_waiting_process_and_what_it_starts_give_way_to_others(executor:
     assert done.output == [min(mine + LOWER, 19), True]
 
 
+@pytest.mark.parametrize("runtime", ["python", "shell"])
+async def test_a_process_made_for_one_execution_gives_way_as_well(
+    executor: Executor, tmp_path: Path, runtime: str
+) -> None:
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+    shell = "set -- $(cat /proc/self/stat); echo ${19}"  # the field that says it, of a child of the shell
+    python = "import json, os\nprint(json.dumps(os.getpriority(os.PRIO_PROCESS, 0)))\n"
+    made = make_skill(tmp_path, shell if runtime == "shell" else python, runtime=runtime, warm=False)
+    done = await executor.execute(made, {})
+    assert not done.record.warm
+    assert done.output == min(mine + LOWER, 19)
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this system does not group by session")
+async def test_the_session_of_a_process_made_for_one_execution_counts_less(executor: Executor, tmp_path: Path) -> None:
+    code = f'until grep -q "nice {LOWER}" /proc/self/autogroup; do sleep 0.01; done; echo true'
+    done = await executor.execute(make_skill(tmp_path, code, runtime="shell", warm=False), {}, timeout_ms=60_000)
+    assert (done.record.warm, done.output) == (False, True)
+
+
 @pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this system does not group by session")
 async def test_the_whole_session_of_an_execution_counts_less(executor: Executor, tmp_path: Path) -> None:
     made = make_skill(tmp_path, "cat /proc/self/autogroup; echo", runtime="shell")

@@ -97,6 +97,15 @@ async def test_the_kernel_counts_for_a_control_group(command: Tagged) -> None:
 
 
 @needs_groups
+async def test_a_command_without_control_groups_takes_nobody_out_of_them(command: Tagged) -> None:
+    asked = command.shell("echo $PPID")
+    grouped = msgspec.structs.replace(asked, enclosure=Enclosure(control_groups=_groups(50)))
+    supervisors = [(await execute(one, LIMITS)).stdout.text() for one in (grouped, asked, grouped, asked)]
+    assert supervisors[:2] == supervisors[2:]
+    assert supervisors[0] != supervisors[1]
+
+
+@needs_groups
 async def test_no_control_group_is_left_when_the_supervisor_is_gone(command: Tagged) -> None:
     groups = Groups()
     wanted = msgspec.to_builtins(_groups(50))

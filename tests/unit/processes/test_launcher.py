@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import pytest
 
 from skills_runtime.errors import ToolError
 from skills_runtime.processes import Finished, Limits, PtySession, execute
-from skills_runtime.processes.launcher import MAX_IDLE, dismiss
+from skills_runtime.processes import launcher as launching
+from skills_runtime.processes.launcher import MAX_IDLE, dismiss, ready
 from skills_runtime.processes.supervision import tree
 from tests.unit.processes.conftest import Tagged, children, wait_for_end
 
@@ -157,3 +159,37 @@ async def test_no_room_for_another_descriptor_is_an_error_of_ours(command: Tagge
         for descriptor in taken:
             os.close(descriptor)
     assert Path("/proc/self/fd").exists()
+
+
+async def test_code_that_cannot_be_read_is_said_in_one_sentence(
+    command: Tagged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dismiss()
+    monkeypatch.setattr(launching, "HOME", tmp_path)
+    with pytest.raises(ToolError, match="what starts commands cannot be read: ") as refused:
+        await execute(command("true"), SOON)
+    assert "start this program anew" in str(refused.value.hint)
+    monkeypatch.undo()
+    assert (await execute(command("echo", "fine"), SOON)).stdout.text() == "fine\n"
+
+
+async def test_a_launcher_that_was_ready_needs_no_files_any_more(
+    command: Tagged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dismiss()
+    shutil.copytree(launching.HOME / "supervision", tmp_path / "supervision")
+    monkeypatch.setattr(launching, "HOME", tmp_path)
+    ready()
+    shutil.rmtree(tmp_path / "supervision")
+    first = parent(await supervisor_of(command))
+    os.kill(first, signal.SIGKILL)
+    wait_for_end(first)
+    assert parent(await supervisor_of(command)) != first
+
+
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="there is no other interpreter")
+async def test_another_interpreter_serves_as_well(command: Tagged, monkeypatch: pytest.MonkeyPatch) -> None:
+    dismiss()
+    monkeypatch.setattr(launching, "INTERPRETERS", ("/usr/bin/python3",))
+    assert (await execute(command("echo", "fine"), SOON)).stdout.text() == "fine\n"
+    dismiss()

@@ -12,7 +12,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -30,9 +30,15 @@ class Limiting:
     """The limits of one command, and the channels to its fence."""
 
     def __init__(
-        self, asked: "Mapping[str, Any] | None", mounts: "Sequence[Mount]" = (), withheld: "bytes | None" = None
+        self,
+        asked: "Mapping[str, Any] | None",
+        mounts: "Sequence[Mount]" = (),
+        withheld: "bytes | None" = None,
+        met: "Callable[[int], None]" = lambda _: None,
     ) -> None:
         self._asked = asked
+        self._met = met
+        """Called with the first process of the fence, which waits then."""
         self._mounts = mounts
         self._withheld = withheld
         self._first: int | None = None
@@ -64,6 +70,7 @@ class Limiting:
             return
         try:
             self._first = self._first_process()
+            self._met(self._first)
             with _falling(_NO_PROCESS if self._withheld is not None else ()):
                 _limit(self._first, self._asked["values"])
                 os.write(self._go, b"x")

@@ -9,6 +9,7 @@ from typing import Any
 
 from .limits import EndedEarly, Fallen, Limiting
 from .mounts import ChangedMeanwhile, Mount, check_places
+from .urgency import Urgency
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 STREAMS = FIRST_INPUT = 3
@@ -25,7 +26,7 @@ class SpawnFailed(Exception):
         self.number = error.errno or 0
 
 
-def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
+def spawn(request: Mapping[str, Any], streams: Sequence[int], urgency: Urgency) -> int:
     """Start the program and return its number once it really runs."""
     mounts = _planned(request)
     _enter(raw(request["cwd"]))
@@ -33,7 +34,7 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
     withheld: int | None = request["withheld"] if request["limits"] else None
     given: list[bytes] = request["inputs"]
     inputs: list[int] = []
-    limiting = Limiting(request["limits"], mounts, None if withheld is None else given[withheld])
+    limiting = Limiting(request["limits"], mounts, None if withheld is None else given[withheld], urgency.begin)
     try:
         for place, data in enumerate(given):
             inputs.append(_input(data) if place != withheld else _moved(limiting.input))
@@ -46,6 +47,7 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
             setsid=True,
             setsigdef=IGNORED_BY_PYTHON,
         )
+        urgency.begin(started)
         while inputs:  # a copy kept here would be in the way of whoever waits for the end of one
             os.close(inputs.pop())
         _limit(limiting, started, mounts)

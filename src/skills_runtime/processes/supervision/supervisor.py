@@ -18,6 +18,7 @@ from .groups import Groups
 from .kernel import adopt_orphans
 from .placeholders import Placeholders
 from .spawn import SpawnFailed, raw, spawn
+from .urgency import Urgency
 from .watching import INTERVAL, Watching
 
 MAX_DESCRIPTORS = 3 + 8
@@ -53,10 +54,11 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     request = hearing.first()
     if request is None:
         return False
-    placeholders = Placeholders()
+    placeholders, urgency = Placeholders(), Urgency(request["lower"])
     try:
-        main = _start(request, streams, placeholders, groups)
+        main = _start(request, streams, placeholders, groups, urgency)
     except SpawnFailed as error:
+        urgency.close()
         placeholders.release()
         tell(control, {"failed": error.step, "errno": error.number})
         return True
@@ -64,13 +66,16 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
         for stream in streams:
             os.close(stream)
     tell(control, {"started": main})
-    survivors = _Supervision(control, hearing, main=main, request=request).run(woken)
+    survivors = _Supervision(control, hearing, main=main, request=request, urgency=urgency).run(woken)
+    urgency.close()
     placeholders.release()
     tell(control, {"gone": sorted(survivors), "counted": groups.counted()})
     return not survivors
 
 
-def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Placeholders, groups: Groups) -> int:
+def _start(
+    request: "Mapping[str, Any]", streams: "list[int]", placeholders: Placeholders, groups: Groups, urgency: Urgency
+) -> int:
     try:
         placeholders.hold(_paths(request["placeholders"]), _paths(request["placeholder_directories"]))
     except OSError as error:
@@ -81,7 +86,7 @@ def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Pla
         groups.close()
         raise SpawnFailed("group", error) from error
     try:
-        return spawn(request, streams)
+        return spawn(request, streams, urgency)
     finally:
         groups.spare()
 
@@ -167,13 +172,16 @@ class Hearing:
 class _Supervision:
     """One command under way."""
 
-    def __init__(self, control: socket.socket, hearing: Hearing, *, main: int, request: "Mapping[str, Any]") -> None:
+    def __init__(
+        self, control: socket.socket, hearing: Hearing, *, main: int, request: "Mapping[str, Any]", urgency: Urgency
+    ) -> None:
         self._control = control
         self._hearing = hearing
         self._main = main
         self._grace: float = request["grace"]
         self._layers: int = request["layers"]
         self._watching = Watching(request["watch"])
+        self._urgency = urgency
         self._kill_at: float | None = None
         self._asked: set[tuple[int, int, int]] = set()
         self._exited = False
@@ -193,6 +201,7 @@ class _Supervision:
                 self._watch_at_last()
                 return set()
             self._watch()
+            self._urgency.settle()
             survivors = self._press()
             if survivors:
                 return survivors
@@ -274,12 +283,17 @@ class _Supervision:
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
         if self._kill_at is None:
-            return INTERVAL * 1000 if self._watching.active else None
+            return self._look_again_ms()
         left = self._kill_at - time.monotonic()
         if left > 0:
             return left * 1000 + 1
         self._pause = min(self._pause * 2, LAST_PAUSE)
         return self._pause * 1000
+
+    def _look_again_ms(self) -> "float | None":
+        """How long to sleep while the command runs."""
+        pauses = (INTERVAL if self._watching.active else None, self._urgency.pause)
+        return min((1000 * pause for pause in pauses if pause is not None), default=None)
 
     def _tree(self) -> "list[tree.Process]":
         return tree.below(tree.table(), os.getpid())

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skills_runtime.service.access.caller import NOBODY, Caller
 from skills_runtime.service.access.gate import Asked, Gate, cookie_name, token_of_query
+from skills_runtime.service.access.lasting import Lasting
 from skills_runtime.service.access.rules import is_api
 from skills_runtime.service.limits import Rate, too_many
 from skills_runtime.service.problems import Problem, answer
@@ -22,13 +23,21 @@ class AccessMiddleware:
     """Judges every request; the caller stands in `request.state.caller` for whoever comes next."""
 
     def __init__(
-        self, app: ASGIApp, *, gate: Gate, rate: Rate, failures: Rate, routes: Callable[[], Sequence[BaseRoute]]
+        self,
+        app: ASGIApp,
+        *,
+        gate: Gate,
+        rate: Rate,
+        failures: Rate,
+        routes: Callable[[], Sequence[BaseRoute]],
+        monotonic: Callable[[], float],
     ) -> None:
         self._app = app
         self._gate = gate
         self._rate = rate
         self._failures = failures
         self._routes = routes
+        self._monotonic = monotonic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a request that is allowed, and refuse any other."""
@@ -44,8 +53,14 @@ class AccessMiddleware:
             await answer(asked.path, judged)(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = judged
+        if judged.kind == "key":
+            lasting = Lasting(receive, send, valid=lambda: self._is_valid(asked), monotonic=self._monotonic)
+            receive, send = lasting.receive, lasting.send
         landing = _landing(asked, judged)
         await (landing or self._app)(scope, receive, send)
+
+    def _is_valid(self, asked: Asked) -> bool:
+        return isinstance(self._gate.judge(asked), Caller)
 
     def _judged(self, asked: Asked, scope: Scope) -> Caller | Problem:
         judged = self._gate.judge(asked)

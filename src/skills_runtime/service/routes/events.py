@@ -9,7 +9,7 @@ from starlette.responses import Response
 from skills_runtime.service.answers import work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import EventPage, RunId, studio_failures
-from skills_runtime.service.sse import EventStream, from_seq
+from skills_runtime.service.sse import EventStream, come_again, from_seq
 from skills_runtime.service.streams import LogTail
 
 router = APIRouter(prefix="/api/v1/runs", tags=["events"])
@@ -61,7 +61,10 @@ async def stream_events(
 def stream_of(request: Request, run_id: str, first: int) -> Response:
     """The stream of a run, or the answer that makes a browser stop asking."""
     work = work_of(request)
-    listener = work.streams.listen(work.find(run_id), from_seq=first)
+    paths = work.find(run_id)
+    if work.streams.closed:
+        return come_again()
+    listener = work.streams.listen(paths, from_seq=first)
     if listener.has_nothing:
         listener.close()
         return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""Executions over HTTP: begin one, list them, look at one, cancel it, and fetch what it left."""
+"""Executions over HTTP: begin one, list them, look at one, cancel it, remove it, and fetch what it left."""
 
 import asyncio
 from typing import Annotated, Any, Literal
@@ -98,6 +98,15 @@ async def get_execution(request: Request, execution_id: ExecutionId) -> Response
 async def cancel_execution(request: Request, execution_id: ExecutionId) -> Response:
     """End an execution and everything it started; one that has ended stays as it is."""
     return _json(_whole(await parts_of(request).executor.cancel(execution_id)))
+
+
+@router.delete("/{execution_id}", status_code=204, responses=failures(*EVERYWHERE, 404, 409, 413, 415))
+async def delete_execution(request: Request, execution_id: ExecutionId) -> Response:
+    """Remove an execution that has ended, with everything it left; its idempotency key is free then."""
+    parts = parts_of(request)
+    await parts.executor.forget(execution_id)
+    parts.metrics.executions_removed("request")
+    return Response(status_code=204)
 
 
 @router.get("/{execution_id}/artifacts", response_model=list[ArtifactDocument], responses=failures(*EVERYWHERE, 404))

@@ -32,6 +32,7 @@ from skills_runtime.service.run_documents import (
 )
 from skills_runtime.service.summaries import summaries_of
 from skills_runtime.service.work import Order, Work
+from skills_runtime.service.work.left import why_left
 from skills_runtime.service.work.orders import allowed_choices
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
@@ -135,8 +136,9 @@ def get_run(request: Request, run_id: RunId) -> Response:
     """Where a run stands, by its own verified log."""
     work = work_of(request)
     trouble, paths = work.attendance.troubles.get(run_id), work.find(run_id)
-    told = run_document(work.view(run_id), trouble=trouble.message if trouble else None, now=SystemClock().now())
-    return as_json({**told, "imported": was_imported(paths)})
+    view, imported = work.view(run_id), was_imported(paths)
+    why = trouble.message if trouble else None if imported else why_left(paths, view.state)
+    return as_json({**run_document(view, trouble=why, now=SystemClock().now()), "imported": imported})
 
 
 def _found(request: Request, wanted: RunFilter) -> tuple[list[RunRow], str | None]:

@@ -31,6 +31,11 @@ class Streams:
         """How many logs are read for them."""
         return len(self._by_root)
 
+    @property
+    def closed(self) -> bool:
+        """Whether all streams were ended, because the service stops."""
+        return self._closed
+
     def listen(self, paths: RunPaths, *, from_seq: int = 0) -> Listener:
         """Somebody who follows a log; to be closed."""
         if self._closed or self.listeners >= self._max:

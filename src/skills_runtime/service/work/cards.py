@@ -25,6 +25,8 @@ FENCE = (
     "promises",
     "gaps",
     "accepted_gaps",
+    "egress",
+    "file_access",
 )
 """What is told of the fence in short; the whole stands in `intent.fence`."""
 

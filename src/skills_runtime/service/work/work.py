@@ -204,10 +204,16 @@ class Work:
             if (await asyncio.to_thread(self._ended_or_not, run_id)).open:
                 return await self._go_on(run_id)
         except NotFound:
-            self._accepted.drop(run_id)  # it was noted, and the process ended before the run was made
+            await self._forget_unmade(run_id)
         except SkillsRuntimeError as error:
             self.attendance.troubles[run_id] = error
         return True
+
+    async def _forget_unmade(self, run_id: str) -> None:
+        """Forget a run that was noted before the process ended, unless whoever ordered it has come again meanwhile."""
+        async with self.attendance.alone(run_id):
+            if not await asyncio.to_thread(self._exists, run_id):
+                self._accepted.drop(run_id)
 
     def _tidy(self, run_id: str) -> None:
         """Do for a run that ended what its process, killed right then, could not do any more."""

@@ -1,0 +1,163 @@
+"""How long executions are kept: which of those that have ended may go, and their removal.
+
+Nothing is removed unless somebody says how much is to be kept. What is chosen is a pure function; the rest looks at the
+disk, in small steps that leave the event loop alone.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from skills_runtime.errors import NotFound, SkillsRuntimeError
+from skills_runtime.executions.keeping import Keeper
+from skills_runtime.executions.lives import outlast
+from skills_runtime.executions.values import Status
+from skills_runtime.ports import Clock
+
+DAY_SECONDS = 24 * 60 * 60
+SPARED_SECONDS = 15 * 60
+"""Who was just told of an execution may still fetch its files, or ask again under its key, however full it is."""
+BATCH = 50
+"""Executions that are looked at before others have a turn."""
+MAX_ENTRIES = 10_000
+"""Files of one execution that are counted; more than are ever kept of one."""
+T = TypeVar("T")
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of what has ended is kept; nothing said means everything."""
+
+    days: float | None = None
+    """Since their end; older ones go."""
+    bytes: int | None = None
+    """Of all together; the oldest go until the rest is no more than this."""
+
+    @property
+    def is_off(self) -> bool:
+        """Whether everything is kept."""
+        return self.days is None and self.bytes is None
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution as far as it matters for how long it is kept."""
+
+    execution_id: str
+    status: Status
+    finished: float
+    """Seconds since 1970."""
+    bytes: int = 0
+
+
+class Tidied(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of those that were to go."""
+
+    removed: int = 0
+    bytes: int = 0
+    failed: int = 0
+    """Those that could not be removed; they are tried again the next time."""
+
+
+def expendable(found: Iterable[Left], keep: Retention, *, now: float) -> Sequence[Left]:
+    """Those that may go, the oldest first: never one under way, and no more than have to."""
+    ended = sorted((one for one in found if one.status != "running"), key=lambda one: (one.finished, one.execution_id))
+    gone = 0
+    if keep.days is not None:
+        oldest = now - keep.days * DAY_SECONDS
+        gone = sum(one.finished < oldest for one in ended)
+    if keep.bytes is not None:
+        left = sum(one.bytes for one in ended[gone:])
+        while left > keep.bytes and ended[gone].finished <= now - SPARED_SECONDS:
+            left -= ended[gone].bytes
+            gone += 1
+    return ended[:gone]
+
+
+async def tidied(keeper: Keeper, keep: Retention, clock: Clock) -> Tidied:
+    """Remove what need not be kept any longer; one that cannot be removed does not stop the others."""
+    now = _seconds(clock.now())
+    found: list[Left] = []
+    ids = await _in_thread(keeper.place.ids) if now is not None and not keep.is_off else []
+    for batch in _batches(ids):
+        found += await _in_thread(_looked_at, keeper, batch, keep)
+    removed = size = failed = 0
+    for batch in _batches(expendable(found, keep, now=now or 0.0)):
+        gone = await _in_thread(_removed, keeper, batch)
+        removed, size, failed = removed + gone.removed, size + gone.bytes, failed + gone.failed
+    return Tidied(removed=removed, bytes=size, failed=failed)
+
+
+def measured(directory: str) -> int:
+    """What a directory takes on the disk, as far as it can be counted; no link is followed."""
+    total, entries, left = 0, 0, [directory]
+    while left:
+        current = left.pop()
+        try:
+            if not stat.S_ISDIR(os.lstat(current).st_mode):
+                continue
+            with os.scandir(current) as names:
+                for entry in names:
+                    entries += 1
+                    if entries > MAX_ENTRIES:
+                        return total
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+        except OSError:  # somebody removes it, or it is not ours to look into
+            continue
+    return total
+
+
+def _looked_at(keeper: Keeper, ids: Sequence[str], keep: Retention) -> list[Left]:
+    found: list[Left] = []
+    for execution_id in ids:
+        try:
+            record = keeper.place.read(execution_id)
+        except NotFound:  # it is just being begun, or removed
+            continue
+        finished = _seconds(record.finished_at or record.created_at)
+        if record.status != "running" and finished is not None:
+            size = measured(f"{keeper.place.root}/{execution_id}") if keep.bytes is not None else 0
+            found.append(Left(execution_id=execution_id, status=record.status, finished=finished, bytes=size))
+    return found
+
+
+def _removed(keeper: Keeper, chosen: Sequence[Left]) -> Tidied:
+    removed = size = failed = 0
+    for one in chosen:
+        try:
+            keeper.forget(keeper.place.read(one.execution_id))
+        except NotFound:  # somebody else was quicker
+            continue
+        except (SkillsRuntimeError, OSError, msgspec.MsgspecError):
+            failed += 1
+        else:
+            removed, size = removed + 1, size + one.bytes
+    return Tidied(removed=removed, bytes=size, failed=failed)
+
+
+def _seconds(time: str) -> float | None:
+    """A time of ours as a number; nothing for what is none, for it says nothing about any age."""
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _batches(every: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (every[start : start + BATCH] for start in range(0, len(every), BATCH))
+
+
+async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
+    """Have a thread do it; whoever is told to stop meanwhile waits for this one step."""
+    working = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await outlast(working)
+        raise
