@@ -63,6 +63,8 @@ GUARDED: Mapping[str, st.SearchStrategy[Any]] = {
     "service.limits.failures_per_minute": st.integers(1, 90),
     "service.limits.concurrent": st.integers(1, 90),
     "service.limits.waiting": st.integers(0, 90),
+    "service.executions.keep_days": st.none() | st.floats(0.01, 400),
+    "service.executions.keep_bytes": st.none() | st.integers(1, 9_000_000),
 }
 OTHERS: Mapping[str, st.SearchStrategy[Any]] = {
     "run.max_steps": st.integers(1, 99),
@@ -176,7 +178,14 @@ NOT_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
     "service.skill_service": _rank("open", "closed"),
     **{
         f"service.{name}": lambda result, baseline: result == baseline
-        for name in ("host", "skills_dir", "artifacts_dir", "grace_seconds")
+        for name in (
+            "host",
+            "skills_dir",
+            "artifacts_dir",
+            "grace_seconds",
+            "executions.keep_days",
+            "executions.keep_bytes",
+        )
     },
     **{
         f"service.{name}": lambda result, baseline: result <= baseline

@@ -154,7 +154,7 @@ async def _result(run: Run, dispatcher: LocalDispatcher, interruption: Interrupt
     if result.done():
         stop.cancel()
         return result.result()
-    with suppress(BrokenPipeError):
+    with suppress(OSError):  # a terminal that is gone, or a full disk: the run stops all the same
         view.stopping()
     await dispatcher.stop(run_id)
     return await result

@@ -122,6 +122,10 @@ def _set_up_logs(err: TextIO, *, access: bool) -> None:
     access_log.addHandler(lines)
     access_log.setLevel(logging.INFO if access else logging.CRITICAL)
     access_log.propagate = False
+    retention_log = logging.getLogger("skills_runtime.service.retention")
+    retention_log.addHandler(lines)
+    retention_log.setLevel(logging.INFO)
+    retention_log.propagate = False
     rest = logging.StreamHandler(err)
     rest.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logging.getLogger("uvicorn").addHandler(rest)

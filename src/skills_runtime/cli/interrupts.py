@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_EXIT_CODE = 128
 
 
@@ -34,18 +34,25 @@ class Interruption:
 
 @contextmanager
 def interrupts(leave: Callable[[], None]) -> Generator[Interruption]:
-    """What Ctrl-C or SIGTERM sets; a second one calls `leave` and ends the process, even if the loop is stuck."""
+    """What Ctrl-C, SIGTERM or the end of the terminal sets; with a second signal the process calls `leave` and ends.
+
+    That works even if the loop is stuck. Whoever started the command so that it outlives its terminal is heeded.
+    """
     loop = asyncio.get_running_loop()
     interruption = Interruption()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if interruption.number is not None:
+            if number == signal.SIGHUP:  # a terminal that goes away is told by the shell and by the system
+                return
             leave()
             os._exit(exit_code_of(number))
         interruption.number = number
         loop.call_soon_threadsafe(interruption.tell)
 
-    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
+    outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    heard = [number for number in SIGNALS if number != signal.SIGHUP or not outlives]
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield interruption
     finally:

@@ -53,6 +53,17 @@ class ServiceLimits(Section):
     waiting: Count = Field(default=64, description="Executions that may wait; one more is refused.")
 
 
+class ServiceExecutions(Section):
+    """How long the executions of the service are kept."""
+
+    keep_days: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Executions that ended so many days ago are removed; `null` keeps them."
+    )
+    keep_bytes: Positive | None = Field(
+        default=None, description="The oldest are removed until the rest takes no more; `null` keeps them."
+    )
+
+
 class ServiceSection(Section):
     """The HTTP service."""
 
@@ -84,3 +95,6 @@ class ServiceSection(Section):
         default=10.0, description="How long work may go on when the service is told to stop."
     )
     limits: ServiceLimits = Field(default_factory=ServiceLimits, description="How much it takes from clients.")
+    executions: ServiceExecutions = Field(
+        default_factory=ServiceExecutions, description="How long executions are kept."
+    )

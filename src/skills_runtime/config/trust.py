@@ -79,6 +79,8 @@ RULES: Mapping[str, Combine] = {
     },
     "service.limits.concurrent": _smaller,
     "service.limits.waiting": _smaller,
+    "service.executions.keep_days": user_only,
+    "service.executions.keep_bytes": user_only,
 }
 """For every guarded field, how a project's value meets the one it finds."""
 

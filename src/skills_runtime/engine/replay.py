@@ -14,6 +14,7 @@ import msgspec
 from skills_runtime.agent.assemble import Equipment, RunRequest, log_ports, spec_for, text_in
 from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.recorded import recording_of, replaying
+from skills_runtime.engine.replay_ends import was_ended_from_outside
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import (
@@ -34,6 +35,7 @@ from skills_runtime.ports import (
     InboxKind,
     InboxMessage,
     Intent,
+    Parked,
     Tool,
     ToolContext,
     ToolResult,
@@ -42,6 +44,7 @@ from skills_runtime.ports import (
 from skills_runtime.projections import Conversation, Moves, fold
 from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, read_events, whole_history
 from skills_runtime.tools import Registry, builtin_tools
+from skills_runtime.tools.invoke import no_such_tool
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -75,13 +78,13 @@ class RecordedTool:
         self._recorded = recorded
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """The recorded result of this call, with the skills that it began or ended."""
+        """The recorded result of this call, with the skills that it began or ended; without one it goes no further."""
         for payload in self._recorded.skills.get(context.call_id, ()):
             context.emit(payload)
         try:
             return self._recorded.results[context.call_id]
         except KeyError:
-            raise ToolError("unknown", "the recording has no result of this call") from None
+            raise Parked(context.call_id) from None
 
 
 class DescribedTool(RecordedTool):
@@ -174,6 +177,8 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     """Run the recording again and compare the moves."""
     paths = RunPaths(root.resolve())
     recorded = fold(whole_history(paths), Moves())
+    if was_ended_from_outside(whole_history(paths)):
+        recorded.end = ""
     inbox = RecordedInbox(whole_history(paths))
     equipment = Equipment(
         backend=replaying(paths.root, recording_of(paths.root)),
@@ -202,7 +207,7 @@ def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> R
     contents = tuple(blobs.get(digest) for payload in given for digest in _blobs_of(payload))
     beginning = (*given[:begun], *later)
     spec = spec_for(resolved, request, system_prompt=system, beginning=beginning, blobs=contents)
-    return create_run(spec, log_ports())
+    return create_run(msgspec.structs.replace(spec, link=None), log_ports())  # the workspace never hears of it
 
 
 def _blobs_of(payload: Payload) -> list[str]:
@@ -216,8 +221,13 @@ def _blobs_of(payload: Payload) -> list[str]:
 
 
 def _first_task(paths: RunPaths) -> str:
-    tasks = (event.payload.task for event in whole_history(paths) if isinstance(event.payload, RunStarted))
-    return next(tasks, "")
+    """The task that was answered first: a fork may have replaced one that nobody had answered yet."""
+    talk = Conversation()
+    for event in whole_history(paths):
+        talk.apply(event)
+        if talk.answers:
+            break
+    return talk.task
 
 
 def first_divergence(recorded: Moves, replayed: Moves) -> Divergence | None:
@@ -240,9 +250,11 @@ def _recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
             data = msgspec.json.decode(blobs.get(kept)) if kept else message.result.data
             results[message.call_id] = msgspec.convert(data, ToolResult)
     known = {tool.spec.name: tool for tool in builtin_tools()}
-    named = {call.tool for message in conversation.messages for call in message.calls}
+    named = {call.id: call.tool for message in conversation.messages for call in message.calls}
+    missing = {name for call_id, name in named.items() if results.get(call_id) == no_such_tool(name)}
     calls = RecordedCalls(results, _skills_of_calls(whole_history(paths)))
-    return Registry(*(_recorded(known.get(name), name, calls) for name in sorted(named | known.keys())))
+    offered = {*named.values(), *known} - missing
+    return Registry(*(_recorded(known.get(name), name, calls) for name in sorted(offered)))
 
 
 def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:

@@ -1,24 +1,23 @@
 """Structured output: the final answer as data that matches a schema."""
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
 import msgspec
 
 from skills_runtime.errors import ConfigError
+from skills_runtime.events.envelope import reader
 
 MAX_REJECTIONS = 2
 """How often the model may try again."""
 
+_read = reader(object)
+
 
 def check_schema(schema: Mapping[str, Any]) -> None:
     """Raise unless this is a schema, before a run is paid for that could not end well."""
-    import fastjsonschema
-
-    try:
-        fastjsonschema.compile(dict(schema))
-    except (fastjsonschema.JsonSchemaDefinitionException, TypeError, AttributeError, ValueError) as error:
-        raise ConfigError(f"`run.output_schema` is not a JSON schema: {error}", hint="correct it") from error
+    _check_of(schema)
 
 
 def problem_with(text: str, schema: Mapping[str, Any]) -> str | None:
@@ -26,17 +25,67 @@ def problem_with(text: str, schema: Mapping[str, Any]) -> str | None:
     import fastjsonschema
 
     try:
-        data = msgspec.json.decode(text.encode())
+        data = _read(text.encode())
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
         return f"it is not JSON: {error}"
-    check_schema(schema)
+    check = _check_of(schema)
     try:
-        fastjsonschema.validate(dict(schema), data)
+        check(data)
     except fastjsonschema.JsonSchemaValueException as error:
         return str(error.message)
+    except RecursionError:
+        return "it is nested too deeply"
     return None
+
+
+def is_strict(schema: Mapping[str, Any]) -> bool:
+    """Whether services can promise this shape: they refuse to where an object may have other fields, or fewer."""
+    return schema.get("type") == "object" and all(map(_is_closed, _objects(schema)))
+
+
+def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Every part of a schema that describes an object."""
+    if isinstance(schema, dict):
+        part = cast("dict[str, Any]", schema)
+        if part.get("type") == "object" or "properties" in part:
+            yield part
+        schema = list(part.values())
+    if isinstance(schema, list):
+        for one in cast("list[Any]", schema):
+            yield from _objects(one)
+
+
+def _is_closed(schema: Mapping[str, Any]) -> bool:
+    named, required = schema.get("properties", {}), schema.get("required", [])
+    return schema.get("additionalProperties") is False and sorted(named) == sorted(required)
 
 
 def correction(problem: str) -> str:
     """What the model is told."""
     return f"That answer cannot be used: {problem}. Answer again with only the JSON that matches the schema."
+
+
+def _check_of(schema: Mapping[str, Any]) -> Callable[[Any], object]:
+    """What raises where data does not match the schema."""
+    import fastjsonschema
+
+    try:
+        return fastjsonschema.compile(dict(schema), handlers=_Nowhere())
+    except (
+        fastjsonschema.JsonSchemaDefinitionException, TypeError, AttributeError, ValueError, RecursionError, re.error
+    ) as error:  # fmt: skip
+        raise ConfigError(f"`run.output_schema` is not a JSON schema: {error}", hint="correct it") from error
+
+
+class _Nowhere(dict[str, Callable[[str], Any]]):
+    """Where a schema may be fetched from: whatever names a place is refused, and nothing is read or asked for."""
+
+    def __contains__(self, scheme: object) -> bool:
+        return True
+
+    def __getitem__(self, scheme: str) -> Callable[[str], Any]:
+        return _refuse
+
+
+def _refuse(place: str) -> Any:
+    raise ValueError(f"`{place}` is somewhere else, and a schema has to be whole")

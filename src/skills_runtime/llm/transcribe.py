@@ -3,7 +3,8 @@
 Knows nothing of runs: what it records goes to a function.
 """
 
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from itertools import chain, count
 
 import msgspec
 
@@ -55,7 +56,7 @@ class Transcriber:
         model: str,
         clock: Clock,
         price: Price | None = None,
-        taken: Container[str] = frozenset(),
+        taken: Collection[str] = frozenset(),
         secrets: Secrets | None = None,
     ) -> None:
         self._record = record
@@ -202,13 +203,15 @@ class _Writing:
         return LlmResponseDelta(delta_type="tool_calls", tool_calls=written) if written else None
 
 
-def _distinct(calls: Sequence[ToolCall], taken: Container[str]) -> list[ToolCall]:
+def _distinct(calls: Sequence[ToolCall], taken: Collection[str]) -> list[ToolCall]:
     """The calls as text that can be written, each with an id of its own."""
     distinct: dict[str, ToolCall] = {}
     for number, call in enumerate(calls, start=1):
-        call_id = well_formed(call.id) or f"call_{number}"
+        given = call_id = well_formed(call.id) or f"call_{number}"
+        # A service may call every call the same: numbers begin where they are likely to be free.
+        numbers = chain([number], count(len(taken) + number))
         while call_id in distinct or call_id in taken:
-            call_id = f"{call_id}_{number}"
+            call_id = f"{given}_{next(numbers)}"
         distinct[call_id] = ToolCall(id=call_id, name=well_formed(call.name), arguments=well_formed(call.arguments))
     return list(distinct.values())
 

@@ -3,8 +3,9 @@
 pydantic is imported only when a function becomes a tool.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast, get_type_hints
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.ports import Effect, Recovery, ToolContext, ToolResult, ToolSpec
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 Function = Callable[..., Any]
+NAME = re.compile("[A-Za-z0-9_-]{1,64}")
+"""What services take as the name of a tool."""
 
 
 class FunctionTool:
@@ -44,18 +47,14 @@ class FunctionTool:
         typed = self._typed(arguments)
         if self._context_name is not None:
             typed[self._context_name] = context
-        if self._is_async:
-            value = await cast(Awaitable[Any], self._function(**typed))
-        else:
-            value = await in_thread(self._function, **typed)
-        return as_result(value)
+        value = self._function(**typed) if self._is_async else await in_thread(_called(self._function), **typed)
+        return as_result(await _whole(value))
 
     async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
         """What came of a call that was under way when the runtime died, by a function that can find out."""
         if self._verify is None:
             return None
-        found = await in_thread(self._verify, **self._typed(arguments))
-        value = await cast(Awaitable[Any], found) if isinstance(found, Awaitable) else found
+        value = await _whole(await in_thread(_called(self._verify), **self._typed(arguments)))
         return None if value is None else as_result(value)
 
     def _typed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,12 +82,19 @@ def tool_from(
     """
     import inspect
 
-    from pydantic import ConfigDict, create_model
+    from pydantic import ConfigDict, PydanticUserError, create_model
 
-    parameters, context_name = _parameters(function)
-    title = name or function.__name__
-    model = create_model(title, __config__=ConfigDict(extra="forbid"), **parameters)
-    schema = model.model_json_schema()
+    title = name or getattr(function, "__name__", type(function).__name__)
+    _check_offer(title, timeout_sec)
+    try:
+        parameters, context_name = _parameters(function)
+        model = create_model(title, __config__=ConfigDict(extra="forbid"), **parameters)
+        schema = model.model_json_schema()
+    except (NameError, TypeError, PydanticUserError) as error:
+        raise ValidationFailed(
+            f"`{title}` cannot be described to a model: {str(error).partition(chr(10))[0]}",
+            hint="offer a function whose parameters have types that JSON can hold",
+        ) from error
     schema.pop("title", None)
     spec = ToolSpec(
         name=title,
@@ -100,6 +106,35 @@ def tool_from(
     )
     is_async = inspect.iscoroutinefunction(function)
     return FunctionTool(spec, function, model, context_name=context_name, is_async=is_async, verify=verify)
+
+
+def _check_offer(name: str, timeout_sec: float | None) -> None:
+    """Refuse what no service takes, or would never let the call end well."""
+    if not NAME.fullmatch(name):
+        raise ValidationFailed(
+            f"`{name}` is no name for a tool", hint="up to 64 letters, digits, `_` and `-`: give it one with `name=`"
+        )
+    if timeout_sec is not None and not 0 < timeout_sec < float("inf"):
+        raise ValidationFailed(f"`{name}` has no time to run in: `timeout_sec` is {timeout_sec}", hint="give it more")
+
+
+def _called(function: Function) -> Function:
+    """The function, which gives what it yields as a list: where it is called, and not where the result is read."""
+
+    def call(**arguments: Any) -> Any:
+        value = function(**arguments)
+        return list(cast(Iterator[Any], value)) if isinstance(value, Iterator) else value
+
+    return call
+
+
+async def _whole(value: Any) -> Any:
+    """What comes of a value that has to be waited for, whoever made it: a wrapper may not look async."""
+    while isinstance(value, Awaitable):
+        value = await cast(Awaitable[Any], value)
+    if isinstance(value, AsyncIterator):
+        return [one async for one in cast(AsyncIterator[Any], value)]
+    return value
 
 
 def as_result(value: Any) -> ToolResult:
@@ -123,7 +158,7 @@ def _parameters(function: Function) -> tuple[dict[str, Any], str | None]:
                 hint="use named parameters only",
             )
         kind = hints.get(parameter.name, Any)
-        if kind is ToolContext:
+        if ToolContext in (kind, *get_args(kind)):
             context_name = parameter.name
         else:
             default: Any = ... if parameter.default is parameter.empty else parameter.default
@@ -138,7 +173,10 @@ def _problems(error: Any) -> str:
 def _plain(value: Any) -> Any:
     from pydantic_core import to_jsonable_python
 
-    return to_jsonable_python(value, fallback=str)
+    try:
+        return to_jsonable_python(value, fallback=str)
+    except UnicodeDecodeError:  # bytes that are no text
+        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
 
 
 def _json(data: Any) -> str:

@@ -1,8 +1,8 @@
 """Calling a tool: whatever it does, what comes back is one result that the log can hold and the model can read."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -11,6 +11,8 @@ from skills_runtime.events.text import well_formed
 from skills_runtime.ports import Clock, Tool, ToolContext, ToolResult
 from skills_runtime.tools.redact import redacted
 from skills_runtime.tools.spill import spilled
+
+T = TypeVar("T")
 
 
 async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, *, clock: Clock) -> ToolResult:
@@ -30,9 +32,9 @@ def refused(kind: str, message: str) -> ToolResult:
     return ToolResult(ok=False, error_kind=kind, stderr=well_formed(message))
 
 
-def failure(error: SkillsRuntimeError) -> ToolResult:
-    """The result of a call that failed in a way the runtime knows."""
-    result = refused(error.kind, f"{error.message} ({error.hint})" if error.hint else error.message)
+def failure(error: SkillsRuntimeError, before: str = "") -> ToolResult:
+    """The result of a call that failed in a way the runtime knows, with `before` in front of its words."""
+    result = refused(error.kind, before + (f"{error.message} ({error.hint})" if error.hint else error.message))
     return (
         msgspec.structs.replace(result, data=error.details)
         if isinstance(error, ToolError) and error.details
@@ -40,22 +42,47 @@ def failure(error: SkillsRuntimeError) -> ToolResult:
     )
 
 
-async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-    limit = asyncio.timeout(tool.spec.timeout_sec)
+def no_such_tool(name: str) -> ToolResult:
+    """What the model is told of a tool that the run does not have."""
+    return refused("not_found", f"there is no tool named `{name}`")
+
+
+async def safely(work: Awaitable[T], before: str = "") -> T | ToolResult:
+    """What comes of a tool's own code; what it raises is a result, with `before` in front of its words."""
     try:
-        if tool.spec.timeout_sec is None:
-            return _checked(await tool.invoke(arguments, context))
-        async with limit:
-            return _checked(await tool.invoke(arguments, context))
+        return await work
     except (LogError, ApprovalDenied):
         raise
     except TimeoutError as error:
-        late = f"the call took longer than {tool.spec.timeout_sec} s" if limit.expired() else f"TimeoutError: {error}"
-        return refused("timeout", late)
+        return refused("timeout", before + in_words(error))
     except SkillsRuntimeError as error:
-        return failure(error)
-    except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
-        return refused("unknown", f"{type(error).__name__}: {error}")
+        return failure(error, before)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
+        return refused("unknown", before + in_words(error))
+
+
+def in_words(error: BaseException) -> str:
+    """What went wrong in other people's code, in one line; also where the error itself cannot say."""
+    from traceback import TracebackException  # who asks an error what it is must expect another one
+
+    return well_formed(f"{type(error).__name__}: {TracebackException(type(error), error, None)}")
+
+
+async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    limit = asyncio.timeout(tool.spec.timeout_sec)
+    result = await safely(_in_time(tool, arguments, context, limit))
+    if limit.expired() and result.error_kind == "timeout":
+        return refused("timeout", f"the call took longer than {tool.spec.timeout_sec} s")
+    return result
+
+
+async def _in_time(
+    tool: Tool, arguments: Mapping[str, Any], context: ToolContext, limit: asyncio.Timeout
+) -> ToolResult:
+    if tool.spec.timeout_sec is None:
+        return _checked(await tool.invoke(arguments, context))
+    async with limit:
+        return _checked(await tool.invoke(arguments, context))
 
 
 def _checked(result: ToolResult) -> ToolResult:
@@ -63,4 +90,14 @@ def _checked(result: ToolResult) -> ToolResult:
     if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - tools are other people's
         raise ToolError("unknown", f"the tool returned `{type(result).__name__}` instead of a `ToolResult`")
     text = msgspec.structs.replace(result, stdout=well_formed(result.stdout), stderr=well_formed(result.stderr))
-    return msgspec.json.decode(msgspec.json.encode(text), type=ToolResult)
+    try:
+        return msgspec.json.decode(msgspec.json.encode(text), type=ToolResult)
+    except UnicodeEncodeError:
+        return msgspec.structs.replace(text, data=_written(text.data))
+
+
+def _written(data: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Data with what is not Unicode replaced: what a tool did is not undone by a character nobody can write."""
+    import json
+
+    return json.loads(well_formed(json.dumps(data, ensure_ascii=False)))

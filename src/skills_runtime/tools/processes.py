@@ -179,10 +179,9 @@ async def previewed(work: Work, context: ToolContext) -> Intent:
     from skills_runtime.tools.scripts import scripts_named
 
     plan, intent = plan_for(work, context), intent_of(work)
-    fence = {"argv": list(plan.argv), "cwd": str(plan.cwd), **plan.evidence}
     start = directory_beneath(context.root, work.directory or ".")
     digests = await asyncio.to_thread(scripts_named, intent, start)
-    return msgspec.structs.replace(intent, fence=fence, digests=digests)
+    return msgspec.structs.replace(intent, fence=plan.told(), digests=digests)
 
 
 async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> ToolResult:

@@ -138,6 +138,8 @@ DEFAULTS: dict[str, Any] = {
     "service.limits.failures_per_minute": 30,
     "service.limits.concurrent": 16,
     "service.limits.waiting": 64,
+    "service.executions.keep_days": None,
+    "service.executions.keep_bytes": None,
 }
 
 

@@ -63,6 +63,8 @@ def test_no_preset_is_looser_than_the_defaults() -> None:
         ("service.allowed_hosts", ["a.test"], ["a.test", "*"], ("a.test",)),
         ("service.skill_service", "open", "closed", "closed"),
         ("service.skill_service", "closed", "open", "closed"),
+        ("service.executions.keep_days", 30, 0.001, 30),
+        ("service.executions.keep_bytes", None, 1, None),
         ("service.limits.concurrent", 16, 1000, 16),
         ("service.limits.concurrent", 16, 2, 2),
         ("sandbox.workspace", "isolated", "shared", "isolated"),

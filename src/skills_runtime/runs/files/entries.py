@@ -4,6 +4,7 @@ import heapq
 import os
 import stat
 from collections.abc import Iterator
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -69,7 +70,10 @@ def entry_of(name: str, found: os.stat_result) -> Entry:
 def first_names(directory: int, count: int) -> list[str]:
     """The first names in byte order, holding no more than `count` at a time."""
     with os.scandir(directory) as found:
-        return heapq.nsmallest(count, (entry.name for entry in found), key=os.fsencode)
+        first = next(found, None)
+        if first is None:  # as most directories of a run are
+            return []
+        return heapq.nsmallest(count, (entry.name for entry in chain((first,), found)), key=os.fsencode)
 
 
 def list_directory(place: Place) -> Listing:

@@ -11,8 +11,10 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation.names import Named, named_skills
+from skills_runtime.skills.activation.arguments import MAX_CHARS
+from skills_runtime.skills.activation.names import Named, NamesNow
 from skills_runtime.skills.catalog import people_may_call
+from skills_runtime.skills.catalog.fields import wants_own_run
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.prompt.injection import Injected, injection
@@ -22,7 +24,7 @@ from skills_runtime.tools.builtin.skill_exec import told
 from skills_runtime.tools.family import children_of
 
 FORK = "fork"
-"""What `context` says in the front matter of a skill that is worked on by a run of its own."""
+"""How the event of a skill says that a run of its own works on it."""
 
 
 class Room(Protocol):
@@ -30,6 +32,10 @@ class Room(Protocol):
 
     def active(self) -> Mapping[str, tuple[str, str]]:
         """The skills the model has, by mention: the digest of what each says, and its arguments."""
+        ...
+
+    def called(self, call_id: str) -> bool:
+        """Whether somebody called the skill by name, and the run made the call for them."""
         ...
 
     def permitting(self, skill: Skill, event: SkillInjected) -> SkillInjected:
@@ -50,7 +56,7 @@ class ActivateSkillArguments(Arguments, frozen=True):
 
     name: Annotated[str, Meta(min_length=1, description="The skill.")]
     arguments: Annotated[
-        str, Meta(max_length=10_000, description="What the skill shall be about, if it takes that.")
+        str, Meta(max_length=MAX_CHARS, description="What the skill shall be about, if it takes that.")
     ] = ""
 
 
@@ -59,24 +65,24 @@ class ActivateSkill:
 
     def __init__(self, library: Library, room: Room) -> None:
         self._library = library
-        self._named = named_skills(library.list())
+        self._named = NamesNow(library)
         self._room = room
         self.spec = ToolSpec(
             name="activate_skill",
             description="Get the instructions of an available skill before you do what it is for.",
-            parameters=_schema(self._named),
+            parameters=_schema(self._named()),
             effect="read",
         )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The skill it is about."""
-        skill = self._skill(parse(arguments, ActivateSkillArguments).name)
+        skill = self._skill(parse(arguments, ActivateSkillArguments).name, context)
         return Intent(skill=f"{skill.namespace}.{skill.name}")
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Make its text the next message, or have a run of its own work on it."""
         wanted = parse(arguments, ActivateSkillArguments)
-        skill = self._skill(wanted.name)
+        skill = self._skill(wanted.name, context)
         await self._have_variables(skill, context)
         try:
             outcome = await asyncio.to_thread(injection, skill, self._library, "body", wanted.arguments, source="tool")
@@ -84,12 +90,12 @@ class ActivateSkill:
             raise told(error) from error
         if not isinstance(outcome, Injected):
             raise _missing(skill, self._library.missing(skill))
-        # What confines this run would not confine another one.
-        if skill.metadata.get("context") == FORK and context.children is not None and not self._room.confined():
-            context.emit(msgspec.structs.replace(outcome.event, render=FORK))
-            return await _forked(self._task(skill, wanted.arguments), context)
         if self._room.active().get(skill.mention.text) == (outcome.event.digest, wanted.arguments):
             return ToolResult(ok=True, stdout="this skill is active already; its text stands above")
+        # What confines this run would not confine another one.
+        if wants_own_run(skill) and context.children is not None and not self._room.confined():
+            context.emit(msgspec.structs.replace(outcome.event, render=FORK))
+            return await _forked(self._task(skill, wanted.arguments), context)
         return self._activated(skill, outcome, context)
 
     async def _have_variables(self, skill: Skill, context: ToolContext) -> None:
@@ -126,11 +132,17 @@ class ActivateSkill:
         data = {"skill": skill.mention.text, "digest": event.digest}
         return ToolResult(ok=True, stdout=f"the text of `{skill.mention.text}` follows", data=data)
 
-    def _skill(self, name: str) -> Skill:
-        found = self._named.find(name)
+    def _skill(self, name: str, context: ToolContext) -> Skill:
+        """The skill of a name; one that only people may call is found for the call of somebody."""
+        named = self._named()
+        found = named.find(name)
         if found is not None:
             return found
-        near = get_close_matches(name, list(self._named.skills), n=3)
+        if self._room.called(context.call_id):
+            found = next((one for one in self._library.all() if one.mention.text == name), None)
+            if found is not None:
+                return found
+        near = get_close_matches(name, list(named.skills), n=3)
         hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else "use a name from the list"
         raise ToolError("not_found", f"there is no skill `{name[:100]}` that you may activate", hint=hint)
 

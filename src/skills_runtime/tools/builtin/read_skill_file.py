@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation.names import named_skills
+from skills_runtime.skills.activation.names import NamesNow
 from skills_runtime.skills.files import inner_parts, opened, read_below, reason
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
@@ -42,7 +42,7 @@ class ReadSkillFile:
 
     def __init__(self, library: Library, *, active: Callable[[], Collection[str]]) -> None:
         self._library = library
-        self._named = named_skills(library.list())
+        self._named = NamesNow(library)
         self._active = active
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
@@ -66,7 +66,7 @@ class ReadSkillFile:
         own = (
             one for one in self._library.all() if one.mention.text in active and name in (one.name, one.mention.text)
         )
-        found = next(own, None) or self._named.find(name)
+        found = next(own, None) or self._named().find(name)
         if found is None:
             raise ToolError("not_found", f"there is no skill `{name[:100]}`", hint="use a name from the list")
         return found
