@@ -15,6 +15,9 @@ from skills_runtime.config.wording import rendered
 
 Tree = Mapping[str, Any]
 
+WHOLE = frozenset({"run.output_schema"})
+"""Fields whose value is a mapping: what is in it are no settings, so it is taken as it is or not at all."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
@@ -42,23 +45,24 @@ class Merged:
     ignored: tuple[tuple[str, str], ...] = ()
 
 
-def deep_merge(low: Tree, high: Tree) -> dict[str, Any]:
+def deep_merge(low: Tree, high: Tree, prefix: str = "") -> dict[str, Any]:
     """The two trees as one: mappings are merged, everything else is replaced by `high`."""
     merged = dict(low)
-    for key, value in high.items():
-        below = merged.get(key)
-        both = isinstance(below, Mapping) and isinstance(value, Mapping)
-        merged[key] = deep_merge(cast(Tree, below), cast(Tree, value)) if both else value
+    for name, value in high.items():
+        below, key = merged.get(name), prefix + name
+        both = isinstance(below, Mapping) and isinstance(value, Mapping) and key not in WHOLE
+        merged[name] = deep_merge(cast(Tree, below), cast(Tree, value), f"{key}.") if both else value
     return merged
 
 
 def flatten(tree: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every field of the tree with its dotted key."""
     for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from flatten(cast(Tree, value), f"{prefix}{name}.")
+        key = prefix + name
+        if isinstance(value, Mapping) and key not in WHOLE:
+            yield from flatten(cast(Tree, value), f"{key}.")
         else:
-            yield prefix + name, value
+            yield key, value
 
 
 def planted(key: str, value: Any) -> dict[str, Any]:

@@ -219,7 +219,7 @@ class Keeper:
     def forget(self, record: Record) -> None:
         """Remove an execution, which frees its key."""
         gone = False
-        with suppress(OSError):
+        with suppress(OSError, msgspec.MsgspecError):
             if record.key_digest is not None:
                 self.keys.release(record.key_digest, record.execution_id)
             gone = self.place.forget(record.execution_id)

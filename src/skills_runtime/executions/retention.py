@@ -134,7 +134,7 @@ def _removed(keeper: Keeper, chosen: Sequence[Left]) -> Tidied:
             keeper.forget(keeper.place.read(one.execution_id))
         except NotFound:  # somebody else was quicker
             continue
-        except (SkillsRuntimeError, OSError, msgspec.MsgspecError):
+        except SkillsRuntimeError:
             failed += 1
         else:
             removed, size = removed + 1, size + one.bytes

@@ -182,7 +182,11 @@ export interface paths {
         get: operations["get_execution_api_v1_executions__execution_id__get"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete Execution
+         * @description Remove an execution that has ended, with everything it left; its idempotency key is free then.
+         */
+        delete: operations["delete_execution_api_v1_executions__execution_id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2871,6 +2875,27 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ExecutionDocument"];
                 };
+            };
+        };
+    };
+    delete_execution_api_v1_executions__execution_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an execution, such as `exec-0123456789ab`. */
+                execution_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -4,9 +4,9 @@ import { classes } from "../lib/classes";
 import { shownText } from "../lib/hidden";
 import { Button } from "./Button";
 import { CopyButton } from "./CopyButton";
+import { MOST_CHARACTERS } from "./PlainText";
 
 const FIRST_LINES = 40;
-const MOST_CHARACTERS = 200_000;
 
 /** Text of a program or a file, only as text: escapes are taken out, hidden characters are shown. */
 export function CodeBlock({

@@ -1,10 +1,13 @@
 import { lazy, Suspense } from "react";
-import { PlainText } from "./PlainText";
+import { MOST_CHARACTERS, PlainText } from "./PlainText";
 
 const Rendered = lazy(() => import("./MarkdownBody"));
 
 /** Markdown that somebody else wrote; without scripts, pictures from elsewhere or live links into this page. */
 export function Markdown({ text }: { text: string }) {
+  if (text.length > MOST_CHARACTERS) {
+    return <PlainText text={text} />;
+  }
   return (
     <Suspense fallback={<PlainText text={text} />}>
       <Rendered text={text} />

@@ -35,6 +35,13 @@ describe("Markdown of somebody else", () => {
     expect(container.textContent).toContain("[image: pic]");
     expect(container.textContent).toContain("<script>window.hit = 1</script>");
   });
+
+  it("is plain and cut when it is very long, and says so", () => {
+    const { container } = renderApp(<Markdown text={`# title\n${"word ".repeat(60_000)}`} />);
+    expect(container.querySelector("h1")).toBeNull();
+    expect(container.textContent?.length).toBeLessThan(201_000);
+    expect(screen.getByText(/200/)).toBeDefined();
+  });
 });
 
 describe("text of a program", () => {

@@ -197,6 +197,17 @@ def test_an_artifact_elsewhere_is_never_kept_and_the_others_are(service: Service
     assert {one["path"] for one in found["refused"]} == {"../escaped.txt", "/etc/passwd"}
 
 
+def test_executions_can_be_read_back_and_fetched_and_cleaned_up(service: Service) -> None:
+    name = service.execute("writes", {"text": "fetched"}).json()["executionId"]
+    with service.client(token=True) as client:
+        place = f"/api/v1/executions/{name}"
+        assert (client.get(place).json()["status"], name) == ("completed", _executions(service)[0]["execution_id"])
+        assert client.get(f"{place}/artifacts/artifacts/own.txt").text == "fetched"
+        assert client.delete(place).status_code == 204
+        assert client.get(place).status_code == 404
+    assert not (service.artifacts / name).exists()
+
+
 def test_a_skill_that_declares_a_way_out_or_an_evil_name_is_reported(service: Service) -> None:
     with service.client() as client:
         listed = client.get("/api/skills").json()

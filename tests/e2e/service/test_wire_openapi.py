@@ -23,13 +23,19 @@ from tests.e2e.service.servers import Service, serving, write_python
 
 DOCUMENT = Path(__file__).parents[3] / "studio" / "src" / "api" / "openapi.json"
 ENDLESS = {"/api/v1/feed", "/api/v1/runs/{run_id}/events/stream"}
-OPERATIONS = [
-    (method.upper(), path)
-    for path, operations in json.loads(DOCUMENT.read_text())["paths"].items()
-    for method in operations
-    if path not in ENDLESS
-]
-"""Every operation there is: another test holds this copy of the document to what is served."""
+OPERATIONS = sorted(
+    (
+        (method.upper(), path)
+        for path, operations in json.loads(DOCUMENT.read_text())["paths"].items()
+        for method in operations
+        if path not in ENDLESS
+    ),
+    key=lambda operation: operation[0] == "DELETE",
+)
+"""Every operation there is: another test holds this copy of the document to what is served.
+
+What removes comes last, so that the others meet what is there.
+"""
 ANYTHING_GOES = {
     *(("GET", path) for path in ("/api/health", "/api/skills", "/livez", "/readyz", "/metrics")),
     *(("GET", f"/api/v1/{name}") for name in ("approvals", "config", "health", "keys", "model", "sandbox/doctor")),

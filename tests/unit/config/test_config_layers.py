@@ -7,8 +7,9 @@ import pytest
 
 from skills_runtime.config import Defaults, explain
 from skills_runtime.config.environment import VARIABLES
+from skills_runtime.config.merge import WHOLE, flatten
 from skills_runtime.config.models import Settings
-from skills_runtime.config.section import leaves
+from skills_runtime.config.section import leaves, section_at
 from skills_runtime.errors import NotFound, ValidationFailed
 
 if TYPE_CHECKING:
@@ -187,6 +188,28 @@ def test_lists_are_replaced_not_joined(place: "Place") -> None:
     place.write("one.yaml", "safety: {allowlist: [ls, cat]}")
     place.write("two.yaml", "safety: {allowlist: [pwd]}")
     assert place.resolve("one.yaml", "two.yaml").settings.safety.allowlist == ("pwd",)
+
+
+def test_a_schema_is_taken_as_it_is_written_and_never_joined_with_another(place: "Place") -> None:
+    place.write("kgent.yaml", "run: {output_schema: {type: object, properties: {a: {}, b.c: {type: string}}}}")
+    below = place.resolve()
+    assert below.settings.run.output_schema == {"type": "object", "properties": {"a": {}, "b.c": {"type": "string"}}}
+    assert [key for key in below.sources if key.startswith("run.output_schema")] == ["run.output_schema"]
+    above = place.resolve(session={"run": {"output_schema": {"type": "array"}}})
+    assert above.settings.run.output_schema == {"type": "array"}
+
+
+def test_every_field_that_holds_a_mapping_is_known_as_one() -> None:
+    settings = Settings().model_dump(mode="json")
+    assert {key for key in leaves(Settings) if "dict[" in str(_annotation(key))} == WHOLE
+    assert dict(flatten(settings)).keys() >= WHOLE
+
+
+def _annotation(key: str) -> object:
+    *sections, name = key.split(".")
+    section = section_at(Settings, sections)
+    assert section is not None
+    return section.model_fields[name].annotation
 
 
 def test_tuples_and_mappings_of_a_caller_are_taken_as_a_file_would_write_them(place: "Place") -> None:
