@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from skills_runtime.agent.loop.inbox import record_all
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus
@@ -72,7 +73,9 @@ class Desk:
         """End a run: at once when nobody works on it, else by a message to who does."""
         try:
             with opened(paths.root, self._ports) as run:
+                heard = record_all(run, self._inbox)
                 finish_run(run, RunCancelled(message=reason, wal_locator=str(paths.events)))
+                heard()
                 return None
         except LogLocked:
             state = self._open(paths).state
@@ -88,7 +91,11 @@ class Desk:
                 wal_locator=str(paths.events),
                 metadata={"review": {"decision": "approved", "note": note}},
             )
+            heard = record_all(
+                run, self._inbox
+            )  # the log tells of everything that was said, also of what came too late
             finish_run(run, done)
+            heard()
             return run.state.status
         finally:
             run.close()

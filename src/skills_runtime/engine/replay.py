@@ -14,6 +14,7 @@ import msgspec
 from skills_runtime.agent.assemble import Equipment, RunRequest, log_ports, spec_for, text_in
 from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.recorded import recording_of, replaying
+from skills_runtime.agent.unmade import no_such_tool
 from skills_runtime.engine.replay_ends import was_ended_from_outside
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.events import Event, Payload
@@ -44,7 +45,6 @@ from skills_runtime.ports import (
 from skills_runtime.projections import Conversation, Moves, fold
 from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, read_events, whole_history
 from skills_runtime.tools import Registry, builtin_tools
-from skills_runtime.tools.invoke import no_such_tool
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved

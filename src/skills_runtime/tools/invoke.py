@@ -1,7 +1,7 @@
 """Calling a tool: whatever it does, what comes back is one result that the log can hold and the model can read."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -32,9 +32,9 @@ def refused(kind: str, message: str) -> ToolResult:
     return ToolResult(ok=False, error_kind=kind, stderr=well_formed(message))
 
 
-def failure(error: SkillsRuntimeError, before: str = "") -> ToolResult:
-    """The result of a call that failed in a way the runtime knows, with `before` in front of its words."""
-    result = refused(error.kind, before + (f"{error.message} ({error.hint})" if error.hint else error.message))
+def failure(error: SkillsRuntimeError, told: Callable[[str], str] = str) -> ToolResult:
+    """The result of a call that failed in a way the runtime knows, in words that `told` may add to."""
+    result = refused(error.kind, told(f"{error.message} ({error.hint})" if error.hint else error.message))
     return (
         msgspec.structs.replace(result, data=error.details)
         if isinstance(error, ToolError) and error.details
@@ -42,23 +42,18 @@ def failure(error: SkillsRuntimeError, before: str = "") -> ToolResult:
     )
 
 
-def no_such_tool(name: str) -> ToolResult:
-    """What the model is told of a tool that the run does not have."""
-    return refused("not_found", f"there is no tool named `{name}`")
-
-
-async def safely(work: Awaitable[T], before: str = "") -> T | ToolResult:
-    """What comes of a tool's own code; what it raises is a result, with `before` in front of its words."""
+async def safely(work: Awaitable[T], told: Callable[[str], str] = str) -> T | ToolResult:
+    """What comes of a tool's own code; what it raises is a result, in words that `told` may add to."""
     try:
         return await work
     except (LogError, ApprovalDenied):
         raise
     except TimeoutError as error:
-        return refused("timeout", before + in_words(error))
+        return refused("timeout", told(in_words(error)))
     except SkillsRuntimeError as error:
-        return failure(error, before)
+        return failure(error, told)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
-        return refused("unknown", before + in_words(error))
+        return refused("unknown", told(in_words(error)))
 
 
 def in_words(error: BaseException) -> str:
