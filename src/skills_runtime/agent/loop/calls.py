@@ -13,6 +13,7 @@ from skills_runtime.agent.loop.call_context import CallContext
 from skills_runtime.agent.loop.human import ask
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.prompt import arguments_of
+from skills_runtime.agent.unmade import GAVE_UP, UNKNOWN, no_such_tool, not_found_out
 from skills_runtime.errors import (
     ApprovalDenied,
     ConfigError,
@@ -29,13 +30,10 @@ from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 from skills_runtime.safety.sanitize import conceal, sanitize
 from skills_runtime.tools import Registry
-from skills_runtime.tools.invoke import failure, invoke, no_such_tool, refused, safely
+from skills_runtime.tools.invoke import failure, invoke, refused, safely
 
 MAX_TOGETHER = 16
 """Calls of one answer that run at the same time."""
-UNKNOWN = refused("unknown", "outcome unknown: the runtime stopped while this call was under way")
-NOT_FOUND_OUT = f"{UNKNOWN.stderr}, and finding out failed: "
-GAVE_UP = refused("unknown", "outcome unknown: the call cancelled itself")
 SHOWN_ARGUMENTS = 2000
 AGAIN, HAPPENED = "it did not happen: do it again", "it happened"
 
@@ -177,7 +175,7 @@ async def _recovered(tool: Tool, arguments: Mapping[str, Any], context: CallCont
         case "retry":
             return None
         case "verify":
-            return await safely(cast("VerifyingTool", tool).verify(arguments, context), NOT_FOUND_OUT)
+            return await safely(cast("VerifyingTool", tool).verify(arguments, context), not_found_out)
         case "fail":
             raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
         case "ask_human" if context.ports.human is None and not context.run.view.pending.knows(call.id):
