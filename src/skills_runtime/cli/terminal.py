@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import select
+import signal
 import sys
 import termios
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -76,9 +78,31 @@ async def read_line(fd: int) -> str | None:
 def wait_for_line(fd: int) -> str | None:
     """The same, where nothing else goes on meanwhile."""
     typed = bytearray()
-    while not typed.endswith(b"\n") and (piece := _read(fd)):
-        typed += piece
+    with _woken_by_signals() as woken:
+        while not typed.endswith(b"\n"):
+            # A signal that comes just before one waits would otherwise be heard only after the next line.
+            readable, _, _ = select.select([fd, woken], [], [])
+            if fd not in readable:
+                os.read(woken, _PIECE)
+                continue
+            piece = _read(fd)
+            if not piece:
+                break
+            typed += piece
     return _line(typed)
+
+
+@contextmanager
+def _woken_by_signals() -> Generator[int]:
+    """A descriptor that becomes readable with every signal."""
+    read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    try:
+        yield read_end
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(read_end)
+        os.close(write_end)
 
 
 def _read(fd: int) -> bytes:

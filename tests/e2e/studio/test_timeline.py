@@ -117,7 +117,7 @@ def test_details_tell_of_the_fence_and_the_exit_code(studio: Open, rich: str) ->
         expect(page.get_by_role("region", name="stderr")).to_contain_text("to stderr")
         page.get_by_role("tab", name="Sandbox").click()
         expect(page.get_by_text("bubblewrap").first).to_be_visible()
-        expect(page.get_by_text("no_new_privileges")).to_be_visible()
+        expect(page.get_by_text("New rights")).to_be_visible()
         page.get_by_role("tab", name="Raw").click()
         expect(page.get_by_text('"tool_call_started"')).to_be_visible()
         expect(page.get_by_role("tab", name="Policy")).to_have_count(0)
