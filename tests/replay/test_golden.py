@@ -167,10 +167,15 @@ def test_the_record_of_a_run_of_version_1_agrees_with_its_log(complete: RunPaths
     assert read_record(complete.run_json) == record_of(fold(read_events(complete), RunState()))
 
 
-@pytest.mark.parametrize("name", ["complete"])
+@pytest.mark.parametrize("name", ["complete", "agent"])
 def test_the_transcript_of_a_run_of_version_1_is_written_again_byte_for_byte(name: str, tmp_path: Path) -> None:
     paths = golden(name, tmp_path)
-    assert "".join(render(read_events(paths))).encode() == paths.transcript.read_bytes()
+    assert "".join(render(read_events(paths), version=1)).encode() == paths.transcript.read_bytes()
+
+
+def test_the_transcript_of_version_2_stays_as_it_was_when_it_was_new(tmp_path: Path) -> None:
+    told = "".join(render(read_events(golden("agent", tmp_path)), version=2)).encode()
+    assert told == (GOLDEN.parent / "transcripts" / "agent.v2.md").read_bytes()
 
 
 def test_a_completed_run_of_version_1_is_not_continued(complete: RunPaths, keys: KeyRing) -> None:

@@ -11,12 +11,16 @@ from skills_runtime.events.payloads import (
     ApprovalDecided,
     ApprovalRefused,
     ApprovalRequested,
+    ChildRunFinished,
+    ChildRunStarted,
+    ContextCompacted,
     HumanRequest,
     HumanResponse,
     InboxReceived,
     LlmRequestStarted,
     LlmResponseDelta,
     LlmResponseFinished,
+    OutputRejected,
     PlanUpdated,
     RunCancelled,
     RunCompleted,
@@ -66,7 +70,7 @@ def _entry(kind: str, event: Event, heading: str, body: str | Mapping[str, Any])
 
 def _told(payload: Payload, words: Words) -> tuple[str, str, str | Mapping[str, Any]] | None:
     match payload:
-        case RunStarted(task=task, resume=resume) if not resume:
+        case RunStarted(task=task, resume=resume) if not resume.get("enabled"):
             return "task", words.task, task
         case ToolCallRequested(name=name, arguments=arguments):
             return "call", f"{words.call} {name}", arguments
@@ -107,6 +111,14 @@ def _of_run(payload: Payload, words: Words) -> tuple[str, str, str] | None:
             return "failed", words.statuses["cancelled"], message
         case RunCompleted(final_output=output):
             return "answer", words.statuses["completed"], output
+        case OutputRejected(message=message):
+            return "state", words.correction, message
+        case ContextCompacted(summary=summary):
+            return "state", words.summary, summary
+        case ChildRunStarted(child_run_id=child, message=message):
+            return "call", f"{words.child} {child}", message
+        case ChildRunFinished(child_run_id=child, status=status):
+            return "outcome", f"{words.child} {child}", words.statuses.get(status, status)
         case _:
             note = skill_note(payload)
             return ("skill", words.skill, note) if note else None

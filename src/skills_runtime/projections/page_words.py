@@ -36,6 +36,9 @@ class Words(NamedTuple):
     skill: str
     plan: str
     state: str
+    correction: str
+    summary: str
+    child: str
     statuses: Mapping[str, str]
 
 
@@ -47,7 +50,8 @@ WORDS: Mapping[str, Words] = {
         made="Made by Skills Runtime from the log of the run. It shows what the log shows, and runs nothing.",
         answer="Model", call="Call", outcome="Result of", failed="Failed", asked="Approval requested for",
         decided="Approval decided", void="Approval void", question="Question", reply="Answer", message="Message",
-        skill="Skill", plan="Plan", state="State",
+        skill="Skill", plan="Plan", state="State", correction="The model was corrected",
+        summary="The conversation was summed up", child="Run of its own",
         statuses={
             "pending": "pending", "running": "running", "waiting_for_tool": "waiting for a tool",
             "waiting_for_user": "waiting for somebody", "review_required": "waiting for review",
@@ -62,7 +66,8 @@ WORDS: Mapping[str, Words] = {
         made="由 Skills Runtime 根据运行日志生成。只显示日志中的内容，不执行任何代码。",
         answer="模型", call="调用", outcome="调用结果：", failed="失败", asked="请求审批：",
         decided="审批决定", void="审批失效", question="提问", reply="回答", message="消息",
-        skill="技能", plan="计划", state="状态",
+        skill="技能", plan="计划", state="状态", correction="要求模型更正",
+        summary="对话已压缩", child="子运行",
         statuses={
             "pending": "等待中", "running": "运行中", "waiting_for_tool": "等待工具",
             "waiting_for_user": "等待人工", "review_required": "等待评审", "revision_required": "待修订",

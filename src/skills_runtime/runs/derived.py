@@ -5,6 +5,7 @@ from pathlib import Path
 
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState, render
+from skills_runtime.projections.transcript_versions import version_of
 from skills_runtime.runs.atomic import extend, rewrite
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import LogPorts, RunLock, read_verified
@@ -12,15 +13,33 @@ from skills_runtime.runs.log.disk import sync_path
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.snapshot_files import pretty
 
+_BEGINNING = 100
+"""As many bytes of a transcript as surely say which rules it follows."""
+
 
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
-    """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
+    """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows.
+
+    One that was begun by the rules of an older version is written anew by those of the latest.
+    """
     text, path = "".join(render(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
     there = content_of(path)
     if there is not None and text.startswith(there):
         extend(path, text[len(there) :])  # costs a file system much less than a new file in its place
     else:
         rewrite(path, text)
+
+
+def transcript_agrees(paths: RunPaths, events: Iterable[Event]) -> bool:
+    """Whether transcript.md is what the log gives by the rules it follows, to the last byte."""
+    try:
+        with paths.transcript.open("rb") as file:
+            version = version_of(file.read(_BEGINNING))
+            file.seek(0)
+            told = (piece.encode(errors="surrogatepass") for piece in render(events, version))
+            return all(file.read(len(piece)) == piece for piece in told) and not file.read(1)
+    except (FileNotFoundError, IsADirectoryError):
+        return False
 
 
 def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
@@ -31,7 +50,8 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
         record = pretty(record_of(state))
         if content_of(paths.run_json) != record:
             rewrite(paths.run_json, record)
-        write_transcript(paths, read_verified(paths, ports.keys))
+        if not transcript_agrees(paths, read_verified(paths, ports.keys)):  # an old one may have been handed on
+            write_transcript(paths, read_verified(paths, ports.keys))
     finally:
         lock.release()
 

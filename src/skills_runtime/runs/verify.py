@@ -3,7 +3,6 @@
 Every file is held against the log, and the log against its key.
 """
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +11,10 @@ import msgspec
 
 from skills_runtime.errors import LogError, SkillsRuntimeError
 from skills_runtime.events import Event
-from skills_runtime.projections import RunState, fold, render
+from skills_runtime.projections import RunState, fold
 from skills_runtime.runs.artifacts import log_prefix_digest
 from skills_runtime.runs.blobs import Blobs
+from skills_runtime.runs.derived import transcript_agrees
 from skills_runtime.runs.layout import SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import Authenticity, KeyRing, authenticate, read_events, read_verified
 from skills_runtime.runs.log.verifier import MEANING
@@ -201,10 +201,7 @@ def _listed_findings(paths: RunPaths, manifest: dict[str, Any]) -> Iterator[Find
 def _transcript_findings(paths: RunPaths, state: RunState, keys: KeyRing) -> Iterator[Finding]:
     if state.open or not paths.transcript.is_file():
         return
-    digest = hashlib.sha256()
-    for piece in render(read_verified(paths, keys)):
-        digest.update(piece.encode(errors="surrogatepass"))
-    if digest.hexdigest() != digest_of(paths.transcript):
+    if not transcript_agrees(paths, read_verified(paths, keys)):
         yield Finding(code="transcript", where="transcript.md", message="the transcript is not the one the log gives")
 
 

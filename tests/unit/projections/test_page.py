@@ -9,9 +9,13 @@ from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,
     ApprovalRequested,
+    ChildRunFinished,
+    ChildRunStarted,
+    ContextCompacted,
     LlmRequestStarted,
     LlmResponseDelta,
     LlmResponseFinished,
+    OutputRejected,
     RunCompleted,
     RunCreated,
     RunStarted,
@@ -45,7 +49,11 @@ def hostile_log() -> list[Event]:
         LlmResponseFinished(finish_reason="stop"),
         ApprovalRequested(approval_key="k", tool=HOSTILE, summary=HOSTILE, rule=HOSTILE, risk={"level": HOSTILE}),
         ApprovalDecided(approval_key="k", decision=HOSTILE, note=HOSTILE, decided_by=HOSTILE),
+        ChildRunStarted(call_id="c", child_run_id=HOSTILE, root=HOSTILE, message=HOSTILE),
+        ChildRunFinished(child_run_id=HOSTILE, status=HOSTILE),
         ToolCallFinished(call_id="c", tool=HOSTILE, result={"ok": True, "stdout": HOSTILE}),
+        OutputRejected(message=HOSTILE),
+        ContextCompacted(summary=HOSTILE, kept_messages=1),
         RunCompleted(final_output=HOSTILE),
     )
 
@@ -90,6 +98,28 @@ def test_headings_come_in_both_languages() -> None:
     assert "What happened" in page("en")
     assert "经过" in page("zh")
     assert 'lang="zh-CN"' in page("zh")
+
+
+def test_the_task_is_told_when_work_begins_and_not_when_it_goes_on() -> None:
+    began = RunStarted(task="hello", resume={"enabled": False})
+    again = RunStarted(task="hello", resume={"enabled": True})
+    assert page(events=log(created(), began)) == page(events=log(created(), began, again))
+    assert (
+        page(events=log(created(), began)).count(">hello<") == page(events=log(created(), again)).count(">hello<") + 1
+    )
+
+
+def test_corrections_summaries_and_runs_of_their_own_are_told() -> None:
+    events = log(
+        created(),
+        OutputRejected(message="not JSON"),
+        ContextCompacted(summary="so far", kept_messages=2),
+        ChildRunStarted(call_id="c", child_run_id="run_child", root="/nowhere", message="look"),
+        ChildRunFinished(child_run_id="run_child", status="completed"),
+    )
+    text = page(events=events)
+    for told in ("not JSON", "so far", "Run of its own run_child", "look"):
+        assert told in text
 
 
 def test_an_answer_is_one_entry_however_it_came() -> None:

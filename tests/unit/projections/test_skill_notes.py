@@ -70,5 +70,6 @@ def test_only_what_was_asked_for_and_is_not_there_is_a_notice() -> None:
 
 @pytest.mark.parametrize(("payload", "note"), NOTES, ids=[f"{one.event_type}-{note[:30]}" for one, note in NOTES])
 def test_the_transcript_has_each_of_them_once(payload: Payload, note: str) -> None:
+    told = f"{note}\n\n{payload.text}" if isinstance(payload, SkillCatalogOffered) and payload.text else note
     text = "".join(render(numbered([payload])))
-    assert text == (f"\n<!-- event:0 -->\n## system\n\n```text\n{note}\n```\n" if note else "")
+    assert text == (f"\n<!-- event:0 -->\n## system\n\n```text\n{told}\n```\n" if note else "")

@@ -51,7 +51,7 @@ def _entries(text: str) -> list[str]:
 def test_it_begins_with_the_ids() -> None:
     head = _text(BORN).split("---\n")[1]
     assert head.splitlines() == [
-        "schema: kgent.transcript/v1",
+        "schema: kgent.transcript/v2",
         "run_id: run_test",
         "session_id: s1",
         "task_id: t1",

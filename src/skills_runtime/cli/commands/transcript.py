@@ -25,14 +25,14 @@ def transcript(options: TranscriptOptions, program: Program) -> int:
     from skills_runtime.cli.render.answer import write_text
     from skills_runtime.projections import render
     from skills_runtime.runs import read_events
+    from skills_runtime.runs.derived import transcript_agrees
 
     paths = find_run(options.run, options.workspace_root)
-    pieces = render(read_events(paths))
     if not options.check:
-        for piece in pieces:
+        for piece in render(read_events(paths)):
             write_text(piece)
         return 0
-    if paths.transcript.read_bytes() == "".join(pieces).encode(errors="surrogatepass"):
+    if transcript_agrees(paths, read_events(paths)):
         sys.stdout.write("the transcript is what the log gives\n")
         return 0
     sys.stdout.write("the transcript is not the one the log gives\n")
