@@ -1,6 +1,7 @@
 """Sub-agents: real runs with a directory and a log of their own, begun by a call of another run.
 
-The parent's log names them, so whoever resumes the parent finds them again; what they use counts for the parent.
+The parent's log names them, so whoever resumes the parent finds them again. What they use counts for the parent while
+they work: all that stand below one run have one budget together, however many work at the same time.
 """
 
 import asyncio
@@ -16,17 +17,19 @@ from skills_runtime.agent.assemble import Equipment, RunRequest, limits_of, log_
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.on_behalf import pass_approval, pass_question
 from skills_runtime.agent.outcome import RunResult, result_status
-from skills_runtime.errors import LogEnded, ToolError
+from skills_runtime.errors import LogEnded, LogError, ToolError
 from skills_runtime.events.payloads import (
     ChildRunFinished,
     ChildRunStarted,
     RunCancelled,
 )
+from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import ChildStatus
-from skills_runtime.projections import RunView
+from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import Run, RunPaths, finish_run, read_view, runs_root
 from skills_runtime.runs.run import opened
-from skills_runtime.safety.limits import rest_of
+from skills_runtime.safety.limits import Spending, shared
+from skills_runtime.safety.purse import Purse, Spent, recorded, spent_alone
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ FAMILY = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_
 """The tools that need a family."""
 
 
-class ChildRuns:
+class ChildRuns(Spending):
     """The runs that one run has begun, and the work on them in this process."""
 
     def __init__(self, agent: "Agent", equipment: Equipment, run: Run) -> None:
@@ -45,6 +48,22 @@ class ChildRuns:
         self._equipment = equipment
         self._run = run
         self._work: dict[str, tuple[asyncio.Task[RunResult], Control]] = {}
+        self._limits = equipment.limits or limits_of(agent.resolved)
+        self._purse = self._limits.purse or Purse(run.view)
+        self._left_behind = list(run.state.children)
+        """Those that an earlier process began: it may have died before the log told what they have used."""
+
+    def used(self) -> Spent:
+        """What this run and all that share its budget have used by now."""
+        while self._left_behind:
+            self._catch_up(self._left_behind.pop())
+        return self._purse.used()
+
+    def write_down(self) -> None:
+        """Record what children at work have used by now: the run is about to end, and takes them down with it."""
+        for child_id, purse in self._purse.below.items():
+            if (used := purse.spent()) != recorded(self._run.state.children[child_id]):
+                self._record(child_id, purse.view.state, used)
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
         """Begin a run with this task; the same call begins one only once."""
@@ -136,28 +155,45 @@ class ChildRuns:
 
     def _begin(self, child_id: str, run: Run, profile: str) -> None:
         control = Control()
-        task = asyncio.create_task(self._child(profile).execute(run, control=control), name=f"run {child_id}")
+        purse = self._purse.open(child_id, run.view)
+        child = self._child(profile, purse)
+        task = asyncio.create_task(child.execute(run, control=control), name=f"run {child_id}")
         self._work[child_id] = task, control
-        task.add_done_callback(lambda _: self._note(child_id))
+        task.add_done_callback(lambda _: self._note(child_id, purse))
 
-    def _note(self, child_id: str) -> None:
+    def _note(self, child_id: str, purse: Purse) -> None:
         """Record how a child stands when work on it stops, unless its parent has ended."""
-        if not self._run.state.open or self._run.log.ended:
+        if self._record(child_id, purse.view.state, purse.spent()):
+            self._purse.close(child_id, purse)
+
+    def _catch_up(self, child_id: str) -> None:
+        """Record what a child has used that nobody got to record; one whose log cannot be read counts as it did."""
+        child = self._run.state.children[child_id]
+        root = Path(child.root)
+        if RunStatus(child.status).terminal or child_id in self._purse.below or not root.exists():
             return
-        view = _view(self._root(child_id))
+        with suppress(LogError):
+            used = _used(root)
+            if used != recorded(child):
+                self._record(child_id, _view(root).state, used)
+
+    def _record(self, child_id: str, state: RunState, used: Spent) -> bool:
+        if not self._run.state.open or self._run.log.ended:
+            return False
         self._run.append(
             ChildRunFinished(
                 child_run_id=child_id,
-                status=view.state.status.value,
-                input_tokens=view.state.input_tokens,
-                output_tokens=view.state.output_tokens + view.state.child_tokens,
-                cost_usd=view.state.cost_usd + view.state.child_cost_usd,
-                tool_calls=view.conversation.settled + view.state.child_tool_calls,
+                status=state.status.value,
+                input_tokens=state.input_tokens,
+                output_tokens=used.tokens - state.input_tokens,
+                cost_usd=used.cost_usd,
+                tool_calls=used.tool_calls,
             )
         )
+        return True
 
-    def _child(self, profile: str) -> "Agent":
-        """An agent that may do no more than this one, with what is left of its budget."""
+    def _child(self, profile: str, purse: Purse | None = None) -> "Agent":
+        """An agent that may do no more than this one, and spends out of the same purse."""
         from skills_runtime.agent.facade import Agent
 
         chosen = (self._equipment.profiles or {}).get(profile)
@@ -168,7 +204,7 @@ class ChildRuns:
         if chosen is not None and chosen.tools is not None:
             names &= chosen.tools
             only = chosen.tools if only is None else only & chosen.tools
-        limits = rest_of(self._run.view, self._equipment.limits or limits_of(self._agent.resolved))
+        limits = shared(self._run.view, self._limits, purse)
         if chosen is not None and chosen.max_steps is not None:
             limits = msgspec.structs.replace(limits, max_steps=min(limits.max_steps, chosen.max_steps))
         tools = Registry(*(tool for tool in self._equipment.tools if tool.spec.name in names))
@@ -223,6 +259,16 @@ class ChildRuns:
 
 def _view(root: Path) -> RunView:
     return read_view(RunPaths(root), log_ports())
+
+
+def _used(root: Path) -> Spent:
+    """By a run and those below it, as their own logs tell."""
+    view = _view(root)
+    total = spent_alone(view)
+    for child in view.state.children.values():
+        below = Path(child.root)
+        total += _used(below) if below.exists() else recorded(child)
+    return total
 
 
 def _tidy(root: Path) -> None:

@@ -5,6 +5,7 @@ The order is part of the contract: manifest, its event, the terminal event made 
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 
 from skills_runtime.events.payloads import ArtifactManifestWritten, Descriptor, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus, check_transition
@@ -19,16 +20,29 @@ End = RunCompleted | RunFailed | RunCancelled
 _STATUS = {RunCompleted: RunStatus.COMPLETED, RunFailed: RunStatus.FAILED, RunCancelled: RunStatus.CANCELLED}
 
 
-def finish_run(run: Run, end: End) -> None:
-    """Close the run; a completed one whose required deliverable is missing has failed."""
-    _end(run, end)
+def finish_run(run: Run, end: End, *, last_look: Callable[[], object] = lambda: None) -> None:
+    """Close the run; a completed one whose required deliverable is missing has failed.
+
+    Listing what a run left takes its time; `last_look` may still write to the log when that is done.
+    """
+
+    def looked() -> bool:
+        last_look()
+        return False
+
+    _end(run, end, looked)
     run.commit()
     _conclude(run)
 
 
-async def finish_run_async(run: Run, end: End) -> None:
-    """Like `finish_run`, without holding up the event loop; once begun it is never left half done."""
-    _end(run, end)
+async def finish_run_async(run: Run, end: End, *, goes_on: Callable[[], bool] = lambda: False) -> bool:
+    """Like `finish_run`, without holding up the event loop; once begun it is never left half done.
+
+    `goes_on` is asked when what the run left is listed and nothing of the end is written: if it says so, the run stays
+    open. Returns whether it has ended.
+    """
+    if not _end(run, end, goes_on):
+        return False
     try:
         await run.commit_async()
     except asyncio.CancelledError:
@@ -36,9 +50,10 @@ async def finish_run_async(run: Run, end: End) -> None:
         _conclude(run)
         raise
     _conclude(run)
+    return True
 
 
-def _end(run: Run, end: End) -> None:
+def _end(run: Run, end: End, goes_on: Callable[[], bool]) -> bool:
     check_transition(run.state.status, _STATUS[type(end)])
     manifest = final_manifest(run, _STATUS[type(end)])
     missing = [str(one["path"]) for one in manifest.required_deliverables if not one["present"]]
@@ -51,6 +66,8 @@ def _end(run: Run, end: End) -> None:
             final_output=end.final_output, artifacts=delivered, wal_locator=end.wal_locator, metadata=end.metadata
         )
     data = pretty(manifest)
+    if goes_on():
+        return False
     swap(str(run.paths.artifact_manifest), data, spare_of(run.paths.root))
     run.log.with_next_commit(run.paths.root, "artifact-manifest.json")
     run.append(
@@ -61,6 +78,7 @@ def _end(run: Run, end: End) -> None:
         )
     )
     run.append(end)
+    return True
 
 
 def _conclude(run: Run) -> None:

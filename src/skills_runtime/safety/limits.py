@@ -1,10 +1,12 @@
 """What a run may use up: reaching a limit is a value with a reason, never an accident."""
 
+from abc import ABC, abstractmethod
 from typing import Literal
 
 import msgspec
 
 from skills_runtime.projections import RunView
+from skills_runtime.safety.purse import Purse, Spent
 
 OnLimit = Literal["fail", "park"]
 
@@ -18,6 +20,20 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     on_limit: OnLimit = "fail"
+    purse: Purse | None = None
+    """Where the tokens, the money and the calls of a sub-agent are counted; nothing means that no run stands above."""
+
+
+class Spending(ABC):
+    """Who knows what a run and all that share its budget have used by now; asked for at every turn."""
+
+    @abstractmethod
+    def used(self) -> Spent:
+        """By all of them together."""
+
+    @abstractmethod
+    def write_down(self) -> None:
+        """Record what sub-agents at work have used by now: the run is about to end."""
 
 
 class Reached(msgspec.Struct, frozen=True):
@@ -39,49 +55,46 @@ def out_of_time() -> Reached:
     return Reached("the run has used up its time", "run.max_wall_time_sec")
 
 
-def spent(view: RunView, limits: Limits) -> Reached | None:
-    """The limit on tokens or money that the run has come to, if any."""
-    tokens, cost = tokens_used(view), cost_of(view)
-    if limits.max_tokens is not None and tokens >= limits.max_tokens:
-        return Reached(f"the run has used {tokens:,} tokens", "run.max_tokens")
-    if limits.max_cost_usd is not None and cost >= limits.max_cost_usd:
-        return Reached(f"the run has cost {cost:.4f} US dollars", "run.max_cost_usd")
-    return None
-
-
-def calls_left(view: RunView, limits: Limits) -> tuple[int, Reached]:
-    """How many open calls may still be settled, and which limit the next one would break."""
-    allowed = limits.max_steps + view.state.extra_steps
-    steps = allowed - view.conversation.settled
-    made = calls_made(view)
-    rest = steps if limits.max_tool_calls is None else limits.max_tool_calls - made
-    if rest < steps:
-        return rest, Reached(f"the run and its sub-agents have made {made} tool calls", "run.max_tool_calls")
-    return steps, Reached(f"the run has made {allowed} tool calls", "run.max_steps")
-
-
-def rest_of(view: RunView, limits: Limits) -> Limits:
-    """What is left for a sub-agent, with the calls under way already taken off."""
-    made = calls_made(view) + len(view.conversation.open_calls)
-    return msgspec.structs.replace(
-        limits,
-        max_wall_time_sec=time_left(view, limits),
-        max_tool_calls=None if limits.max_tool_calls is None else max(0, limits.max_tool_calls - made),
-        max_tokens=None if limits.max_tokens is None else max(0, limits.max_tokens - tokens_used(view)),
-        max_cost_usd=None if limits.max_cost_usd is None else max(0.0, limits.max_cost_usd - cost_of(view)),
+def used_by(view: RunView) -> Spent:
+    """What the log of a run tells of it and its sub-agents."""
+    state = view.state
+    return Spent(
+        state.input_tokens + state.output_tokens + state.child_tokens,
+        state.cost_usd + state.child_cost_usd,
+        view.conversation.settled + state.child_tool_calls,
     )
 
 
-def tokens_used(view: RunView) -> int:
-    """By the run and its sub-agents."""
-    return view.state.input_tokens + view.state.output_tokens + view.state.child_tokens
+def spent(view: RunView, limits: Limits, used: Spent | None = None) -> Reached | None:
+    """The limit on tokens or money that the run has come to, if any; `used` is what all that share it have used."""
+    own = used_by(view)
+    used = used or own
+    if limits.max_tokens is not None and used.tokens >= limits.max_tokens:
+        tokens = f"{used.tokens:,}"
+        together = f"the run and those that share its budget have used {tokens} tokens"
+        return Reached(f"the run has used {tokens} tokens" if used.tokens == own.tokens else together, "run.max_tokens")
+    if limits.max_cost_usd is not None and used.cost_usd >= limits.max_cost_usd:
+        cost = f"{used.cost_usd:.4f}"
+        together = f"the run and those that share its budget have cost {cost} US dollars"
+        alone = f"the run has cost {cost} US dollars"
+        return Reached(alone if used.tokens == own.tokens else together, "run.max_cost_usd")
+    return None
 
 
-def cost_of(view: RunView) -> float:
-    """Of the run and its sub-agents."""
-    return view.state.cost_usd + view.state.child_cost_usd
+def calls_left(view: RunView, limits: Limits, used: Spent | None = None) -> tuple[int, Reached]:
+    """How many open calls may still be settled, and which limit the next one would break."""
+    allowed = limits.max_steps + view.state.extra_steps
+    steps = allowed - view.conversation.settled
+    own = used_by(view).tool_calls
+    made = used.tool_calls if used is not None else own
+    rest = steps if limits.max_tool_calls is None else limits.max_tool_calls - made
+    if rest < steps:
+        alone = f"the run and its sub-agents have made {made} tool calls"
+        together = f"the run and those that share its budget have made {made} tool calls"
+        return rest, Reached(alone if made == own else together, "run.max_tool_calls")
+    return steps, Reached(f"the run has made {allowed} tool calls", "run.max_steps")
 
 
-def calls_made(view: RunView) -> int:
-    """By the run and its sub-agents."""
-    return view.conversation.settled + view.state.child_tool_calls
+def shared(view: RunView, limits: Limits, purse: Purse | None) -> Limits:
+    """What a sub-agent may use: the time that is left, and the budget of the run above, out of one purse with it."""
+    return msgspec.structs.replace(limits, max_wall_time_sec=time_left(view, limits), purse=purse)

@@ -1,12 +1,12 @@
 """Taking in messages: each becomes one event, in order, and only then is acknowledged."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from skills_runtime.agent.hearing import Hearing, waiting
 from skills_runtime.agent.receiving import record
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.ports import Inbox, InboxMessage
+from skills_runtime.ports import Inbox
 from skills_runtime.runs import Run
 from skills_runtime.safety.approvals import stray_decisions
 
@@ -22,7 +22,7 @@ async def take_in(run: Run, ports: "AgentPorts") -> None:
 
 
 async def _record_waiting(run: Run, inbox: Inbox, ports: "AgentPorts") -> None:
-    for message in _waiting(run, inbox):
+    for message in waiting(run, inbox):
         seq = record(run, message, ports.skills_of)
         await run.commit_async()
         try:
@@ -43,20 +43,6 @@ async def _refuse_strays(run: Run) -> None:
 
 def record_all(run: Run, inbox: Inbox | None) -> Callable[[], None]:
     """Record every message that waits, and return what acknowledges them once that is durable."""
-    if inbox is None:
-        return lambda: None
-    recorded = [(message.id, record(run, message)) for message in _waiting(run, inbox)]
-
-    def acknowledge() -> None:
-        with suppress(SkillsRuntimeError):
-            for message_id, seq in recorded:
-                inbox.acknowledge(message_id, event_seq=seq)
-
-    return acknowledge
-
-
-def _waiting(run: Run, inbox: Inbox) -> Sequence[InboxMessage]:
-    try:
-        return inbox.pending(run.state.run_id)
-    except SkillsRuntimeError:
-        return ()  # busy or out of reach just now: the messages stay where they are
+    hearing = Hearing(run, inbox)
+    hearing.listen()
+    return hearing.acknowledge

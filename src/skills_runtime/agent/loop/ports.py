@@ -15,7 +15,8 @@ from skills_runtime.llm import Price
 from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox, Secrets
 from skills_runtime.ports.tools import Held
 from skills_runtime.safety import Gate
-from skills_runtime.safety.limits import Limits
+from skills_runtime.safety.limits import Limits, Spending
+from skills_runtime.safety.purse import Spent
 from skills_runtime.tools import Registry
 
 
@@ -109,3 +110,12 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     children: Children | None = None
     control: Control = msgspec.field(default_factory=Control)
     scope: RunScope = msgspec.field(default_factory=RunScope)
+
+    def used(self) -> Spent | None:
+        """What all that share the budget have used by now; nothing means that the log of the run tells it all."""
+        return self.children.used() if isinstance(self.children, Spending) else None
+
+    def write_down(self) -> None:
+        """Record what sub-agents have used, before the run ends and takes them down with it."""
+        if isinstance(self.children, Spending):
+            self.children.write_down()

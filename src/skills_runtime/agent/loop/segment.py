@@ -7,10 +7,12 @@ state = fold(log) -> take in messages | settle calls | answer | end, wait or yie
 
 import asyncio
 
+from skills_runtime.agent.ends import asking, failed, interrupted, over
+from skills_runtime.agent.hearing import Hearing
 from skills_runtime.agent.loop.answer import answer
 from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, together
 from skills_runtime.agent.loop.context import make_room, recover
-from skills_runtime.agent.loop.inbox import record_all, take_in
+from skills_runtime.agent.loop.inbox import take_in
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.prompt import Prompt
 from skills_runtime.agent.skill_news import look_after_skills
@@ -18,10 +20,9 @@ from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
 from skills_runtime.llm.output import MAX_REJECTIONS, correction, problem_with
-from skills_runtime.projections import Call
 from skills_runtime.runs import End, Run, finish_run, finish_run_async
 from skills_runtime.safety.gate import Abort
-from skills_runtime.safety.limits import Reached, calls_left, out_of_time, spent, time_left
+from skills_runtime.safety.limits import calls_left, out_of_time, spent, time_left
 from skills_runtime.tools.invoke import in_words
 
 __all__ = ["run_segment"]
@@ -32,33 +33,39 @@ Outcome = End | RunWaitingHuman | None
 
 async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
     """Work on a run until it ends, waits or is left; the log says how far it is and what came of it."""
-    locator = str(run.paths.events)
+    ports.control.time = None
+    while not await _conclude(run, ports, await _outcome(run, ports, str(run.paths.events))):
+        pass  # somebody had something to say while the end was made ready
+    return run.state.status
+
+
+async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     try:
-        outcome = await _in_time(run, ports, locator)
+        return await _in_time(run, ports, locator)
     except asyncio.CancelledError:
         _interrupt(run, ports, locator)
         raise
     except LogError:
         raise  # what the log cannot hold it cannot tell either: the run stays open
     except Abort as error:
-        outcome = RunCancelled(message=error.message, wal_locator=locator)
+        return RunCancelled(message=error.message, wal_locator=locator)
     except SkillsRuntimeError as error:
-        outcome = _failed(error, locator)
+        return failed(error, locator)
     except Exception as error:  # noqa: BLE001 - the top of the loop: whatever a backend or an approver raises ends the run
-        outcome = RunFailed(error_kind="unknown", message=in_words(error), wal_locator=locator)
-    await _conclude(run, ports, outcome)
-    return run.state.status
+        return RunFailed(error_kind="unknown", message=in_words(error), wal_locator=locator)
 
 
 async def _in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
-    limit = ports.control.time = asyncio.timeout(time_left(run.view, ports.limits))
+    before = ports.control.time  # a run that goes on has no more time than it had
+    left = asyncio.timeout(time_left(run.view, ports.limits))
+    limit = ports.control.time = asyncio.timeout_at(before.when()) if before is not None else left
     try:
         async with limit:
             return await _work(run, ports, locator)
     except TimeoutError:
         if not limit.expired():
             raise
-        return _over(out_of_time(), ports, locator)
+        return over(out_of_time(), ports.limits.on_limit, locator)
 
 
 async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
@@ -83,18 +90,19 @@ async def _settle(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     """Settle the next calls that may run together."""
     calls = list(run.view.conversation.open_calls.values())
     await refuse_unanswerable(run, calls, ports)
-    room, limit = calls_left(run.view, ports.limits)
-    over = spent(run.view, ports.limits) or (limit if room <= 0 else None)
-    if over is not None:
-        return _over(over, ports, locator)
+    used = ports.used()
+    room, limit = calls_left(run.view, ports.limits, used)
+    reached = spent(run.view, ports.limits, used) or (limit if room <= 0 else None)
+    if reached is not None:
+        return over(reached, ports.limits.on_limit, locator)
     waiting = await settle(run, together(calls, ports.tools)[:room], ports)
-    return _asking(waiting, run, locator) if waiting is not None and not run.view.pending.cancelled else None
+    return asking(waiting, run.view, locator) if waiting is not None and not run.view.pending.cancelled else None
 
 
 async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
     """Ask the model, with room made before it is needed."""
-    if (over := spent(run.view, ports.limits)) is not None:
-        return _over(over, ports, locator)
+    if (reached := spent(run.view, ports.limits, ports.used())) is not None:
+        return over(reached, ports.limits.on_limit, locator)
     if await look_after_skills(run, ports.news):
         return None
     if (stop := await make_room(run, ports)) is not None:
@@ -122,7 +130,8 @@ def _completed(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     return RunFailed(error_kind="validation", message=message, wal_locator=locator)
 
 
-async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> None:
+async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> bool:
+    """Record what came of the segment; false means that the run goes on after all."""
     match outcome:
         case None:
             await run.commit_async()
@@ -133,7 +142,20 @@ async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> None:
         case RunCompleted() if ports.review:
             await run.change_async(RunStatus.REVIEW_REQUIRED, reason="the task asks for review")
         case _:
-            await finish_run_async(run, outcome)
+            return await _end(run, ports, outcome)
+    return True
+
+
+async def _end(run: Run, ports: AgentPorts, end: End) -> bool:
+    """End the run with all that was said to it in its log; one that is told more while it completes is not complete."""
+    ports.write_down()
+    completes = isinstance(end, RunCompleted)
+    hearing = Hearing(run, ports.inbox, ports.skills_of if completes else None)
+    ended = await finish_run_async(run, end, goes_on=lambda: hearing.listen() and completes)
+    if not ended:
+        run.commit()
+    hearing.acknowledge()
+    return ended
 
 
 def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
@@ -143,35 +165,8 @@ def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
         run.commit()
         run.save()
         return
-    taken = record_all(run, ports.inbox)
-    finish_run(run, RunCancelled(message=run.view.pending.cancelled or "cancelled", wal_locator=locator))
-    taken()
-
-
-def _asking(call: Call, run: Run, locator: str) -> RunWaitingHuman:
-    what = "an approval" if run.view.pending.approvals.of_call(call.id) is not None else "an answer"
-    return RunWaitingHuman(
-        message=f"`{call.tool}` waits for {what}", tool=call.tool, call_id=call.id, wal_locator=locator
-    )
-
-
-def _over(reached: Reached, ports: AgentPorts, locator: str) -> RunFailed | RunWaitingHuman:
-    if ports.limits.on_limit == "park":
-        message = f"{reached.message}; `{reached.setting}` would give it more"
-        return RunWaitingHuman(message=message, error_kind="budget_exceeded", wal_locator=locator)
-    return RunFailed(
-        error_kind="budget_exceeded",
-        message=reached.message,
-        details={"hint": f"raise `{reached.setting}`"},
-        wal_locator=locator,
-    )
-
-
-def _failed(error: SkillsRuntimeError, locator: str) -> RunFailed:
-    return RunFailed(
-        error_kind=error.kind,
-        message=error.message,
-        retryable=isinstance(error, ModelError) and error.retryable,
-        details={"hint": error.hint} if error.hint else {},
-        wal_locator=locator,
-    )
+    hearing = Hearing(run, ports.inbox)
+    hearing.listen()
+    ports.write_down()
+    finish_run(run, interrupted(run.view, locator), last_look=hearing.listen)
+    hearing.acknowledge()
