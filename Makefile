@@ -4,9 +4,8 @@
 .PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests
 
 BIN := .venv/bin
-# One more than there are processors, for many tests wait; those of a file share what they have started.
-WORKERS := $(shell n=$$(( $$(nproc 2>/dev/null || echo 2) + 1 )); echo $$(( n < 8 ? n : 8 )))
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile
+# The tests of a file share what they have started.
+PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile
 heading = @printf '\n== %s\n' '$(1)'
 
 help: ## list the targets

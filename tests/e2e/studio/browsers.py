@@ -82,3 +82,17 @@ def keep_screenshot(page: Page, name: str) -> Path:
     session.detach()
     path.write_bytes(base64.b64decode(taken["data"]))
     return path
+
+
+@contextmanager
+def complaining(browser: Browser, service: Service, path: str) -> Generator[Page]:
+    """A page whose frames may complain: that is what keeps them harmless."""
+    context = browser.new_context(locale="en-GB", viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE_MS)
+    try:
+        page = context.new_page()
+        page.goto(f"{service.url}/studio/?token={service.token}")
+        page.goto(f"{service.url}{path}")
+        yield page
+    finally:
+        context.close()

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.e2e.service.servers import Service, serving
 from tests.e2e.studio.browsers import CHROMIUM, opened
+from tests.e2e.studio.furnished import Furnished, settle
 
 ROOT = Path(__file__).parents[3]
 BUILD_SECONDS = 600
@@ -49,3 +50,11 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
 def studio(browser: Browser, service: Service) -> Open:
     """A way to open Studio."""
     return partial(opened, browser, service)
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, place: Furnished) -> Generator[Page]:
+    """One page for all tests of a furnished place, which goes from one to the next as a person would."""
+    with opened(browser, place.service) as found:
+        settle(found)
+        yield found

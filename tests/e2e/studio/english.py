@@ -1,13 +1,15 @@
 """English that is left on a page in Chinese: sentences of ours, not what people, models and programs wrote."""
 
+from contextlib import suppress
+
 from playwright.sync_api import Page
+from playwright.sync_api import TimeoutError as PageTimeoutError
 
 from tests.e2e.studio.furnished import settle
 
 FOREIGN = "bdi, [dir=auto], [lang=en], code, pre, kbd, textarea, noscript, script, style, .prose-plain, [data-text]"
 """Where the text of somebody else stands, or English that is marked as English."""
-PATIENCE = 20
-PAUSE_MS = 100
+PATIENCE_MS = 2000
 MOST = 40
 _SENTENCES = """(foreign) => {
   const english = /(?:[A-Za-z][A-Za-z'’]*[ ,]+){3,}[A-Za-z]/;
@@ -28,13 +30,9 @@ _SENTENCES = """(foreign) => {
 
 def english_sentences(page: Page) -> list[str]:
     """Text of four English words in a row or more that stands where Chinese should, and stays there."""
-    found: list[str] = page.evaluate(_SENTENCES, FOREIGN)
-    for _ in range(PATIENCE):
-        if not found:
-            break
-        page.wait_for_timeout(PAUSE_MS)  # what the service says is fetched after the page
-        found = page.evaluate(_SENTENCES, FOREIGN)
-    return found
+    with suppress(PageTimeoutError):  # what the service says is fetched after the page
+        page.wait_for_function(f"foreign => ({_SENTENCES})(foreign).length === 0", arg=FOREIGN, timeout=PATIENCE_MS)
+    return page.evaluate(_SENTENCES, FOREIGN)
 
 
 def unsaid(page: Page) -> list[str]:

@@ -4,11 +4,10 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
-from tests.e2e.studio.browsers import opened
 from tests.e2e.studio.conftest import ROOT
-from tests.e2e.studio.furnished import Furnished, choose, furnished, go, settle
+from tests.e2e.studio.furnished import Furnished, choose, furnished, go
 from tests.e2e.studio.keys import OVERLAYS
 
 AXE = Path(ROOT / "studio" / "node_modules" / "axe-core" / "axe.min.js")
@@ -33,12 +32,10 @@ def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Fu
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, place: Furnished) -> Generator[Page]:
+def page(page: Page) -> Page:
     """One page for all, with axe in it; the script goes in by the debugger, past the content policy."""
-    with opened(browser, place.service) as found:
-        settle(found)
-        found.evaluate(AXE.read_text())
-        yield found
+    page.evaluate(AXE.read_text())
+    return page
 
 
 def findings(page: Page, within: str | None = None) -> list[str]:

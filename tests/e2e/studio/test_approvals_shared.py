@@ -96,7 +96,7 @@ def test_new_requests_are_seen_on_every_page_and_announced(studio: Open, service
         expect(page).to_have_title("Approvals · Studio")
         keep_screenshot(page, "approvals-none")
         page.goto(f"{service.url}/studio/sessions")
-        expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
+        expect(page.get_by_role("heading", name="Sessions", exact=True)).to_be_visible()
         run_id = begin(service, ("shell_command", {"command": "echo fourth"}))
         expect(page.get_by_role("link", name="1 waiting for you")).to_be_visible()
         expect(page).to_have_title("(1) Sessions · Studio")

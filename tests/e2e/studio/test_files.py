@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Generator
-from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.e2e.service.servers import Service
-from tests.e2e.studio.browsers import PATIENCE_MS, keep_screenshot
+from tests.e2e.studio.browsers import complaining, keep_screenshot
 from tests.e2e.studio.conftest import Open
 from tests.e2e.studio.looking import DRAWING, EVERYTHING, HOSTILE_PAGE, done, listening, looking
 
@@ -24,26 +23,12 @@ def run_id(service: Service) -> str:
     return done(service, *EVERYTHING)
 
 
-@contextmanager
-def _opened(browser: Browser, service: Service, path: str) -> Generator[Page]:
-    """A page whose frames may complain: that is what keeps them harmless."""
-    context = browser.new_context(locale="en-GB", viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE_MS)
-    try:
-        page = context.new_page()
-        page.goto(f"{service.url}/studio/?token={service.token}")
-        page.goto(f"{service.url}{path}")
-        yield page
-    finally:
-        context.close()
-
-
 @pytest.mark.parametrize(("name", "text"), [("page.html", "Quarterly report"), ("drawing.svg", "")])
 def test_a_hostile_page_stays_inert(browser: Browser, service: Service, name: str, text: str) -> None:
     with listening() as elsewhere:
         content = {"page.html": HOSTILE_PAGE, "drawing.svg": DRAWING}[name].replace("AWAY", elsewhere.url)
         made = done(service, ("file_write", {"path": f"deliverables/{name}", "content": content}), task="Report.")
-        with _opened(browser, service, f"/studio/runs/{made}/files") as page:
+        with complaining(browser, service, f"/studio/runs/{made}/files") as page:
             with page.expect_response(lambda answer: "preview=1" in answer.url) as shown:
                 page.get_by_role("button", name=re.compile(name)).first.click()
             assert shown.value.headers["content-security-policy"].startswith("sandbox;")

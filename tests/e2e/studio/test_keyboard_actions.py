@@ -110,14 +110,6 @@ def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Fu
         yield found
 
 
-@pytest.fixture(scope="module")
-def page(browser: Browser, place: Furnished) -> Generator[Page]:
-    """One page for all, which goes from one action to the next as a person would."""
-    with opened(browser, place.service) as found:
-        settle(found)
-        yield found
-
-
 @pytest.mark.parametrize("name", ACTIONS)
 def test_it_is_done_by_keyboard_alone(page: Page, place: Furnished, name: str) -> None:
     action = ACTIONS[name]

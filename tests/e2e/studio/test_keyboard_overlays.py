@@ -3,10 +3,9 @@
 from collections.abc import Generator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.e2e.studio.browsers import opened
-from tests.e2e.studio.furnished import Furnished, furnished, go, settle
+from tests.e2e.studio.furnished import Furnished, furnished, go
 from tests.e2e.studio.keys import OVERLAYS, Overlay, named
 
 INSIDE = "one => one.contains(document.activeElement)"
@@ -15,14 +14,6 @@ INSIDE = "one => one.contains(document.activeElement)"
 @pytest.fixture(scope="module")
 def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Furnished]:
     with furnished(tmp_path_factory.mktemp("overlays")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser, place: Furnished) -> Generator[Page]:
-    """One page for all, which goes from one to the next as a person would."""
-    with opened(browser, place.service) as found:
-        settle(found)
         yield found
 
 

@@ -4,15 +4,14 @@ import re
 import struct
 import zlib
 from collections.abc import Generator
-from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Frame, Page, expect
+from playwright.sync_api import Browser, Frame, expect
 
 from skills_runtime.events.payloads import RunCompleted
 from skills_runtime.runs import finish_run
 from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.browsers import PATIENCE_MS, keep_screenshot
+from tests.e2e.studio.browsers import complaining, keep_screenshot
 from tests.e2e.studio.conftest import Open
 from tests.e2e.studio.long_runs import open_run
 from tests.e2e.studio.looking import HOSTILE_PAGE, Listener, listening
@@ -80,20 +79,6 @@ def service(built: None, away: Listener, tmp_path_factory: pytest.TempPathFactor
         yield running
 
 
-@contextmanager
-def _opened(browser: Browser, service: Service, path: str) -> Generator[Page]:
-    """A page whose frames may complain: that is what keeps them harmless."""
-    context = browser.new_context(locale="en-GB", viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE_MS)
-    try:
-        page = context.new_page()
-        page.goto(f"{service.url}/studio/?token={service.token}")
-        page.goto(f"{service.url}{path}")
-        yield page
-    finally:
-        context.close()
-
-
 def _is_viewer(frame: Frame) -> bool:
     """Whether it is where the browser's own viewer shows a document: inside a frame of ours."""
     above = frame.parent_frame
@@ -131,7 +116,7 @@ def test_a_page_that_is_called_a_picture_is_neither(studio: Open, away: Listener
 
 def test_the_address_of_a_picture_runs_nothing_by_itself(browser: Browser, service: Service, away: Listener) -> None:
     address = f"/api/v1/runs/{RUN}/artifacts/deliverables/fake.png?preview=1"
-    with _opened(browser, service, "/studio/runs") as page:
+    with complaining(browser, service, "/studio/runs") as page:
         answer = page.goto(f"{service.url}{address}")
         assert answer is not None
         assert answer.headers["content-security-policy"].startswith("sandbox;")
@@ -144,7 +129,7 @@ def test_the_address_of_a_picture_runs_nothing_by_itself(browser: Browser, servi
 def test_a_document_is_shown_on_an_origin_of_its_own_and_reaches_nothing(
     browser: Browser, service: Service, away: Listener
 ) -> None:
-    with _opened(browser, service, f"/studio/runs/{RUN}/files") as page:
+    with complaining(browser, service, f"/studio/runs/{RUN}/files") as page:
         with page.expect_event("framenavigated", _is_viewer):
             page.get_by_role("button", name=re.compile("report.pdf")).click()
         frame = page.locator("iframe[title$='report.pdf']")
