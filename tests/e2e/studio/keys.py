@@ -32,8 +32,15 @@ class Type:
     text: str
 
 
-Step = To | Down | Type | str
-"""A control or an entry to go to, a text to type, or the name of a key to press."""
+@dataclass(frozen=True)
+class See:
+    """Wait until a text is there that fits this pattern, as somebody would who looks at the page."""
+
+    pattern: str
+
+
+Step = To | Down | Type | See | str
+"""A control or an entry to go to, a text to type or to wait for, or the name of a key to press."""
 
 
 def named(page: Page | Locator, role: str, name: str) -> Locator:
@@ -63,6 +70,8 @@ def do(page: Page, *steps: Step) -> None:
                 press_until(page, "ArrowDown", named(page, role, name))
             case Type(text):
                 page.keyboard.type(text)
+            case See(pattern):
+                expect(page.get_by_text(re.compile(pattern)).first).to_be_visible()
             case key:
                 page.keyboard.press(key)
 

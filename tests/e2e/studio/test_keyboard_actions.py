@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.studio.asking import begin, decision_in, events_of
 from tests.e2e.studio.browsers import opened
 from tests.e2e.studio.furnished import Furnished, furnished, go, settle, until_it_waits
-from tests.e2e.studio.keys import Down, Step, To, Type, do, named
+from tests.e2e.studio.keys import Down, See, Step, To, Type, do, named
 
 PACK = "---\nname: alpha\ndescription: The first of a pack.\n---\n\n# Alpha\n"
 
@@ -46,7 +46,7 @@ ACTIONS = {
     ),
     "resume": Action("run-parked", (To("spinbutton", "Most steps"), Type("50"), "Enter"), "Completed"),
     "review": Action("run-review", (To("button", "Accept the result"), "Enter"), "Completed"),
-    "search in a run": Action("run-failed", ("/", Type("part-1.txt"), "Enter"), "1 of"),
+    "search in a run": Action("run-failed", ("/", Type("part-1.txt"), See("^0 of [1-9]"), "Enter"), "1 of"),
     "replay": Action(
         "run",
         (To("button", "More actions"), "Enter", Down("menuitem", "Replay"), "Enter", To("slider", "Position"), "Home"),
