@@ -1,6 +1,5 @@
 """How work on a run stops, in the words of its log."""
 
-from skills_runtime.agent.watching import why_stopped
 from skills_runtime.errors import ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import RunCancelled, RunFailed, RunWaitingHuman
 from skills_runtime.projections import Call, RunView
@@ -39,8 +38,8 @@ def failed(error: SkillsRuntimeError, locator: str) -> RunFailed:
     )
 
 
-def interrupted(view: RunView, locator: str) -> RunCancelled | RunFailed:
+def interrupted(view: RunView, broken: str, locator: str) -> RunCancelled | RunFailed:
     """Somebody stopped the work for good: who wanted that, or who could not say whether they did."""
-    if (broken := why_stopped()) is not None:
+    if broken:
         return RunFailed(error_kind="unknown", message=broken, wal_locator=locator)
     return RunCancelled(message=view.pending.cancelled or "cancelled", wal_locator=locator)

@@ -286,7 +286,7 @@ class Agent:
             summary, strategy = config_summary(self._resolved), self._resolved.settings.run.resume_strategy
             await start(run, workspace_root=self.workspace_root, summary=summary, strategy=strategy)
             try:
-                async with cancelled_by(self._equipment.cancel_checker):
+                async with cancelled_by(self._equipment.cancel_checker, control):
                     await run_segment(run, ports)
             finally:
                 await children.aclose()

@@ -1,12 +1,12 @@
 """What is said to a run up to its end: the log tells of it, and only then is it acknowledged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from skills_runtime.agent.receiving import SkillsOf, record
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import Inbox, InboxMessage
-from skills_runtime.runs import Run
+from skills_runtime.runs import End, Run, finish_run
 
 
 class Hearing:
@@ -30,6 +30,14 @@ class Hearing:
             with suppress(SkillsRuntimeError):
                 for message_id, seq in self._recorded.items():
                     self._inbox.acknowledge(message_id, event_seq=seq)
+
+
+def finish_heard(run: Run, inbox: Inbox | None, end: Callable[[], End]) -> None:
+    """End a run for good with all that was said to it in its log; how it ends may follow from that."""
+    hearing = Hearing(run, inbox)
+    hearing.listen()
+    finish_run(run, end(), last_look=hearing.listen)
+    hearing.acknowledge()
 
 
 def waiting(run: Run, inbox: Inbox) -> Sequence[InboxMessage]:

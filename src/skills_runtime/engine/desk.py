@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from skills_runtime.agent.loop.inbox import record_all
+from skills_runtime.agent.hearing import finish_heard
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus
@@ -12,7 +12,7 @@ from skills_runtime.ports import Decision, Inbox, InboxMessage
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
-from skills_runtime.runs import LogPorts, RunPaths, finish_run, open_run, read_view
+from skills_runtime.runs import LogPorts, RunPaths, open_run, read_view
 from skills_runtime.runs.run import opened
 from skills_runtime.safety.approvals.stray import lateness
 
@@ -73,9 +73,8 @@ class Desk:
         """End a run: at once when nobody works on it, else by a message to who does."""
         try:
             with opened(paths.root, self._ports) as run:
-                heard = record_all(run, self._inbox)
-                finish_run(run, RunCancelled(message=reason, wal_locator=str(paths.events)))
-                heard()
+                cancelled = RunCancelled(message=reason, wal_locator=str(paths.events))
+                finish_heard(run, self._inbox, lambda: cancelled)
                 return None
         except LogLocked:
             state = self._open(paths).state
@@ -91,11 +90,7 @@ class Desk:
                 wal_locator=str(paths.events),
                 metadata={"review": {"decision": "approved", "note": note}},
             )
-            heard = record_all(
-                run, self._inbox
-            )  # the log tells of everything that was said, also of what came too late
-            finish_run(run, done)
-            heard()
+            finish_heard(run, self._inbox, lambda: done)  # the log tells also of what came too late
             return run.state.status
         finally:
             run.close()

@@ -1,9 +1,8 @@
 """Taking in messages: each becomes one event, in order, and only then is acknowledged."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from skills_runtime.agent.hearing import Hearing, waiting
+from skills_runtime.agent.hearing import waiting
 from skills_runtime.agent.receiving import record
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import Inbox
@@ -39,10 +38,3 @@ async def _refuse_strays(run: Run) -> None:
         run.append(refused)
     if strays:
         await run.commit_async()
-
-
-def record_all(run: Run, inbox: Inbox | None) -> Callable[[], None]:
-    """Record every message that waits, and return what acknowledges them once that is durable."""
-    hearing = Hearing(run, inbox)
-    hearing.listen()
-    return hearing.acknowledge

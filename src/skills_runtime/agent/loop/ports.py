@@ -28,6 +28,8 @@ class Control:
         """Whether a cancellation only stops the work: the run waits and can be resumed."""
         self.yielding = False
         """Whether the work stops at the next boundary, without a trace."""
+        self.broken = ""
+        """What went wrong with who says whether to stop, if the work is cancelled for that."""
         self.time: asyncio.Timeout | None = None
         """The clock of this segment."""
         self._waits = 0

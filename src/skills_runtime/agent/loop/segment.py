@@ -8,7 +8,7 @@ state = fold(log) -> take in messages | settle calls | answer | end, wait or yie
 import asyncio
 
 from skills_runtime.agent.ends import asking, failed, interrupted, over
-from skills_runtime.agent.hearing import Hearing
+from skills_runtime.agent.hearing import Hearing, finish_heard
 from skills_runtime.agent.loop.answer import answer
 from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, together
 from skills_runtime.agent.loop.context import make_room, recover
@@ -20,7 +20,7 @@ from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
 from skills_runtime.llm.output import MAX_REJECTIONS, correction, problem_with
-from skills_runtime.runs import End, Run, finish_run, finish_run_async
+from skills_runtime.runs import End, Run, finish_run_async
 from skills_runtime.safety.gate import Abort
 from skills_runtime.safety.limits import calls_left, out_of_time, spent, time_left
 from skills_runtime.tools.invoke import in_words
@@ -165,8 +165,5 @@ def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
         run.commit()
         run.save()
         return
-    hearing = Hearing(run, ports.inbox)
-    hearing.listen()
     ports.write_down()
-    finish_run(run, interrupted(run.view, locator), last_look=hearing.listen)
-    hearing.acknowledge()
+    finish_heard(run, ports.inbox, lambda: interrupted(run.view, ports.control.broken, locator))

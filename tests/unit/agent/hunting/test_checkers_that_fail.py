@@ -8,7 +8,8 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assemble import RunRequest, log_ports
-from skills_runtime.agent.watching import cancelled_by, why_stopped
+from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent
 from skills_runtime.runs import RunPaths, verify_run
 from tests.support.agents import Streaming, Watched, events_of, payloads_of, says
@@ -66,7 +67,6 @@ async def test_who_waits_for_a_run_whose_checker_failed_is_not_cancelled(tmp_pat
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
-    assert why_stopped() is None
 
 
 async def test_a_cancellation_beside_a_checker_that_fails_is_not_taken_back(tmp_path: Path) -> None:
@@ -82,10 +82,12 @@ async def test_a_cancellation_beside_a_checker_that_fails_is_not_taken_back(tmp_
 
 
 async def test_a_checker_that_fails_after_the_block_is_done_harms_nobody() -> None:
-    async with cancelled_by(_raising(ValueError("x"), lambda: True)):
+    control, task = Control(), asyncio.current_task()
+    async with cancelled_by(_raising(ValueError("x"), lambda: True), control):
         pass
     await asyncio.sleep(0)
-    assert why_stopped() is None
+    assert task is not None
+    assert (control.broken, task.cancelling()) == ("", 0)
 
 
 async def test_a_checker_that_says_yes_still_cancels(tmp_path: Path) -> None:
