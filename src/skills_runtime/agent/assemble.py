@@ -38,6 +38,7 @@ from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, fi
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
 from skills_runtime.safety import Rules
 from skills_runtime.safety.limits import Limits
+from skills_runtime.safety.purse import Purse
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What sub-agents may be; nothing means that there are none."""
     limits: Limits | None = None
     """What a sub-agent may use of what its parent has left."""
+    purse: Purse | None = None
+    """Where that is counted while both work; nothing means that no run stands above."""
     only: frozenset[str] | None = None
     """The names of all tools a sub-agent may have; nothing means that nobody narrowed them."""
     depth: int = 0

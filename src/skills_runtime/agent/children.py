@@ -49,7 +49,7 @@ class ChildRuns(Spending):
         self._run = run
         self._work: dict[str, tuple[asyncio.Task[RunResult], Control]] = {}
         self._limits = equipment.limits or limits_of(agent.resolved)
-        self._purse = self._limits.purse or Purse(run.view)
+        self._purse = equipment.purse or Purse(run.view)
         self._left_behind = list(run.state.children)
         """Those that an earlier process began: it may have died before the log told what they have used."""
 
@@ -204,7 +204,7 @@ class ChildRuns(Spending):
         if chosen is not None and chosen.tools is not None:
             names &= chosen.tools
             only = chosen.tools if only is None else only & chosen.tools
-        limits = shared(self._run.view, self._limits, purse)
+        limits = shared(self._run.view, self._limits)
         if chosen is not None and chosen.max_steps is not None:
             limits = msgspec.structs.replace(limits, max_steps=min(limits.max_steps, chosen.max_steps))
         tools = Registry(*(tool for tool in self._equipment.tools if tool.spec.name in names))
@@ -216,6 +216,7 @@ class ChildRuns(Spending):
             tools=tools,
             only=only,
             limits=limits,
+            purse=purse,
             depth=depth,
             hooks=(),
             library=library,

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.projections import RunView
-from skills_runtime.safety.purse import Purse, Spent
+from skills_runtime.safety.purse import Spent
 
 OnLimit = Literal["fail", "park"]
 
@@ -20,8 +20,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     on_limit: OnLimit = "fail"
-    purse: Purse | None = None
-    """Where the tokens, the money and the calls of a sub-agent are counted; nothing means that no run stands above."""
 
 
 class Spending(ABC):
@@ -95,6 +93,6 @@ def calls_left(view: RunView, limits: Limits, used: Spent | None = None) -> tupl
     return steps, Reached(f"the run has made {allowed} tool calls", "run.max_steps")
 
 
-def shared(view: RunView, limits: Limits, purse: Purse | None) -> Limits:
-    """What a sub-agent may use: the time that is left, and the budget of the run above, out of one purse with it."""
-    return msgspec.structs.replace(limits, max_wall_time_sec=time_left(view, limits), purse=purse)
+def shared(view: RunView, limits: Limits) -> Limits:
+    """What a sub-agent may use: the time that is left, and the budget of the run above, which they share."""
+    return msgspec.structs.replace(limits, max_wall_time_sec=time_left(view, limits))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.e2e.service.servers import Service, serving, write_python, write_skill
@@ -48,4 +49,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("service")
     write_all(home / "skills")
     with serving(home, home / "skills") as found:
+        yield found
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[httpx2.Client]:
+    """Somebody with the token of the service."""
+    with service.client(token=True) as found:
         yield found

@@ -30,12 +30,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield found
 
 
-@pytest.fixture
-def client(service: Service) -> Iterator[httpx2.Client]:
-    with service.client(token=True) as found:
-        yield found
-
-
 @pytest.fixture(scope="module")
 def written(service: Service) -> str:
     """The path of an execution that left files."""

@@ -29,12 +29,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def client(service: Service) -> Iterator[httpx2.Client]:
-    with service.client(token=True) as found:
-        yield found
-
-
-@pytest.fixture
 def made(client: httpx2.Client) -> str:
     """The path of an execution that left a file."""
     return client.post(EXECUTIONS, json={"skill": "writes"}).headers["location"]

@@ -34,12 +34,6 @@ def operations(service: Service) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.fixture
-def client(service: Service) -> Iterator[httpx2.Client]:
-    with service.client(token=True) as found:
-        yield found
-
-
 def _filled(path: str, value: str = "x") -> str:
     return re.sub(r"\{[^}]+\}", lambda _: value, path)
 
