@@ -126,6 +126,7 @@ def _demand(error: ErrorDetails) -> str:
     kind, context = error["type"], error.get("ctx", {})
     rules: Mapping[str, Callable[[], str]] = {
         "literal_error": lambda: f"must be {context['expected'].replace(chr(39), '`')}",
+        "greater_than": lambda: f"must be more than {context['gt']:g}",
         "greater_than_equal": lambda: f"must be at least {context['ge']:g}",
         "less_than_equal": lambda: f"must be at most {context['le']:g}",
         "value_error": lambda: str(context["error"]),

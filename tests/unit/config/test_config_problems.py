@@ -53,6 +53,7 @@ def test_the_legacy_keys_of_a_space_are_refused(place: "Place", legacy: str) -> 
         ({"run": {"max_steps": 1.5}}, "`run.max_steps` {} must be an integer, not 1.5"),
         ({"run": {"max_steps": None}}, "`run.max_steps` {} must be an integer, not nothing"),
         ({"run": {"max_steps": 0}}, "`run.max_steps` {} must be at least 1, not 0"),
+        ({"run": {"max_cost_usd": -1}}, "`run.max_cost_usd` {} must be more than 0, not -1"),
         ({"run": {"max_wall_time_sec": "1h"}}, "`run.max_wall_time_sec` {} must be an integer, not '1h'"),
         ({"run": []}, "`run` {} must be a mapping, not a list"),
         ({"run": "fast"}, "`run` {} must be a mapping, not 'fast'"),
