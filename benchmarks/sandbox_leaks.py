@@ -68,9 +68,14 @@ def _traces(workspace: Path) -> Traces:
     return {
         "descriptors": {f"{path.name} {_target(path)}" for path in Path("/proc/self/fd").iterdir()} - {""},
         "processes": _children(),
-        "groups": {str(path) for path in Path("/sys/fs/cgroup").glob(f"**/{GROUPS}*")},
+        "groups": {str(path) for path in Path("/sys/fs/cgroup").glob(f"**/{GROUPS}*") if not _in_use(path)},
         "files": {str(path) for path in workspace.rglob("*")},
     }
+
+
+def _in_use(group: Path) -> bool:
+    """Whether the supervisor that made a group lives: then it is somebody else's, for ours has been let go."""
+    return Path("/proc", group.name.removeprefix(GROUPS).partition("-")[0]).exists()
 
 
 def _target(path: Path) -> str:

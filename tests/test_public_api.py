@@ -65,8 +65,8 @@ SURFACE = {
         SecretStream Secrets Tool ToolCall ToolCallDelta ToolContext ToolResult ToolSpec Touch VerifyingTool Watch
     """,
     "skills_runtime.processes": """
-        Captured Command EndedBy Finished Limits OnOutput PtySession Reading SessionStatus Sessions Stream beginning
-        command_of execute execute_plan shell_command
+        Captured Command EndedBy Finished Limits OnOutput PtySession PutUpBy Reading SessionStatus Sessions Stream
+        beginning command_of execute execute_plan shell_command
     """,
     "skills_runtime.projections": """
         Call Content Conversation FileRecord FileRecords Message Metrics Move Moves Pending Projection RunState RunView

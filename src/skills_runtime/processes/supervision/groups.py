@@ -37,9 +37,13 @@ class Groups:
         self._files: dict[tuple[str, int], int] = {}
         """Files of the kernel that are read or written for every command, open: to open one costs most of it."""
 
+    def includes(self, wanted: Wanted) -> bool:
+        """Whether this process is where these groups are already."""
+        return [group["parent"] for group in wanted] == [group["parent"] for group in self._wanted]
+
     def enter(self, wanted: Wanted) -> None:
         """Be where the next command has to be born, with the limits it has to have."""
-        if [group["parent"] for group in wanted] != [group["parent"] for group in self._wanted]:
+        if not self.includes(wanted):
             self.close()
             self._make(wanted)
         else:

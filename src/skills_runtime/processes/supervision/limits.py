@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .mounts import Mount, check_mounts
+from .mounts import Mount, Planned
 
 PATIENCE = 20.0
 """Seconds that a fence has to get as far as telling."""
@@ -72,7 +72,7 @@ class Limiting:
             self._first = self._first_process()
             self._met(self._first)
             with _falling(_NO_PROCESS if self._withheld is not None else ()):
-                _limit(self._first, self._asked["values"])
+                limit(self._first, self._asked["values"])
                 os.write(self._go, b"x")
             if self._withheld is not None:
                 self._give(self._first, self._withheld)
@@ -84,12 +84,13 @@ class Limiting:
 
     def _give(self, first: int, data: bytes) -> None:
         """Hand over what was withheld, when everything is mounted and nothing elsewhere than planned."""
+        planned = Planned(self._mounts)
         poll = select.poll()
         poll.register(self._go, 0)  # the fence hangs up as soon as it has heard the word
         if not poll.poll(PATIENCE * 1000):
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
         with _falling((*_NO_PROCESS, errno.EINVAL)):  # the last for the mounts of one that has just ended
-            check_mounts(first, self._mounts)
+            planned.check(first)
             while data:
                 data = data[os.write(self._last, data) :]
         self._ours.remove(self._last)
@@ -150,7 +151,8 @@ def _falling(numbers: "Sequence[int]") -> "Generator[None]":
         raise Fallen from error
 
 
-def _limit(process: int, values: "list[tuple[str, int]]") -> None:
+def limit(process: int, values: "list[tuple[str, int]]") -> None:
+    """Set the limits of a process that has begun nothing yet."""
     try:
         _set(process, values)
     except PermissionError:

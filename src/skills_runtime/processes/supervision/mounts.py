@@ -45,23 +45,28 @@ def _way(path: bytes, seen: "set[bytes]") -> "list[bytes]":
     return found[::-1]
 
 
-def check_mounts(process: int, mounts: "Sequence[Mount]") -> None:
-    """See that the process has before its eyes what was planned; no process is left to look at when it has ended."""
-    theirs = _by_point(f"/proc/{process}/mountinfo")
-    ours = {point: found[-1][:2] for point, found in _by_point("/proc/self/mountinfo").items()}
-    ours.setdefault(b"/", (b"", b""))
-    wanted: dict[bytes, list[Mount]] = {}
-    for mount in mounts:
-        wanted.setdefault(mount[0], []).append(mount)
-    for point, planned in wanted.items():
-        found = theirs.get(point, [])
-        if len(found) < len(planned):
-            planned = list(filter(_is_needed, planned))
-        if len(found) < len(planned):
-            raise ChangedMeanwhile
-        for (_, source, _), mounted in zip(reversed(planned), reversed(found), strict=False):
-            if not _is(mounted, source, ours) and not (source and _same(process, point, source)):
+class Planned:
+    """The mounts of a fence as the kernel will tell of them; found out while the fence is put up."""
+
+    def __init__(self, mounts: "Sequence[Mount]") -> None:
+        self._ours = {point: found[-1][:2] for point, found in _by_point("/proc/self/mountinfo").items()}
+        self._ours.setdefault(b"/", (b"", b""))
+        self._wanted: dict[bytes, list[Mount]] = {}
+        for mount in mounts:
+            self._wanted.setdefault(mount[0], []).append(mount)
+
+    def check(self, process: int) -> None:
+        """See that the process has before its eyes what was planned; none is left to look at when it has ended."""
+        theirs = _by_point(f"/proc/{process}/mountinfo")
+        for point, planned in self._wanted.items():
+            found = theirs.get(point, [])
+            if len(found) < len(planned):
+                planned = list(filter(_is_needed, planned))
+            if len(found) < len(planned):
                 raise ChangedMeanwhile
+            for (_, source, _), mounted in zip(reversed(planned), reversed(found), strict=False):
+                if not _is(mounted, source, self._ours) and not (source and _same(process, point, source)):
+                    raise ChangedMeanwhile
 
 
 def _is_needed(mount: Mount) -> bool:

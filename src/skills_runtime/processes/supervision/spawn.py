@@ -5,10 +5,13 @@ import fcntl
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from .limits import EndedEarly, Fallen, Limiting
-from .mounts import ChangedMeanwhile, Mount, check_places
+from .blueprint import Blueprint, Frame, NotUnderstood, read_blueprint
+from .fence import Nursery
+from .groups import SACRIFICED
+from .limits import PATIENCE, EndedEarly, Fallen, Limiting, limit
+from .mounts import ChangedMeanwhile, Mount, Planned, check_places
 from .urgency import Urgency
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -26,9 +29,67 @@ class SpawnFailed(Exception):
         self.number = error.errno or 0
 
 
-def spawn(request: Mapping[str, Any], streams: Sequence[int], urgency: Urgency) -> int:
+class Started(NamedTuple):
+    """A program that runs, how many generations of processes are the fence before it, and how the first was born."""
+
+    process: int
+    layers: int
+    frame: "Frame | None" = None
+
+
+def spawn(request: Mapping[str, Any], streams: Sequence[int], urgency: Urgency, nursery: Nursery) -> Started:
     """Start the program and return its number once it really runs."""
     mounts = _planned(request)
+    if request["blueprint"] is not None and len(streams) == STREAMS:
+        try:
+            return _fenced(request, streams, mounts, urgency, nursery)
+        except ChangedMeanwhile as error:
+            raise _changed() from error
+        except (NotUnderstood, OSError):
+            pass  # nothing has begun: the program can do it, or say why nobody can
+    nursery.clear()
+    return Started(_run(request, streams, mounts, urgency), layers=request["layers"])
+
+
+def _fenced(
+    request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence[Mount]", urgency: Urgency, nursery: Nursery
+) -> Started:
+    """Start a command behind a fence that is put up here."""
+    blueprint, words = _blueprint(request), [raw(word) for word in request["argv"]]
+    command = words[words.index(b"--") + 1 :]
+    newborn = nursery.take(blueprint.frame)
+    try:
+        urgency.begin(newborn.process)
+        newborn.talk.order(blueprint, command, SACRIFICED if request["groups"] else b"", streams)
+        planned = Planned(mounts)
+        newborn.talk.hear_ready(PATIENCE)
+        limit(newborn.process, request["limits"]["values"])
+        planned.check(newborn.process)
+        newborn.talk.give_filter(request["inputs"][request["withheld"]])
+    except BaseException:
+        newborn.take_down()
+        raise
+    newborn.talk.close()
+    return Started(newborn.process, layers=1, frame=blueprint.frame)
+
+
+def _blueprint(request: Mapping[str, Any]) -> Blueprint:
+    """The fence that is asked for; most commands want the same as the one before."""
+    inputs: list[bytes] = request["inputs"]
+    described = tuple(data for place, data in enumerate(inputs) if place != request["withheld"])
+    if described not in _known:
+        place: int = request["blueprint"]
+        options = inputs[place].split(b"\0")[:-1]
+        blueprint = read_blueprint(options, dict(enumerate(inputs, FIRST_INPUT)))
+        _known.clear()
+        _known[described] = blueprint
+    return _known[described]
+
+
+_known: "dict[tuple[bytes, ...], Blueprint]" = {}
+
+
+def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence[Mount]", urgency: Urgency) -> int:
     _enter(raw(request["cwd"]))
     standard, others = streams[:STREAMS], streams[STREAMS:]
     withheld: int | None = request["withheld"] if request["limits"] else None

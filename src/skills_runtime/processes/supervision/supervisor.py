@@ -4,7 +4,6 @@ Every orphan below a supervisor becomes its child. So when it has no child left 
 whatever they did to detach themselves: that is the only proof of the end that is needed.
 """
 
-import json
 import os
 import select
 import signal
@@ -14,10 +13,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import tree
+from .fence import Nursery
 from .groups import Groups
+from .hearing import Hearing, tell
 from .kernel import adopt_orphans
 from .placeholders import Placeholders
-from .spawn import SpawnFailed, raw, spawn
+from .spawn import SpawnFailed, Started, raw, spawn
 from .urgency import Urgency
 from .watching import INTERVAL, Watching
 
@@ -39,15 +40,16 @@ def supervise(control: socket.socket) -> None:
     """Serve the runtime at the other end of `control`, one command after the other, until it hangs up."""
     adopt_orphans()
     woken = wake_on_child_exit()
-    groups = Groups()
+    groups, nursery = Groups(), Nursery()
     try:
-        while _serve(control, woken, groups):
+        while _serve(control, woken, groups, nursery):
             pass
     finally:
+        nursery.clear()
         groups.close()
 
 
-def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
+def _serve(control: socket.socket, woken: int, groups: Groups, nursery: Nursery) -> bool:
     """Start a command and keep it until nothing of it is left; true when another one may follow."""
     streams = _streams(control)
     hearing = Hearing(control)
@@ -56,7 +58,7 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
         return False
     placeholders, urgency = Placeholders(), Urgency(request["lower"])
     try:
-        main = _start(request, streams, placeholders, groups, urgency)
+        started = _start(request, streams, placeholders, groups, urgency, nursery)
     except SpawnFailed as error:
         urgency.close()
         placeholders.release()
@@ -65,28 +67,43 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     finally:
         for stream in streams:
             os.close(stream)
-    tell(control, {"started": main})
-    survivors = _Supervision(control, hearing, main=main, request=request, urgency=urgency).run(woken)
+    tell(control, {"started": started.process, "put_up_by": _put_up_by(request, started)})
+    survivors = _Supervision(control, hearing, started=started, request=request, urgency=urgency).run(woken)
     urgency.close()
     placeholders.release()
     tell(control, {"gone": sorted(survivors), "counted": groups.counted()})
+    if started.frame is not None:
+        nursery.prepare(started.frame)
     return not survivors
 
 
+def _put_up_by(request: "Mapping[str, Any]", started: Started) -> "str | None":
+    if request["blueprint"] is None:
+        return None
+    return "program" if started.frame is None else "supervisor"
+
+
 def _start(
-    request: "Mapping[str, Any]", streams: "list[int]", placeholders: Placeholders, groups: Groups, urgency: Urgency
-) -> int:
+    request: "Mapping[str, Any]",
+    streams: "list[int]",
+    placeholders: Placeholders,
+    groups: Groups,
+    urgency: Urgency,
+    nursery: Nursery,
+) -> Started:
     try:
         placeholders.hold(_paths(request["placeholders"]), _paths(request["placeholder_directories"]))
     except OSError as error:
         raise SpawnFailed("placeholder", error) from error
+    if not groups.includes(request["groups"]):
+        nursery.clear()
     try:
         groups.enter(request["groups"])
     except OSError as error:
         groups.close()
         raise SpawnFailed("group", error) from error
     try:
-        return spawn(request, streams, urgency)
+        return spawn(request, streams, urgency, nursery)
     finally:
         groups.spare()
 
@@ -114,72 +131,23 @@ def wake_on_child_exit() -> int:
     return read_end
 
 
-def tell(control: socket.socket, message: Mapping[str, Any]) -> None:
-    """Send one message; a runtime that is gone needs none."""
-    try:
-        control.sendall(json.dumps(message).encode() + b"\n")
-    except (BrokenPipeError, ConnectionResetError):
-        return
-
-
-class Hearing:
-    """Messages from the runtime, one JSON object a line."""
-
-    def __init__(self, control: socket.socket) -> None:
-        self._control = control
-        self._rest = b""
-        self.over = False
-
-    def first(self) -> "dict[str, Any] | None":
-        """Wait for a whole request with its inputs; nothing when the runtime has gone before it was complete."""
-        while b"\n" not in self._rest:
-            if not self._wait():
-                return None
-        line, _, self._rest = self._rest.partition(b"\n")
-        request = json.loads(line)
-        whole = sum(request["inputs"])
-        while len(self._rest) < whole:
-            if not self._wait():
-                return None
-        lengths, request["inputs"] = request["inputs"], []
-        for length in lengths:
-            request["inputs"].append(self._rest[:length])
-            self._rest = self._rest[length:]
-        return request
-
-    def _wait(self) -> bool:
-        """Take what comes next; false when the runtime has gone."""
-        try:
-            piece = self._control.recv(1 << 16)
-        except ConnectionResetError:
-            return False
-        self._rest += piece
-        return bool(piece)
-
-    def more(self) -> "list[dict[str, Any]]":
-        """The messages that have arrived since."""
-        try:
-            piece = self._control.recv(1 << 16, socket.MSG_DONTWAIT)
-            self.over = not piece
-        except BlockingIOError:
-            piece = b""
-        except ConnectionResetError:
-            piece, self.over = b"", True
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        return [json.loads(line) for line in lines]
-
-
 class _Supervision:
     """One command under way."""
 
     def __init__(
-        self, control: socket.socket, hearing: Hearing, *, main: int, request: "Mapping[str, Any]", urgency: Urgency
+        self,
+        control: socket.socket,
+        hearing: Hearing,
+        *,
+        started: Started,
+        request: "Mapping[str, Any]",
+        urgency: Urgency,
     ) -> None:
         self._control = control
         self._hearing = hearing
-        self._main = main
+        self._main = started.process
         self._grace: float = request["grace"]
-        self._layers: int = request["layers"]
+        self._layers = started.layers
         self._watching = Watching(request["watch"])
         self._urgency = urgency
         self._kill_at: float | None = None

@@ -1,0 +1,165 @@
+"""Who puts up a fence: the supervisor where it can, the program otherwise or if it was named, and nobody twice."""
+
+import asyncio
+import os
+import select
+import signal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from skills_runtime.ports import ProcessRequest, SandboxPlan
+from skills_runtime.processes import Command, Finished, Limits, execute
+from skills_runtime.processes.launcher import dismiss
+from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox import CAREFUL, Fence, SandboxPolicy, adapters_named, policy_for
+from skills_runtime.sandbox.bubblewrap import Bubblewrap
+from tests.support.unprivileged import Unprivileged
+
+LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
+ECHO = ("/bin/echo", "ran")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    made = (tmp_path / "workspace").resolve()
+    made.mkdir()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def alone() -> None:
+    """Begin without supervisors, and so without what other tests have left them ready."""
+    dismiss()
+
+
+def _policy(workspace: Path, **changes: Any) -> SandboxPolicy:
+    return msgspec.structs.replace(policy_for("workspace-write", workspace, CAREFUL), **changes)
+
+
+def _plan(workspace: Path, *argv: str, **changes: Any) -> SandboxPlan:
+    fence = Fence(_policy(workspace, **changes), adapters_named("bubblewrap"), {})
+    return fence.plan(ProcessRequest(argv=argv or ECHO, cwd=workspace))
+
+
+def _run(plan: SandboxPlan) -> Finished:
+    return asyncio.run(execute(Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure), LIMITS))
+
+
+def _told(plan: SandboxPlan) -> tuple[str, str | None]:
+    done = _run(plan)
+    return done.stdout.text() + done.stderr.text(), done.put_up_by
+
+
+def _with_options(plan: SandboxPlan, *more: bytes) -> SandboxPlan:
+    options, *others = plan.enclosure.inputs
+    inputs = (b"".join(b"%s\0" % word for word in more) + options, *others)
+    return msgspec.structs.replace(plan, enclosure=msgspec.structs.replace(plan.enclosure, inputs=inputs))
+
+
+def _newborns() -> list[tree.Process]:
+    """First processes of fences, below this process, whose command has not begun."""
+    ours = Path("/proc/self/ns/pid").readlink()
+    return [one for one in tree.below(tree.table(), os.getpid()) if _space(one.pid) not in (None, ours)]
+
+
+def _space(pid: int) -> Path | None:
+    try:
+        return Path(f"/proc/{pid}/ns/pid").readlink()
+    except OSError:
+        return None
+
+
+def test_the_supervisor_puts_it_up(workspace: Path) -> None:
+    assert _told(_plan(workspace)) == ("ran\n", "supervisor")
+
+
+def test_the_supervisor_of_an_ordinary_user_does_too(unprivileged: Unprivileged) -> None:
+    def run() -> tuple[str, str | None]:
+        workspace = unprivileged.path / "workspace"
+        workspace.mkdir()
+        return _told(_plan(workspace))
+
+    assert unprivileged(run) == ("ran\n", "supervisor")
+
+
+def test_an_option_that_it_does_not_know_is_left_to_the_program(workspace: Path) -> None:
+    assert _told(_with_options(_plan(workspace), b"--unshare-cgroup")) == ("ran\n", "program")
+
+
+def test_what_it_cannot_mount_is_left_to_the_program_which_says_why(workspace: Path) -> None:
+    said, put_up_by = _told(_with_options(_plan(workspace), b"--ro-bind", b"/no/such/place", b"/place"))
+    assert put_up_by == "program"
+    assert said == "bwrap: Can't find source path /no/such/place: No such file or directory\n"
+
+
+def test_a_program_that_somebody_named_puts_it_up_itself(workspace: Path) -> None:
+    fence = Fence(_policy(workspace), (Bubblewrap("/usr/bin/bwrap"),), {})
+    plan = fence.plan(ProcessRequest(argv=ECHO, cwd=workspace))
+    assert _told(plan) == ("ran\n", None)
+
+
+def test_a_terminal_is_left_to_the_program(workspace: Path) -> None:
+    fence = Fence(_policy(workspace), adapters_named("bubblewrap"), {})
+    plan = fence.plan(ProcessRequest(argv=ECHO, cwd=workspace, terminal=True))
+    assert plan.enclosure.blueprint is None
+
+
+def test_the_next_first_process_is_born_before_it_is_needed(workspace: Path) -> None:
+    _run(_plan(workspace))
+    born = _awaited_newborn()
+    done = _run(_plan(workspace, "/bin/sh", "-c", "cat /proc/1/comm; exec readlink /proc/self/ns/pid"))
+    assert done.stdout.text() == f"fence\n{born[1]}\n"
+
+
+def test_a_fence_with_another_network_gets_another_first_process(workspace: Path) -> None:
+    command = ("/bin/sh", "-c", "exec readlink /proc/self/ns/net")
+    ours = str(Path("/proc/self/ns/net").readlink())
+    assert _told(_plan(workspace, *command))[0].strip() != ours
+    plan = _plan(workspace, *command, network="host", accepted_gaps=frozenset({"network"}))
+    assert _told(plan) == (f"{ours}\n", "supervisor")
+    assert _told(_plan(workspace, *command))[0].strip() != ours
+
+
+def test_a_first_process_that_was_killed_meanwhile_is_no_loss(workspace: Path) -> None:
+    _run(_plan(workspace))
+    os.kill(_awaited_newborn()[0], signal.SIGKILL)
+    assert _told(_plan(workspace))[0] == "ran\n"
+
+
+def test_a_first_process_ends_with_its_supervisor(workspace: Path) -> None:
+    _run(_plan(workspace))
+    newborn, _ = _awaited_newborn()
+    watched = os.pidfd_open(newborn)
+    found = tree.look(newborn)
+    assert found is not None
+    os.kill(found.parent, signal.SIGKILL)
+    assert select.select([watched], [], [], 30)[0]
+    os.close(watched)
+
+
+def test_a_command_ends_with_its_supervisor(workspace: Path) -> None:
+    async def work() -> None:
+        plan = _plan(workspace, "/bin/sh", "-c", "echo begun; exec sleep 600")
+        begun = asyncio.Event()
+        command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+        running = asyncio.ensure_future(execute(command, LIMITS, on_output=lambda _stream, _piece: begun.set()))
+        await begun.wait()
+        (first,) = [one for one in _newborns() if one.parent not in {other.pid for other in _newborns()}]
+        watched = os.pidfd_open(first.pid)
+        os.kill(first.parent, signal.SIGKILL)
+        assert select.select([watched], [], [], 30)[0]
+        os.close(watched)
+        await asyncio.wait([running])
+        assert running.exception() is not None
+
+    asyncio.run(work())
+
+
+def _awaited_newborn() -> tuple[int, str]:
+    """The one that is ready for the next command, as soon as there is one: its number, and its processes' space."""
+    while not (found := _newborns()):
+        os.sched_yield()
+    return found[0].pid, str(_space(found[0].pid))
