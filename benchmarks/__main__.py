@@ -1,5 +1,6 @@
 """Runs every benchmark and prints one table; exit code 1 when a bound is broken."""
 
+import argparse
 import sys
 
 from benchmarks.measure import run_benchmark
@@ -13,7 +14,12 @@ AHEAD = ("concurrent", "sandbox")
 """Numbers that are not held on every machine yet; run them by name."""
 
 
-def main(names: list[str]) -> int:
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join((*BENCHMARKS, *AHEAD))}")
+    names: list[str] = parser.parse_args(words).names
+    if unknown := set(names) - {*BENCHMARKS, *AHEAD}:
+        parser.error(f"there is no benchmark `{min(unknown)}`; `--help` lists them")
     broken = 0
     for name in names or BENCHMARKS:
         print(f"{name} …", file=sys.stderr, flush=True)

@@ -7,8 +7,8 @@ from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
 
 BY_SOMEBODY = frozenset({"review", "handoff"})
 """What a run is completed with when somebody decided that it is."""
-NOT_COUNTED_AGAIN = ("run.max_wall_time_sec", "run.max_tokens", "run.max_cost_usd")
-"""Limits on what a replay does not use up."""
+NOT_COUNTED_AGAIN = ("run.max_wall_time_sec", "run.max_tokens", "run.max_cost_usd", "run.max_tool_calls")
+"""Limits on what a replay does not use up, or not all of it: of the calls, those of runs with the same budget."""
 DECIDED_BY_THE_LOOP = frozenset({"validation", "approval_denied"})
 """Failures that follow from what was said and done."""
 

@@ -8,6 +8,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import resource
 import signal
 import socket
 from collections.abc import Mapping
@@ -91,7 +92,10 @@ def _enclose(frame: Frame, order: Order, own: int) -> bytes:
         _write("oom_score_adj", order.sacrifice, own)
     checked(library.sethostname(order.host, len(order.host)))
     mask = os.umask(0)
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a large workspace has many places to protect
     lay(order.steps)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
     os.umask(mask)
     # Behind a second door nobody owns the mounts, nor may they make another one.
     checked(library.unshare(_NEW_USERS))

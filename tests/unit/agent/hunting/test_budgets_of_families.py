@@ -10,6 +10,7 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assemble import RunRequest, log_ports
 from skills_runtime.agent.loop.ports import Control
+from skills_runtime.engine.replay import replay
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.projections import RunView
@@ -186,3 +187,15 @@ def test_what_children_used_counts_although_the_process_died_before_the_log_told
     views = _views(tmp_path)
     assert views[PARENT].state.child_tokens == 200
     assert 300 <= _tokens(views) <= 300 + ANSWER
+
+
+@pytest.mark.parametrize("limits", [{"max_tokens": 300}, {"max_tool_calls": 40}], ids=["tokens", "calls"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_relatives_have_used_is_no_difference_in_a_replay(
+    tmp_path: Path, family: str, limits: Mapping[str, Any]
+) -> None:
+    agent = _agent(tmp_path, Brood(FAMILIES[family]), limits)
+    agent.run(PARENT, run_id=PARENT)
+    views = _views(tmp_path)
+    found = {task: asyncio.run(replay(_paths(tmp_path, task).root, agent.resolved)) for task in views}
+    assert found == dict.fromkeys(views)
