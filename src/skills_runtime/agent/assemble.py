@@ -4,7 +4,6 @@ Configuration is imported where it is used: reading settings needs pydantic, imp
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -254,11 +253,12 @@ def text_in(path: Path) -> str:
 
 
 def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], Files]:
-    workspace = resolved.workspace_root
+    workspace, made = resolved.workspace_root, list[Files]()
 
-    @cache
     def files() -> Files:
-        return files_of(run, workspace, mode=mode, delete=resolved.settings.sandbox.delete)
+        if not made:
+            made.append(files_of(run, workspace, mode=mode, delete=resolved.settings.sandbox.delete))
+        return made[0]
 
     if mode == "shared" and run.paths.root.samefile(workspace):
         files()  # says why that cannot be, before anything has happened

@@ -46,8 +46,10 @@ def secrets_in(resolved: "Resolved") -> Secrets:
 
 def without_secrets(request: "RunRequest", secrets: Secrets) -> "RunRequest":
     """The request as it may be written down and shown to a model."""
-    history = secrets.value(list(request.history))
-    return msgspec.structs.replace(request, prompt=secrets.text(request.prompt), history=tuple(history))
+    prompt, history = secrets.text(request.prompt), secrets.value(request.history)
+    if prompt is request.prompt and history is request.history:
+        return request
+    return msgspec.structs.replace(request, prompt=prompt, history=tuple(history))
 
 
 class FenceOnDemand:

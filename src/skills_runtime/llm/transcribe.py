@@ -163,8 +163,6 @@ class _Words:
         self._stream: SecretStream | None = None
 
     def add(self, text: str) -> None:
-        if self._stream is None and self._secrets is not None:
-            self._stream = self._secrets.stream()
         self._pieces.append(text)
 
     def drain(self, *, whole: bool) -> LlmResponseDelta | None:
@@ -174,11 +172,18 @@ class _Words:
         # A service may cut a character in two: its first half waits for the second.
         half = text[-1:] if not whole and "\ud800" <= text[-1:] <= "\udbff" else ""
         self._pieces = [half] if half else []
-        text = well_formed(text.removesuffix(half))
-        if self._stream is not None:
-            text = self._stream.feed(text) + (self._stream.finish() if whole else "")
+        text = self._shown(well_formed(text.removesuffix(half)), whole=whole)
         self.chars += len(text)
         return LlmResponseDelta(delta_type=self._delta_type, text=text) if text else None
+
+    def _shown(self, text: str, *, whole: bool) -> str:
+        if self._secrets is None:
+            return text
+        if self._stream is None:
+            if whole:  # as most answers without a stream are: nothing comes before or after
+                return self._secrets.text(text)
+            self._stream = self._secrets.stream()
+        return self._stream.feed(text) + (self._stream.finish() if whole else "")
 
 
 class _Writing:

@@ -54,6 +54,6 @@ def extend(path: Path | str, data: bytes) -> None:
 
 def write_all(fd: int, data: bytes) -> None:
     """Write every byte."""
-    rest = memoryview(data)
-    while rest:  # a disk that becomes full takes a part, and refuses only the rest
-        rest = rest[os.write(fd, rest) :]
+    written = os.write(fd, data) if data else 0
+    while written < len(data):  # a disk that becomes full takes a part, and refuses only the rest
+        written += os.write(fd, memoryview(data)[written:])

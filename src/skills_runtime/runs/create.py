@@ -17,7 +17,7 @@ from skills_runtime.events.payloads import Descriptor, RunCreated, SandboxCreate
 from skills_runtime.projections import RunView, fold, render
 from skills_runtime.runs.atomic import write_new
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.drafts import Draft, made_aside, put_in_place
+from skills_runtime.runs.drafts import Draft, made_aside, put_in_place, real_place
 from skills_runtime.runs.fork import beginning
 from skills_runtime.runs.ids import check_id
 from skills_runtime.runs.layout import DIRECTORY_MODE, SNAPSHOT_MODE, SNAPSHOTS, SUBDIRECTORIES, RunPaths
@@ -71,7 +71,7 @@ def _fill(draft: Draft, spec: RunSpec, ports: LogPorts, log: EventLog) -> tuple[
     for data in spec.blobs:
         Blobs(RunPaths(draft.path).blobs).put(data)
     born = log.append(_birth(spec, log.key.id, snapshots))
-    manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now))
+    manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now, root=real_place(draft, spec.root)))
     described = _snapshot(directory, "sandbox-manifest.json", manifest, "sandbox-manifest")
     fenced = log.append(SandboxCreated(workspace_mode=spec.workspace_mode, manifest=described))
     events = [born, fenced, *(log.append(payload) for payload in spec.beginning)]

@@ -63,6 +63,15 @@ def put_in_place(draft: Draft, root: Path) -> None:
         raise
 
 
+def real_place(draft: Draft, root: Path) -> str:
+    """Where the run will really be, whatever links lead there; the system knows it of a directory that is open."""
+    try:
+        there = os.readlink(f"/proc/self/fd/{draft.fd}")  # noqa: PTH115 - done for every run
+        return there.removesuffix(draft.path.name) + root.name
+    except OSError:
+        return os.path.realpath(root)
+
+
 @cache
 def sweep(directory: Path) -> None:
     """Remove what killed processes left half made; looked for once per process and directory."""

@@ -23,8 +23,8 @@ DIRECTORIES = (
 )
 
 
-def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: str) -> dict[str, Any]:
-    """The boundaries of the run, written once before it starts."""
+def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: str, root: str) -> dict[str, Any]:
+    """The boundaries of the run, written once before it starts; `root` is where it is behind all links."""
     shared, system = spec.workspace_mode == "shared", os.uname()
     return {
         "schema": "kgent.sandbox-manifest/v1",
@@ -35,7 +35,7 @@ def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: 
         "sandbox": {
             "kind": "local-filesystem",
             "root": ".",
-            "root_realpath": os.path.realpath(spec.root),
+            "root_realpath": root,
             "workspace_mode": spec.workspace_mode,
             "binds": [{"path": str(spec.workspace_root), "access": "read-write"}] if shared else [],
         },

@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -24,6 +24,7 @@ from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_
 from skills_runtime.runs.log.opening import secret_finder
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.log.snapshots import SnapshotHeader, due, load, save
+from skills_runtime.runs.log.writer import Entry
 from skills_runtime.runs.record import record_of, write_record
 from skills_runtime.runs.snapshot_files import pretty
 
@@ -56,6 +57,10 @@ class Run:
     def append(self, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
         """Write one event; the view has it when this returns."""
         return self.log.append(payload, turn_id=turn_id, step_id=step_id)
+
+    def append_all(self, entries: Sequence[Entry]) -> list[Event]:
+        """Write several events at once, each with its turn and its step; all of them or none."""
+        return self.log.append_all(entries)
 
     def remember(self, events: Iterable[Event], texts: Mapping[str, str]) -> None:
         """Keep what a new run was given, and its events as long as they are few: nobody has to read them back."""

@@ -65,6 +65,8 @@ def used_by(view: RunView) -> Spent:
 
 def spent(view: RunView, limits: Limits, used: Spent | None = None) -> Reached | None:
     """The limit on tokens or money that the run has come to, if any; `used` is what all that share it have used."""
+    if limits.max_tokens is None and limits.max_cost_usd is None:
+        return None
     own = used_by(view)
     used = used or own
     if limits.max_tokens is not None and used.tokens >= limits.max_tokens:

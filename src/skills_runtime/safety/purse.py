@@ -66,6 +66,8 @@ class Purse:
 
     def used(self) -> Spent:
         """By the whole family; of the calls that are not settled yet those of all others count as made."""
+        if self._above is None and not self.below:  # as most runs are: alone
+            return self.spent()
         family = self
         while family._above is not None:
             family = family._above

@@ -39,6 +39,7 @@ class FunctionTool:
         self._verify = verify
         self._function = function
         self._model = model
+        self._names = tuple(model.model_fields)
         self._context_name = context_name
         self._is_async = is_async
 
@@ -64,7 +65,7 @@ class FunctionTool:
             model = self._model.model_validate(dict(arguments))
         except ValidationError as error:
             raise ToolError("validation", _problems(error)) from error
-        return {name: getattr(model, name) for name in self._model.model_fields}
+        return {name: getattr(model, name) for name in self._names}
 
 
 def tool_from(

@@ -64,20 +64,23 @@ def in_words(error: BaseException) -> str:
 
 
 async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    work = _invoked(tool, arguments, context)
+    if tool.spec.timeout_sec is None:
+        return await safely(work)
     limit = asyncio.timeout(tool.spec.timeout_sec)
-    result = await safely(_in_time(tool, arguments, context, limit))
+    result = await safely(_in_time(work, limit))
     if limit.expired() and result.error_kind == "timeout":
         return refused("timeout", f"the call took longer than {tool.spec.timeout_sec} s")
     return result
 
 
-async def _in_time(
-    tool: Tool, arguments: Mapping[str, Any], context: ToolContext, limit: asyncio.Timeout
-) -> ToolResult:
-    if tool.spec.timeout_sec is None:
-        return _checked(await tool.invoke(arguments, context))
+async def _invoked(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    return _checked(await tool.invoke(arguments, context))
+
+
+async def _in_time(work: Awaitable[ToolResult], limit: asyncio.Timeout) -> ToolResult:
     async with limit:
-        return _checked(await tool.invoke(arguments, context))
+        return await work
 
 
 def _checked(result: ToolResult) -> ToolResult:

@@ -47,6 +47,27 @@ def test_the_sandbox_manifest_tells_the_boundaries(tmp_path: Path) -> None:
     assert data["environment"]["env_keys"] == ["A", "B"]
 
 
+@pytest.mark.parametrize("open_places_are_known", [True, False])
+def test_the_sandbox_manifest_tells_where_links_lead(
+    tmp_path: Path, open_places_are_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readlink = os.readlink
+
+    def partly(path: str | Path) -> str:
+        if str(path).startswith("/proc/"):
+            raise FileNotFoundError(path)
+        return readlink(path)
+
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("far")
+    if not open_places_are_known:
+        monkeypatch.setattr(os, "readlink", partly)
+    run = new_run(tmp_path, root=tmp_path / "link" / "away" / "run_test")
+    run.close()
+    told = json.loads(run.paths.sandbox_manifest.read_bytes())["sandbox"]["root_realpath"]
+    assert told == str(tmp_path / "far" / "away" / "run_test")
+
+
 def test_the_sandbox_manifest_lists_the_snapshots_by_digest(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     run.close()

@@ -43,10 +43,11 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
         record, model=model, clock=run.ports.clock, price=price, taken=taken, secrets=ports.secrets
     )
     said = await transcribe(ports.backend, request, transcriber)
-    for call in said.calls:
-        run.append(_requested(run, call, ports), turn_id=turn_id, step_id=f"step_{run.state.steps + 1}")
     calls = [call.id for call in said.calls]
-    record(LlmResponseFinished(finish_reason=said.finish_reason, text_chars=said.text_chars, calls=calls))
+    finished = LlmResponseFinished(finish_reason=said.finish_reason, text_chars=said.text_chars, calls=calls)
+    steps = enumerate(said.calls, start=run.state.steps + 1)
+    asked = [(_requested(run, call, ports), turn_id, f"step_{number}") for number, call in steps]
+    run.append_all([*asked, (finished, turn_id, None)])
 
 
 def _response_format(ports: AgentPorts) -> dict[str, Any] | None:

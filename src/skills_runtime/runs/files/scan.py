@@ -107,9 +107,12 @@ class _Scanning:
         parts = name.split("/")
         if not {"", ".", ".."}.isdisjoint(parts):
             raise ValidationFailed(f"`{shown(name)}` is not a directory to scan", hint="use names like `workspace`")
+        above = parts[:-1]
+        if not above:
+            self._visit(root_fd, name, name, 0)
+            return
         with suppress(FileNotFoundError):
-            above = parts[:-1]
-            parent = open_beneath(root_fd, above, DIRECTORY) if above else os.dup(root_fd)
+            parent = open_beneath(root_fd, above, DIRECTORY)
             try:
                 self._visit(parent, parts[-1], name, 0)
             finally:

@@ -9,18 +9,23 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Protocol
 
 from skills_runtime.errors import StorageFailed
-from skills_runtime.runs.log.disk import sync_whole
+from skills_runtime.runs.log.disk import can_sync_whole, sync_whole
 
 CROWD = 6
 """So many logs at once are synced by one call, though it also syncs what strangers have written there."""
 CROWD_SECONDS, GATHER_SECONDS = 0.03, 0.01
 """Where a crowd has asked within so many seconds, a sync waits that long for more of them to come."""
+
+
+Waiter = asyncio.Future[None] | Future[None]
+Waiters = Sequence[Waiter]
+"""Those who wait for one log."""
 
 
 class Flush(Protocol):
@@ -38,7 +43,7 @@ class Flush(Protocol):
 
     @property
     def is_on_one_disk(self) -> bool:
-        """Whether one call for the file system of the log syncs all of it."""
+        """Whether one call that syncs the whole file system of the log would sync all of it."""
         ...
 
     def sync(self) -> None:
@@ -69,32 +74,31 @@ class Committer:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="log-committer")
         self._mutex = threading.Lock()
-        self._queued: dict[Committable, Future[None]] = {}
+        self._queued: dict[Committable, list[Waiter]] = {}
         self._asked: deque[tuple[float, int]] = deque(maxlen=CROWD * 4)
 
     async def commit(self, log: Committable) -> None:
         """Return once all that `log` holds now is durable; who gives up waiting takes it from nobody else."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def tell(future: Future[None]) -> None:
-            with suppress(RuntimeError):  # nobody waits in a loop that is closed
-                loop.call_soon_threadsafe(_pass_on, future, done)
-
-        self.request(log).add_done_callback(tell)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ask(log, done)
         await done
 
     def request(self, log: Committable) -> Future[None]:
-        """A future, shared with others, that resolves once all that `log` holds now is durable."""
+        """A future that resolves once all that `log` holds now is durable."""
+        done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # who does not want to wait any more cannot take the sync back
+        self._ask(log, done)
+        return done
+
+    def _ask(self, log: Committable, waiter: Waiter) -> None:
         with self._mutex:
-            future = self._queued.get(log)
-            if future is None:
-                if not self._queued:  # else somebody comes for the others anyway
-                    self._pool.submit(self._work)
-                future = self._queued[log] = Future()
-                future.set_running_or_notify_cancel()  # it is shared, so nobody may cancel it
-                self._asked.append((time.monotonic(), log.number))
-            return future
+            if log in self._queued:
+                self._queued[log].append(waiter)
+                return
+            if not self._queued:  # else somebody comes for the others anyway
+                self._pool.submit(self._work)
+            self._queued[log] = [waiter]
+            self._asked.append((time.monotonic(), log.number))
 
     def _work(self) -> None:
         """Make everything durable that is waiting."""
@@ -111,39 +115,37 @@ class Committer:
             return len({number for at, number in self._asked if at >= since}) >= CROWD
 
 
-def _sync(taken: Mapping[Committable, Future[None]]) -> None:
-    begun: list[tuple[Flush, Future[None]]] = []
+def _sync(taken: Mapping[Committable, Waiters]) -> None:
+    waiting, begun = dict(taken), dict[Committable, Flush]()  # who was not told yet; what was not settled
     try:
-        for log, future in taken.items():
+        for log in taken:
             try:
-                begun.append((log.begin_flush(), future))
+                begun[log] = log.begin_flush()
             except StorageFailed as error:
-                future.set_exception(error)
-        done = _sync_together([flush for flush, _ in begun])
-        for flush, future in begun:
-            error = flush.settle(None if flush in done else _trouble(flush))
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(error)
+                _tell({log: error}, waiting)
+        together = _synced_together(begun)
+        _tell({log: begun.pop(log).settle(None) for log in together}, waiting)
+        for log in [*begun]:
+            error = _trouble(begun[log])
+            _tell({log: begun.pop(log).settle(error)}, waiting)
     except BaseException as error:
-        for flush, future in begun:
-            if not future.done():
-                flush.settle(OSError(errno.EIO, str(error)))
-        for future in taken.values():
-            if not future.done():  # nobody may wait for ever
-                future.set_exception(error)
+        for flush in begun.values():
+            flush.settle(OSError(errno.EIO, str(error)))
+        _tell(dict.fromkeys(waiting, error), waiting)  # nobody may wait for ever
         raise
 
 
-def _sync_together(flushes: Sequence[Flush]) -> Sequence[Flush]:
+def _synced_together(begun: Mapping[Committable, Flush]) -> Sequence[Committable]:
     """Those of a crowd that one call has made durable."""
-    crowd = [flush for flush in flushes if flush.is_on_one_disk] if len(flushes) >= CROWD else []
+    crowd = [log for log, flush in begun.items() if flush.is_on_one_disk] if len(begun) >= CROWD else []
     if len(crowd) < CROWD:
         return ()
+    # It tells of errors since its descriptor was opened, so the oldest knows of those of all others.
+    fd = begun[min(crowd, key=lambda log: log.number)].fd
     try:
-        # It tells of errors since its descriptor was opened, so the oldest knows of those of all others.
-        sync_whole(min(crowd, key=lambda flush: flush.number).fd)
+        if not can_sync_whole(fd):
+            return ()
+        sync_whole(fd)
     except OSError:
         return ()  # perhaps a stranger's: each log is told of its own when it is synced by itself
     return crowd
@@ -157,14 +159,31 @@ def _trouble(flush: Flush) -> OSError | None:
     return None
 
 
-def _pass_on(source: Future[None], waiting: asyncio.Future[None]) -> None:
-    if waiting.done():
-        return  # cancelled meanwhile
-    error = source.exception()
+def _tell(results: Mapping[Committable, BaseException | None], waiting: dict[Committable, Waiters]) -> None:
+    """Tell those who wait for these logs what came of it; an event loop is woken once, however many wait in it."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[Waiter, BaseException | None]]] = {}
+    for log, error in results.items():
+        for waiter in waiting.pop(log):
+            if isinstance(waiter, asyncio.Future):
+                loops.setdefault(waiter.get_loop(), []).append((waiter, error))
+            else:
+                _resolve(waiter, error)
+    for loop, told in loops.items():
+        with suppress(RuntimeError):  # nobody waits in a loop that is closed
+            loop.call_soon_threadsafe(_pass_on, told)
+
+
+def _pass_on(told: Iterable[tuple[Waiter, BaseException | None]]) -> None:
+    for waiter, error in told:
+        if not waiter.done():  # else cancelled meanwhile
+            _resolve(waiter, error)
+
+
+def _resolve(waiter: Waiter, error: BaseException | None) -> None:
     if error is None:
-        waiting.set_result(None)
+        waiter.set_result(None)
     else:
-        waiting.set_exception(error)
+        waiter.set_exception(error)
 
 
 _mutex = threading.Lock()

@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import msgspec
 
 from skills_runtime.ports import Disk
-from skills_runtime.runs.log.disk import SystemDisk, can_sync_whole, sync_files
+from skills_runtime.runs.log.disk import SystemDisk, sync_files
 from skills_runtime.runs.log.position import Position
 
 Companions = Mapping[str, set[str]]
@@ -19,6 +18,8 @@ class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     number: int
     fd: int
+    device: int
+    """The file system of the log."""
     disk: Disk
     companions: Companions
     position: Position
@@ -29,12 +30,11 @@ class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_on_one_disk(self) -> bool:
-        """Whether one call for the file system of the log syncs all of it."""
+        """Whether one call that syncs the whole file system of the log would sync all of it."""
         if not self.needed or not isinstance(self.disk, SystemDisk):
             return False  # on a disk that a test has put in place of the real one every sync counts
         try:
-            here = os.fstat(self.fd).st_dev
-            return all(Path(one).stat().st_dev == here for one in self.companions) and can_sync_whole(self.fd)
+            return all(os.stat(one).st_dev == self.device for one in self.companions)  # noqa: PTH116 - for every run
         except OSError:
             return False  # its own sync tells what is wrong
 

@@ -31,6 +31,18 @@ def _key(secret: bytes) -> LogKey:
     return LogKey(id=hashlib.sha256(b"skills-runtime key id\n" + secret).hexdigest()[:16], secret=secret)
 
 
+_Mark = tuple[int, ...]
+"""What is different when a file was changed or replaced, or who may read it."""
+
+
+def _mark(path: Path) -> _Mark:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return ()  # who reads it will say what is wrong
+    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def _read(path: Path) -> LogKey:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -60,14 +72,20 @@ class KeyRing:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._known: tuple[_Mark, LogKey] | None = None
 
     def current(self) -> LogKey:
-        """The key new logs are signed with, made on first use."""
+        """The key new logs are signed with, made on first use; read again only when its file is another."""
         path = self.directory / CURRENT
+        mark = _mark(path)
+        if self._known is not None and self._known[0] == mark:
+            return self._known[1]
         try:
-            return _read(path)
+            key = _read(path)
         except FileNotFoundError:
             return self._create(path)
+        self._known = (mark, key) if mark else None
+        return key
 
     def find(self, key_id: str) -> LogKey | None:
         """The key with this id, if it is here."""

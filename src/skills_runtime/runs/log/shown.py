@@ -5,6 +5,12 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.events import PAYLOAD_TYPES, Payload, data_of, decode_payload
+from skills_runtime.events.payloads import (
+    ArtifactManifestWritten,
+    LlmRequestStarted,
+    LlmResponseFinished,
+    ToolCallStarted,
+)
 from skills_runtime.ports import Secrets, ToolResult
 
 NAMES = frozenset(
@@ -21,6 +27,11 @@ KNOWN = frozenset(name for kind in PAYLOAD_TYPES.values() for name in kind.__str
     ToolResult.__struct_fields__
 )
 """Names of fields, which are nobody's secret."""
+
+WORDLESS: frozenset[type[Payload]] = frozenset(
+    {ArtifactManifestWritten, LlmRequestStarted, LlmResponseFinished, ToolCallStarted}
+)
+"""Payloads in which nobody has said anything: ids, kinds, digests and counts, so that no secret is looked for."""
 
 
 def without_secrets(payload: Payload, secrets: Secrets) -> Payload:

@@ -7,7 +7,7 @@ a failed write is cut away and a failed sync is never tried again.
 import itertools
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
@@ -24,9 +24,11 @@ from skills_runtime.runs.log.keys import LogKey
 from skills_runtime.runs.log.lines import prefix_digest
 from skills_runtime.runs.log.ports import LogPorts
 from skills_runtime.runs.log.position import Position
-from skills_runtime.runs.log.shown import without_secrets
+from skills_runtime.runs.log.shown import WORDLESS, without_secrets
 
 Listener = Callable[[Event], None]
+Entry = tuple[Payload, str | None, str | None]
+"""What happened, in which turn and in which step."""
 
 _numbers = itertools.count()
 _quoted = msgspec.json.Encoder().encode
@@ -101,29 +103,60 @@ class EventLog:
 
     def append(self, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
         """Write one event; it survives the process, and after `commit` also the machine."""
-        event_type, data = payload.event_type, encode_payload(payload)
-        if self._secrets is not None and self._secrets.line(data) is not data:
-            payload = without_secrets(payload, self._secrets)
-            data = encode_payload(payload)
+        payload, data = self._encoded(payload)
         with self._mutex:
-            if self._failure is not None or self._ended:
-                self._refuse(event_type)
-            timestamp = self._now()
-            ids = self._ids_field(turn_id, step_id)
-            head = f'{{"seq":{self._seq},"type":"{event_type}","timestamp":"{timestamp}","run_id":"{self.run_id}"'
-            body = b'%b%b,"payload":%b,"epoch":%d' % (head.encode(), ids, data, self.epoch)
             before = self._chain.head
-            seal = self._chain.seal(body)
-            self._write(body + b',"mac":"' + seal + b'"}\n', before)
-            event = Event(
-                self._seq, event_type, timestamp, self.run_id, payload, turn_id, step_id, self.epoch, seal.decode()
-            )
-            self._seq += 1
-            self._changes += 1
-            self._ended = event_type in TERMINAL_TYPES
+            line, event = self._sealed(self._seq, payload, data, turn_id, step_id)
+            self._write(line, before)
+            self._count((event,))
+        return event
+
+    def append_all(self, entries: Sequence[Entry]) -> list[Event]:
+        """Write several events by one call to the disk, which takes all of them or none."""
+        encoded = [self._encoded(payload) for payload, _, _ in entries]
+        if any(payload.event_type in TERMINAL_TYPES for payload, _ in encoded[:-1]):
+            self._refuse(encoded[-1][0].event_type)
+        with self._mutex:
+            before = self._chain.head
+            sealed = [
+                self._sealed(seq, payload, data, turn_id, step_id)
+                for seq, (payload, data), (_, turn_id, step_id) in zip(itertools.count(self._seq), encoded, entries)
+            ]
+            events = [event for _, event in sealed]
+            self._write(b"".join([line for line, _ in sealed]), before)
+            self._count(events)
+        return events
+
+    def _encoded(self, payload: Payload) -> tuple[Payload, bytes]:
+        """The payload as it may be written down."""
+        data = encode_payload(payload)
+        if self._secrets is None or type(payload) in WORDLESS or self._secrets.line(data) is data:
+            return payload, data
+        shown = without_secrets(payload, self._secrets)
+        return shown, encode_payload(shown)
+
+    def _sealed(
+        self, seq: int, payload: Payload, data: bytes, turn_id: str | None, step_id: str | None
+    ) -> tuple[bytes, Event]:
+        """The next line, and the event as those who listen see it."""
+        if self._failure is not None or self._ended:
+            self._refuse(payload.event_type)
+        event_type, timestamp = payload.event_type, self._now()
+        head = f'{{"seq":{seq},"type":"{event_type}","timestamp":"{timestamp}","run_id":"{self.run_id}"'
+        ids = self._ids_field(turn_id, step_id)
+        body = b'%b%b,"payload":%b,"epoch":%d' % (head.encode(), ids, data, self.epoch)
+        seal = self._chain.seal(body)
+        event = Event(seq, event_type, timestamp, self.run_id, payload, turn_id, step_id, self.epoch, seal.decode())
+        return body + b',"mac":"' + seal + b'"}\n', event
+
+    def _count(self, events: Sequence[Event]) -> None:
+        """Take note of events that were written, and let those know who listen."""
+        self._seq += len(events)
+        self._changes += len(events)
+        self._ended = events[-1].type in TERMINAL_TYPES
+        for event in events:
             for listener in self._listeners:
                 listener(event)
-        return event
 
     def commit(self) -> None:
         """Return once everything so far is durable."""
@@ -147,6 +180,7 @@ class EventLog:
         return LogFlush(
             number=self.number,
             fd=self._fd,
+            device=self._device,
             disk=self._disk,
             companions=companions,
             position=position,

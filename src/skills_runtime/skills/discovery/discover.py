@@ -91,12 +91,13 @@ def discovered_sources(roots: Iterable[Root], settings: "SkillsSettings", index:
 def _found(places: Places, project: Path, wanted: "SkillDiscovery") -> Iterator[Root | Problem]:
     """What may be there; most of it is ruled out by asking for the directory above it, which costs the least."""
     frozen: Any = wanted  # it has a hash, which its type does not tell
-    for above, roots in _candidates(places, project, frozen):
+    candidates, plugins = _candidates(places, project, frozen)
+    for above, roots in candidates:
         if os.access(above, os.F_OK):
             yield from roots
     if wanted.plugins and wanted.project:
         yield from plugin_at(str(project), "project")
-    for directory, scope in _plugin_directories(places, project, frozen):
+    for directory, scope in plugins:
         if os.access(directory, os.F_OK):
             yield from plugins_in(directory, scope)
     if wanted.packages:
@@ -105,9 +106,13 @@ def _found(places: Places, project: Path, wanted: "SkillDiscovery") -> Iterator[
         yield from roots_of_packages(places.workspace)
 
 
+_Candidates = tuple[tuple[str, tuple[Root, ...]], ...]
+_Plugins = tuple[tuple[str, Scope], ...]
+
+
 @lru_cache(maxsize=64)
-def _candidates(places: Places, project: Path, wanted: "SkillDiscovery") -> tuple[tuple[str, tuple[Root, ...]], ...]:
-    """Every directory that may be there, by the directory above it."""
+def _candidates(places: Places, project: Path, wanted: "SkillDiscovery") -> tuple[_Candidates, _Plugins]:
+    """Every directory that may be there, by the directory above it, and those that plugins may be in."""
     roots = [
         *(project_roots(places, project, wanted) if wanted.project else ()),
         *(user_roots(places, project, wanted) if wanted.user else ()),
@@ -117,17 +122,14 @@ def _candidates(places: Places, project: Path, wanted: "SkillDiscovery") -> tupl
     for root in roots:
         above = root.path.rpartition("/")[0] or "/"
         found[above] = (*found.get(above, ()), root)
-    return tuple(found.items())
+    return tuple(found.items()), _plugin_directories(places, project, wanted)
 
 
-@lru_cache(maxsize=64)
-def _plugin_directories(places: Places, project: Path, wanted: "SkillDiscovery") -> tuple[tuple[str, Scope], ...]:
+def _plugin_directories(places: Places, project: Path, wanted: "SkillDiscovery") -> _Plugins:
     if not wanted.plugins:
         return ()
-    own: tuple[tuple[str, Scope], ...] = tuple(
-        (f"{project}/{name}/plugins", "project") for name in (".agents", ".skills_runtime_sdk")
-    )
-    mine: tuple[tuple[str, Scope], ...] = (
+    own: _Plugins = tuple((f"{project}/{name}/plugins", "project") for name in (".agents", ".skills_runtime_sdk"))
+    mine: _Plugins = (
         (f"{places.home}/.agents/plugins", "user"),
         (f"{places.own}/plugins", "user"),
     )

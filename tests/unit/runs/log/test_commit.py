@@ -5,12 +5,14 @@ import errno
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
-from skills_runtime.runs.log.commit import Committer
+from skills_runtime.runs.log.commit import CROWD, Committer
+from skills_runtime.runs.log.disk import SystemDisk
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import lines_of, new_run
 
@@ -103,6 +105,34 @@ async def test_a_waiter_that_is_cancelled_does_not_stop_the_committer(tmp_path: 
     run.append(HumanResponse(call_id="after"))
     await asyncio.wait_for(run.commit_async(), WAIT)
     run.close()
+
+
+async def test_an_event_loop_is_woken_once_for_all_who_wait_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SlowDisk()
+    blocker = new_run(tmp_path, disk=disk, run_id="blocker")
+    runs = [new_run(tmp_path, disk=SystemDisk(), run_id=f"run_{number}") for number in range(3 * CROWD)]
+    waiting = asyncio.ensure_future(blocker.commit_async())
+    await asyncio.to_thread(disk.syncing.wait, WAIT)
+    others = [asyncio.ensure_future(run.commit_async()) for run in runs]
+    await asyncio.sleep(0)
+    others[0].cancel()
+    loop, woken = asyncio.get_running_loop(), list[object]()
+    wake = loop.call_soon_threadsafe
+
+    def waking(callback: Any, *given: Any, **more: Any) -> asyncio.Handle:
+        woken.append(callback)
+        return wake(callback, *given, **more)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", waking)
+    disk.may_go_on.set()
+    heard = await asyncio.wait_for(asyncio.gather(waiting, *others, return_exceptions=True), WAIT)
+    assert [type(one) for one in heard[:2]] == [type(None), asyncio.CancelledError]
+    assert heard[2:] == [None] * (len(runs) - 1)
+    assert len(woken) == 2
+    for run in (blocker, *runs):
+        run.close()
 
 
 def test_one_log_that_fails_does_not_harm_another(tmp_path: Path) -> None:

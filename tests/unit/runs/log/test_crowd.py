@@ -140,7 +140,7 @@ def test_a_file_system_that_may_not_sync_as_a_whole_is_not_asked_to(
     def never(fd: int) -> bool:
         return False
 
-    monkeypatch.setattr(flush, "can_sync_whole", never)
+    monkeypatch.setattr(commit, "can_sync_whole", never)
     runs = runs_in(tmp_path)
     assert commit_all(tmp_path, runs) == [None] * MANY
     assert (syncs.whole, {str(run.paths.root) for run in runs} <= set(syncs.files)) == ([], True)

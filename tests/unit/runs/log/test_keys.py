@@ -113,3 +113,19 @@ def test_eight_processes_that_need_a_key_at_once_make_one(tmp_path: Path) -> Non
         ids = {child.line() for child in children}
     assert ids == {KeyRing(tmp_path / "keys").current().id.encode()}
     assert [path.name for path in (tmp_path / "keys").iterdir()] == ["log.key"]
+
+
+def test_a_key_that_is_put_in_place_of_the_one_in_use_signs_from_then_on(tmp_path: Path) -> None:
+    keys, other = KeyRing(tmp_path / "keys"), KeyRing(tmp_path / "other")
+    before = keys.current()
+    (tmp_path / "other").mkdir()
+    other.current()
+    (tmp_path / "other" / "log.key").rename(tmp_path / "keys" / "log.key")
+    assert keys.current() == KeyRing(tmp_path / "keys").current() != before
+
+
+def test_a_key_that_is_gone_is_made_anew_also_by_who_has_used_it(tmp_path: Path) -> None:
+    keys = KeyRing(tmp_path)
+    before = keys.current()
+    (tmp_path / "log.key").unlink()
+    assert keys.current() == KeyRing(tmp_path).current() != before
