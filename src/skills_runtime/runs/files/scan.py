@@ -64,6 +64,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_LIMITS = ScanLimits()
+_UNNOTED = getattr(os, "O_NOATIME", 0)
 
 
 def scan(root: Path, roots: Sequence[str], limits: ScanLimits = DEFAULT_LIMITS) -> Scan:
@@ -141,7 +142,7 @@ class _Scanning:
             self._skip(path, "limit")
             return
         try:
-            fd = os.open(name, LISTED, dir_fd=directory)
+            fd = _opened(directory, name)
         except OSError as error:
             self._skip(path, _reason(error))
             return
@@ -203,6 +204,14 @@ class _Scanning:
 
 def _state(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _opened(directory: int, name: str) -> int:
+    """A directory to list, whose time of access is left alone: to note it can mean to wait for the disk."""
+    try:
+        return os.open(name, LISTED | _UNNOTED, dir_fd=directory)
+    except PermissionError:  # only its owner may ask for that
+        return os.open(name, LISTED, dir_fd=directory)
 
 
 def _reason(error: OSError) -> SkipReason:
