@@ -1,6 +1,7 @@
 """Runs every benchmark and prints one table; exit code 1 when a bound is broken."""
 
 import argparse
+import subprocess
 import sys
 
 from benchmarks.measure import run_benchmark
@@ -23,7 +24,13 @@ def main(words: list[str]) -> int:
     broken = 0
     for name in names or BENCHMARKS:
         print(f"{name} …", file=sys.stderr, flush=True)
-        for number in run_benchmark(name):
+        try:
+            numbers = run_benchmark(name)
+        except subprocess.CalledProcessError:  # it has said itself why
+            broken += 1
+            print(f"FAILED {name}")
+            continue
+        for number in numbers:
             broken += not number.holds
             mark = "ok    " if number.holds else "BROKEN"
             print(f"{mark} {number.what:52} {number.value:12,.2f} {number.unit:3} ({number.sense} {number.bound:,g})")
