@@ -4,12 +4,13 @@ import os
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import FileOperation

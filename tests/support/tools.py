@@ -2,9 +2,10 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from skills_runtime.errors import ToolError
 from skills_runtime.events import Payload

@@ -4,7 +4,6 @@ Each wait is announced as an event of the stream, so that the log tells of it.
 """
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Protocol
@@ -44,6 +43,12 @@ class Streaming(Protocol):
         ...
 
 
+def _by_chance() -> float:
+    import random
+
+    return random.random()
+
+
 class RetryingBackend:
     """A backend that asks again when the failure may pass and nothing was answered yet."""
 
@@ -53,12 +58,12 @@ class RetryingBackend:
         policy: RetryPolicy,
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        luck: Callable[[], float] = random.random,
+        luck: Callable[[], float] | None = None,
     ) -> None:
         self._backend = backend
         self._policy = policy
         self._sleep = sleep
-        self._luck = luck
+        self._luck = luck or _by_chance
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
         """Stream one answer, announcing every wait before it."""

@@ -1,7 +1,6 @@
 """What a run did, without ids, times and chance: two runs that behave the same make the same moves."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
@@ -107,4 +106,6 @@ def _left_out(name: str, value: Any) -> bool:
 
 
 def _line(value: Any) -> str:
+    import json
+
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

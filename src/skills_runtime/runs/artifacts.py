@@ -1,7 +1,6 @@
 """What a run produced and consumed, from two witnesses: the records of its tools and a look at the disk."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -32,12 +31,12 @@ def files_of(run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: Del
     def record(operation: FileOperation) -> None:
         run.append(operation)
 
-    return RunFiles(replace(policy, delete=delete), record)
+    return RunFiles(msgspec.structs.replace(policy, delete=delete), record)
 
 
 def _isolated(root: Path) -> PathPolicy:
     """The whole run directory but for what only the runtime reads."""
-    return replace(isolated_policy(root), private=OF_THE_RUNTIME)
+    return msgspec.structs.replace(isolated_policy(root), private=OF_THE_RUNTIME)
 
 
 def left_in(root: Path, places: Iterable[str] = tuple(ROLES)) -> Scan:

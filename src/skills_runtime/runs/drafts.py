@@ -5,7 +5,6 @@ What a killed process leaves under such a name is swept away by one that comes l
 
 import os
 import re
-import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -46,7 +45,7 @@ def made_aside(root: Path) -> Generator[Draft]:
         finally:
             os.close(fd)
     except BaseException as error:
-        shutil.rmtree(path, ignore_errors=True)
+        _remove(path)
         remove_empty(made)
         if isinstance(error, OSError):
             raise _explained(root, error) from error
@@ -83,13 +82,19 @@ def sweep(directory: Path) -> None:
             _discard(Path(draft.path), now)
 
 
+def _remove(draft: Path) -> None:
+    import shutil
+
+    shutil.rmtree(draft, ignore_errors=True)
+
+
 def _discard(draft: Path, now: float) -> None:
     with suppress(LogLocked, OSError):  # whoever holds the lock is still at work
         if now - draft.stat().st_mtime < ABANDONED_SECONDS:
             return
         lock = RunLock(RunPaths(draft).lock)
         try:
-            shutil.rmtree(draft, ignore_errors=True)
+            _remove(draft)
         finally:
             lock.release()
 

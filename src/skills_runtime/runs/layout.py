@@ -3,9 +3,10 @@
 Pure: names and paths only, no file is touched here.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+import msgspec
 
 STATE_DIRECTORY = ".skills_runtime_sdk"
 DIRECTORY_MODE = 0o700
@@ -23,8 +24,7 @@ SNAPSHOTS = {
 """Files that never change once the run exists: name to (role, media type)."""
 
 
-@dataclass(frozen=True)
-class RunPaths:
+class RunPaths(msgspec.Struct, frozen=True, dict=True):
     """The paths of one run directory, each made when it is first asked for."""
 
     root: Path

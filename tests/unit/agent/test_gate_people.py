@@ -1,11 +1,11 @@
 """People who decide: at the same time, twice, too late, from elsewhere, or not at all."""
 
 import asyncio
-import dataclasses
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from skills_runtime.agent import Agent
@@ -149,7 +149,7 @@ class Clock:
 def moved(agent: Agent, clock: Clock) -> Agent:
     """The agent with another clock."""
     ports = agent._log_ports  # pyright: ignore[reportPrivateUsage]
-    agent._log_ports = dataclasses.replace(ports, clock=clock)  # pyright: ignore[reportPrivateUsage]
+    agent._log_ports = msgspec.structs.replace(ports, clock=clock)  # pyright: ignore[reportPrivateUsage]
     return agent
 
 

@@ -11,8 +11,9 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+import msgspec
 
 from skills_runtime.errors import DeleteDisabled, StorageFailed, ValidationFailed
 from skills_runtime.ports import FileChange
@@ -65,8 +66,7 @@ def _record(change: FileChange) -> tuple[str, str]:
     return "delete" if change.data is None else "write", change.path
 
 
-@dataclass(frozen=True, slots=True)
-class _Goal:
+class _Goal(msgspec.Struct, frozen=True):
     """One name and what shall become of it."""
 
     path: str
@@ -77,8 +77,7 @@ class _Goal:
     """The file whose mode and owner a new one takes over."""
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(msgspec.Struct):
     """A goal on its way: where it is, the new content beside it, and a copy of the old."""
 
     goal: _Goal

@@ -4,8 +4,9 @@ import errno
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from skills_runtime.runs.files.paths import Location, check_write
 from skills_runtime.runs.files.policy import PathPolicy
@@ -15,8 +16,7 @@ Links = Literal["follow", "keep"]
 """Whether a link in the last name stands for its target or for itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A name in an open directory, and where that is; the name was not a link when it was looked at.
 
     Use the name only with `O_NOFOLLOW`, for it can change at any time; the directory cannot.

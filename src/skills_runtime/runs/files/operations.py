@@ -4,8 +4,8 @@ import hashlib
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
-from dataclasses import replace as changed
+
+import msgspec
 
 from skills_runtime.errors import DeleteDisabled, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.payloads import FileOperation
@@ -22,8 +22,7 @@ from skills_runtime.runs.files.trash import check_movable, discard, move
 from skills_runtime.runs.files.walk import Opener, best_opener
 
 
-@dataclass(slots=True)
-class _Facts:
+class _Facts(msgspec.Struct):
     """What the record of a successful operation says."""
 
     size: int | None = None
@@ -32,18 +31,17 @@ class _Facts:
     place: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunFiles:
+class RunFiles(msgspec.Struct, frozen=True):
     """The files a run may touch; an attempt that is refused is recorded like one that is not."""
 
     policy: PathPolicy
     record: Callable[[FileOperation], None]
-    call_id: str | None = field(default=None, kw_only=True)
-    opener: Opener = field(default_factory=best_opener, kw_only=True)
+    call_id: str | None = None
+    opener: Opener = msgspec.field(default_factory=best_opener)
 
     def for_call(self, call_id: str) -> "RunFiles":
         """The same files, with every record naming a call."""
-        return changed(self, call_id=call_id)
+        return msgspec.structs.replace(self, call_id=call_id)
 
     def read(self, path: str, *, limit: int) -> bytes:
         """The first `limit` bytes of a file."""

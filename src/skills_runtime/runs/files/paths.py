@@ -7,7 +7,8 @@ once links are followed.
 import os
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from skills_runtime.errors import PathEscape, PolicyDenied, ValidationFailed, WriteRefused
 from skills_runtime.runs.files.policy import PathPolicy
@@ -32,8 +33,7 @@ SECRET_NAME = ".env"
 SECRET_TEMPLATES = frozenset({".env.example", ".env.sample"})
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(msgspec.Struct, frozen=True):
     """A place: the mount it is in (the empty name is the base) and the names below."""
 
     mount: str

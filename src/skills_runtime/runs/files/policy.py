@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, RunPaths, runs_root
@@ -22,16 +23,7 @@ SHARED_FILE_MODE = 0o644
 SHARED_DIRECTORY_MODE = 0o755
 
 
-def _no_mounts() -> dict[str, Path]:
-    return {}
-
-
-def _no_aliases() -> dict[Path, Path]:
-    return {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathPolicy:
+class PathPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Where paths begin, what may be written below, and the limits."""
 
     base: Path
@@ -40,9 +32,9 @@ class PathPolicy:
     """The places below `base` that may be written; `.` is all of it."""
     trash: Path
     """Where deleted files go."""
-    mounts: Mapping[str, Path] = field(default_factory=_no_mounts)
+    mounts: Mapping[str, Path] = {}
     """First components of relative paths that mean another real directory, which may be written."""
-    aliases: Mapping[Path, Path] = field(default_factory=_no_aliases)
+    aliases: Mapping[Path, Path] = {}
     """Other spellings of the directories above, for absolute paths, to their real ones."""
     private: tuple[str, ...] = ()
     """The places below `base` that may not even be read."""

@@ -7,8 +7,9 @@ import hashlib
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from skills_runtime.errors import AccessRefused, KeyMissing
 from skills_runtime.runs.atomic import write_new
@@ -19,12 +20,14 @@ KEY_BYTES = 32
 CURRENT = "log.key"
 
 
-@dataclass(frozen=True, slots=True)
-class LogKey:
+class LogKey(msgspec.Struct, frozen=True):
     """One secret and the public id that names it in a log."""
 
     id: str
-    secret: bytes = field(repr=False)
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return f"LogKey({self.id!r})"
 
 
 def _key(secret: bytes) -> LogKey:

@@ -1,6 +1,6 @@
 """What a log stands on, as one value."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from skills_runtime.clock import SystemClock
 from skills_runtime.ports import Clock, Disk, Secrets
@@ -8,12 +8,11 @@ from skills_runtime.runs.log.disk import SystemDisk
 from skills_runtime.runs.log.keys import KeyRing
 
 
-@dataclass(frozen=True, slots=True)
-class LogPorts:
+class LogPorts(msgspec.Struct, frozen=True):
     """What a log stands on: keys, clock and disk."""
 
     keys: KeyRing
-    clock: Clock = field(default_factory=SystemClock)
-    disk: Disk = field(default_factory=SystemDisk)
+    clock: Clock = msgspec.field(default_factory=SystemClock)
+    disk: Disk = msgspec.field(default_factory=SystemDisk)
     secrets: Secrets | None = None
     """What is taken out of every event before anybody sees it."""

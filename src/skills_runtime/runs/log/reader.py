@@ -3,7 +3,6 @@
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import msgspec
 
@@ -43,8 +42,7 @@ def open_for_reading(paths: RunPaths) -> Generator[int]:
         os.close(fd)
 
 
-@dataclass(frozen=True, slots=True)
-class Authenticity:
+class Authenticity(msgspec.Struct, frozen=True):
     """How far a log can be believed."""
 
     header: LogHeader

@@ -4,10 +4,10 @@ import errno
 import hashlib
 import os
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from skills_runtime.errors import (
     AccessRefused,

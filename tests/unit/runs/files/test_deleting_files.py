@@ -4,11 +4,11 @@ import errno
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from skills_runtime.errors import (
     DeleteDisabled,

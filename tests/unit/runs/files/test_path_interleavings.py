@@ -10,11 +10,12 @@ import os
 import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import FileOperation

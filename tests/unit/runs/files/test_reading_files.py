@@ -4,10 +4,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from skills_runtime.errors import NotFound, PathEscape, PolicyDenied, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import decode_payload, encode_payload

@@ -6,10 +6,10 @@ import os
 import resource
 import stat
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from skills_runtime.errors import (
     NotFound,
