@@ -212,26 +212,32 @@ async def engage(streams: Sequence[int], groups: Groups) -> tuple[Launcher, sock
     """Give the standard streams of a command to a supervisor; returns whose it is, and the socket to talk with it."""
     dead = 0
     while True:
-        try:
-            with _lock:
-                launcher = _current()
+        with _lock:
+            launcher = _available()
+            try:
                 return launcher, launcher.engage(streams, groups)
-        except OSError as error:
-            dead += error.errno in _DEAD
-            # The launcher and all the idle supervisors may have been killed since, but not over and over again.
-            if error.errno not in (*_BUSY, *_DEAD) or dead > MAX_IDLE + 1:
-                raise unavailable(error) from error
-            if error.errno in _BUSY:
-                await asyncio.sleep(RETRY_SECONDS)
+            except OSError as error:
+                refused = error
+        dead += refused.errno in _DEAD
+        # The launcher and all the idle supervisors may have been killed since, but not over and over again.
+        if refused.errno not in (*_BUSY, *_DEAD) or dead > MAX_IDLE + 1:
+            raise unavailable(refused) from refused
+        if refused.errno in _BUSY:
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 def ready() -> None:
     """Start the launcher now, so that what happens to the files of the package later is of no importance."""
     with _lock:
-        try:
-            _current()
-        except OSError as error:
-            raise unavailable(error) from error
+        _available()
+
+
+def _available() -> Launcher:
+    """The launcher; where none can be started nobody knows for how long, so nobody waits."""
+    try:
+        return _current()
+    except OSError as error:
+        raise unavailable(error) from error
 
 
 def _current() -> Launcher:

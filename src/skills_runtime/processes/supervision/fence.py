@@ -9,13 +9,17 @@ nothing behind, and is left to the program.
 import ctypes
 import errno
 import os
+import select
 import signal
 import socket
+import sys
+from io import FileIO
 from typing import NoReturn
 
 from .blueprint import Frame
 from .keeper import Origin, keep
 from .kernel import checked, library
+from .limits import PATIENCE
 from .orders import Talk
 
 SPACES = {
@@ -23,7 +27,7 @@ SPACES = {
 }  # fmt: skip
 MOUNTS = 0x20000
 
-_CLONE = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine)
+_CLONE = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine) if sys.maxsize > 1 << 32 else None
 _ARGUMENTS = slice(45, 47)
 """From where to where the arguments of a process are in memory, among what the kernel tells after its name."""
 
@@ -34,6 +38,7 @@ class Newborn:
     def __init__(self, frame: Frame) -> None:
         origin = Origin(os.geteuid(), os.getegid(), _arguments())
         ours, theirs = socket.socketpair()
+        ours.settimeout(PATIENCE)  # somebody may have stopped it
         with theirs:
             try:
                 self.process = _copied(frame)
@@ -47,16 +52,29 @@ class Newborn:
 
     def take_down(self) -> None:
         """End it, and whatever it has put up."""
-        self.talk.close()
         os.kill(self.process, signal.SIGKILL)
         os.waitpid(self.process, 0)
+        self.talk.close()
 
 
 class Nursery:
-    """The next first process, if there is one already."""
+    """The next first process, if there is one already; it keeps what was mounted when it was born."""
 
-    def __init__(self) -> None:
+    def __init__(self, control: socket.socket) -> None:
         self._next: Newborn | None = None
+        self._mounts: FileIO | None = None
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+
+    def wait(self) -> None:
+        """Wait for a word of the runtime; have none as soon as something is mounted otherwise than it was."""
+        said = False
+        while not said:
+            for descriptor, _ in self._poll.poll():
+                if self._mounts is not None and descriptor == self._mounts.fileno():
+                    self.clear()
+                else:
+                    said = True
 
     def take(self, frame: Frame) -> Newborn:
         """One that is born like this."""
@@ -69,6 +87,7 @@ class Nursery:
     def prepare(self, frame: Frame) -> None:
         """Have one ready for the next command."""
         try:
+            self._look_at_mounts()
             self._next = Newborn(frame)
         except OSError:  # whoever needs one will see
             self._next = None
@@ -78,6 +97,13 @@ class Nursery:
         if self._next is not None:
             self._next.take_down()
             self._next = None
+
+    def _look_at_mounts(self) -> None:
+        """What has changed until now is seen by whoever is born from now on."""
+        if self._mounts is None:
+            self._mounts = FileIO("/proc/self/mountinfo")
+            self._poll.register(self._mounts, select.POLLPRI)
+        self._poll.poll(0)
 
 
 def _copied(frame: Frame) -> int:

@@ -47,7 +47,8 @@ OF_THE_KERNEL = (b"sys", b"sysrq-trigger", b"irq", b"bus")
 def rehearse() -> None:
     """Take a step of each kind where nobody sees it: what is shared with the supervisor is copied at its first use."""
     keep_to_oneself()
-    ground = _Ground(file_system(b"tmpfs", PLAIN, mode=b"755"))
+    root = file_system(b"tmpfs", PLAIN, mode=b"755")
+    ground = _Ground(root)
     for step in (
         Directory(b"/directory", 0o755),
         Link(b"/link", b"directory"),
@@ -55,6 +56,7 @@ def rehearse() -> None:
     ):
         ground.take(step, [])
     os.close(copy_of(b"/dev/null", PLAIN))
+    os.close(root)
 
 
 def lay(steps: "Sequence[Step]") -> None:
@@ -64,7 +66,11 @@ def lay(steps: "Sequence[Step]") -> None:
     attach(root, os.open(FOOTING, os.O_PATH | os.O_CLOEXEC))
     ground = _Ground(root)
     for step, mounts in zip(steps, fetched, strict=True):
-        ground.take(step, mounts)
+        try:
+            ground.take(step, mounts)
+        except OSError as error:
+            error.filename = step.place
+            raise
     make_root(root)
 
 
@@ -73,8 +79,9 @@ def _fetched(step: "Step") -> "list[int]":
     if isinstance(step, Bind):
         try:
             return [copy_of(step.source, PLAIN | READ_ONLY if step.read_only else PLAIN)]
-        except FileNotFoundError:
-            if not step.optional:
+        except OSError as error:
+            if not step.optional or error.errno != errno.ENOENT:
+                error.filename = step.place
                 raise
     elif isinstance(step, Devices):
         return [copy_of(b"/dev/" + name, NO_PRIVILEGES) for name in DEVICES]

@@ -12,12 +12,13 @@ import resource
 import signal
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 from .blueprint import Frame
 from .ground import lay, rehearse
 from .kernel import checked, control, library
-from .orders import Order, Talk
+from .orders import Order, Silence, Talk
 
 NAME = b"fence"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -25,6 +26,8 @@ NO_PROGRAM = 1
 """How the fence ends when the command cannot begin, as bubblewrap does."""
 SIGNALLED = 128
 ADMINISTRATOR = 0
+USUAL_PATH = b"/bin:/usr/bin"
+"""Where a program is looked for when nobody says where."""
 
 _NEW_USERS = 0x10000000
 _CLOSE_RANGE = 436
@@ -44,6 +47,13 @@ class Origin(NamedTuple):
     arguments: "tuple[int, int]"
 
 
+class _Arrived(NamedTuple):
+    """What is found out before anything is asked for: where the system tells of this process, and kinds of rights."""
+
+    own: int
+    rights: int
+
+
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
@@ -53,23 +63,26 @@ def keep(frame: Frame, origin: Origin, talk: Talk) -> NoReturn:
     _close_all(3, talk.descriptor - 1)
     _close_all(talk.descriptor + 1)
     try:
-        own = _arrive(frame, origin)
+        arrived = _arrive(frame, origin)
         order = talk.hear()
-        program = _enclose(frame, order, own)
+        program = _enclose(frame, order, arrived.own)
         talk.tell_ready()
     except OSError as error:
-        talk.tell_failure(error.errno or errno.EIO)
+        talk.tell_failure(error)
         os._exit(NO_PROGRAM)
     try:
-        _give_up_rights(talk.hear_filter(), origin.arguments)
+        _give_up_rights(talk.hear_filter(), origin.arguments, arrived.rights)
         _follow(program, order)
+    except Silence:  # somebody else may be writing there by now
+        os._exit(NO_PROGRAM)
     except OSError as error:
         os.write(order.streams[2], b"sandbox: %s: %s\n" % (order.argv[0], (error.strerror or "").encode()))
         os._exit(NO_PROGRAM)
 
 
-def _arrive(frame: Frame, origin: Origin) -> int:
-    """Take possession of the namespaces; returns where the system tells of this process."""
+def _arrive(frame: Frame, origin: Origin) -> _Arrived:
+    """Take possession of the namespaces."""
+    control(_DEATH_SIGNAL, signal.SIGKILL)
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
@@ -83,13 +96,14 @@ def _arrive(frame: Frame, origin: Origin) -> int:
     if "net" in frame.namespaces:
         _loop_back()
     rehearse()
-    return own
+    return _Arrived(own, _kinds_of_rights())
 
 
 def _enclose(frame: Frame, order: Order, own: int) -> bytes:
     """Put up everything that needs rights, and return where the program is then."""
     if order.sacrifice:
-        _write("oom_score_adj", order.sacrifice, own)
+        with suppress(OSError):  # whoever began this may be wanted less already
+            _write("oom_score_adj", order.sacrifice, own)
     checked(library.sethostname(order.host, len(order.host)))
     mask = os.umask(0)
     usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -102,7 +116,7 @@ def _enclose(frame: Frame, order: Order, own: int) -> bytes:
     control(_DUMPABLE, 1)
     _become(own, (frame.user, ADMINISTRATOR), (frame.group, ADMINISTRATOR))
     os.chdir(order.directory)
-    control(_DEATH_SIGNAL, signal.SIGKILL)
+    control(_DEATH_SIGNAL, signal.SIGKILL)  # to gain rights was to lose it
     return _found(order.argv[0], order.variables)
 
 
@@ -132,7 +146,7 @@ def _loop_back() -> None:
 
 def _found(name: bytes, variables: "Mapping[bytes, bytes]") -> bytes:
     """Where the program is, as the command would look for it."""
-    directories = [b""] if b"/" in name else variables.get(b"PATH", b"").split(b":")
+    directories = [b""] if b"/" in name else variables.get(b"PATH", USUAL_PATH).split(b":")
     for directory in directories:
         path = os.path.join(directory, name)
         if os.access(path, os.X_OK) and not os.path.isdir(path):  # noqa: PTH112 - nothing more is imported here
@@ -140,7 +154,7 @@ def _found(name: bytes, variables: "Mapping[bytes, bytes]") -> bytes:
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
 
 
-def _give_up_rights(instructions: bytes, arguments: "tuple[int, int]") -> None:
+def _give_up_rights(instructions: bytes, arguments: "tuple[int, int]", rights: int) -> None:
     """Keep nothing that the command must not have, and show it nothing."""
     control(_DUMPABLE, 0)
     start, length = arguments
@@ -148,7 +162,7 @@ def _give_up_rights(instructions: bytes, arguments: "tuple[int, int]") -> None:
     ctypes.memmove(start, NAME, min(len(NAME), length))
     checked(library.prctl(_NAME, NAME, 0, 0, 0))
     control(_NO_NEW_PRIVILEGES, 1)
-    for capability in range(_kinds_of_rights()):
+    for capability in range(rights):
         control(_DROP_BOUND, capability)
     checked(library.capset(_CAPABILITIES, _NONE))
     program = _Program(len(instructions) // _INSTRUCTION, instructions)

@@ -4,6 +4,7 @@ Before the start nothing on the way may be a link, so that nothing is made elsew
 before the command begins, the kernel tells what was really mounted, and where.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,8 @@ Mounted = tuple[bytes, bytes, bytes]
 """A file system, the place in it, and what the kernel says besides."""
 
 MEMORY = b"tmpfs"
+_LED = (errno.ELOOP, errno.ENOTDIR)
+"""How the system says that a link is on the way."""
 
 
 class ChangedMeanwhile(Exception):
@@ -33,6 +36,16 @@ def check_places(mounts: "Iterable[Mount]") -> None:
                 raise ChangedMeanwhile from error
             if stat.S_ISLNK(mode):
                 raise ChangedMeanwhile
+
+
+def check_misled(mounts: "Iterable[Mount]", refused: OSError) -> None:
+    """See that it was nothing in a workspace, gone or now a link, for which something could not be put in its place."""
+    where = refused.filename if isinstance(refused.filename, bytes) else b""
+    ours = [point for point, _, covered in mounts if covered]
+    gone = refused.errno == errno.ENOENT and where in ours
+    led = refused.errno in _LED and any(where.startswith(point + b"/") for point in ours)
+    if gone or led:
+        raise ChangedMeanwhile
 
 
 def _way(path: bytes, seen: "set[bytes]") -> "list[bytes]":
@@ -80,7 +93,7 @@ def _by_point(path: str) -> "dict[bytes, list[Mounted]]":
     with open(path, "rb", buffering=0) as file:
         table = file.readall()
     found: dict[bytes, list[Mounted]] = {}
-    for line in table.splitlines():
+    for line in table.split(b"\n")[:-1]:  # a name may hold any other sign that ends a line elsewhere
         _, _, device, root, point, rest = line.split(b" ", 5)
         if b"\\" in line:
             root, point = _plain(root), _plain(point)

@@ -3,7 +3,6 @@
 import errno
 import marshal
 import os
-import select
 import socket
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -54,6 +53,8 @@ class Talk:
     def hear(self) -> Order:
         """Wait for an order."""
         head, streams, _, _ = socket.recv_fds(self._connection, _LENGTH, STREAMS)
+        if head and len(streams) != STREAMS:  # there was no room for all
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         for stream in streams:
             os.set_inheritable(stream, False)  # noqa: FBT003 - it has no name
         steps, variables, host, directory, argv, sacrifice = marshal.loads(
@@ -66,18 +67,17 @@ class Talk:
         """Say that everything is mounted."""
         self._connection.sendall(READY)
 
-    def tell_failure(self, number: int) -> None:
-        """Say that something is not possible, by the number that the system has for it."""
-        self._connection.sendall(b"%d" % number)
+    def tell_failure(self, error: OSError) -> None:
+        """Say that something is not possible, by the number that the system has for it, and where."""
+        where = error.filename if isinstance(error.filename, bytes) else b""
+        self._connection.sendall(b"%d %s" % (error.errno or errno.EIO, where))
 
-    def hear_ready(self, seconds: float) -> None:
+    def hear_ready(self) -> None:
         """Wait for one or the other; a failure is raised here."""
-        poll = select.poll()
-        poll.register(self._connection, select.POLLIN)
-        said = self._connection.recv(_PIECE) if poll.poll(seconds * 1000) else b""
+        said = self._connection.recv(_PIECE) or _gone()
         if said != READY:
-            number = int(said or errno.ETIMEDOUT)
-            raise OSError(number, os.strerror(number))
+            number, _, where = said.partition(b" ")
+            raise OSError(int(number), os.strerror(int(number)), where)
 
     def give_filter(self, instructions: bytes) -> None:
         """Hand over the last thing that is needed."""

@@ -9,13 +9,17 @@ from typing import Any, NamedTuple
 
 from .blueprint import Blueprint, Frame, NotUnderstood, read_blueprint
 from .fence import Nursery
-from .groups import SACRIFICED
-from .limits import PATIENCE, EndedEarly, Fallen, Limiting, limit
-from .mounts import ChangedMeanwhile, Mount, Planned, check_places
+from .groups import SACRIFICED, memory_of
+from .limits import EndedEarly, Fallen, Limiting, limit
+from .mounts import ChangedMeanwhile, Mount, Planned, check_misled, check_places
 from .urgency import Urgency
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 STREAMS = FIRST_INPUT = 3
+ROOM = 16 << 20
+"""Bytes of memory below which a command has none to spare for a copy of this process, which the program is not."""
+LONG = 32 * os.sysconf("SC_PAGE_SIZE")
+"""Bytes of arguments from which on the system may refuse them, which is told in time only of the program."""
 ABOVE_INPUTS = 64
 """Where descriptors wait for their number, so that none is overwritten by another."""
 
@@ -40,15 +44,25 @@ class Started(NamedTuple):
 def spawn(request: Mapping[str, Any], streams: Sequence[int], urgency: Urgency, nursery: Nursery) -> Started:
     """Start the program and return its number once it really runs."""
     mounts = _planned(request)
-    if request["blueprint"] is not None and len(streams) == STREAMS:
+    if request["blueprint"] is not None and len(streams) == STREAMS and _has_room(request):
         try:
             return _fenced(request, streams, mounts, urgency, nursery)
         except ChangedMeanwhile as error:
             raise _changed() from error
-        except (NotUnderstood, OSError):
-            pass  # nothing has begun: the program can do it, or say why nobody can
+        except NotUnderstood:
+            pass  # nothing has begun: the program can do it
+        except OSError as error:  # or say why nobody can, unless it would follow a link
+            _look(mounts, error)
     nursery.clear()
-    return Started(_run(request, streams, mounts, urgency), layers=request["layers"])
+    try:
+        return Started(_run(request, streams, mounts, urgency), layers=request["layers"])
+    except OSError as error:
+        raise SpawnFailed("exec", error) from error
+
+
+def _has_room(request: Mapping[str, Any]) -> bool:
+    watched: int | None = request["watch"]["memory_bytes"] if request["watch"] else None
+    return all(limit is None or limit >= ROOM for limit in (memory_of(request["groups"]), watched))
 
 
 def _fenced(
@@ -57,12 +71,14 @@ def _fenced(
     """Start a command behind a fence that is put up here."""
     blueprint, words = _blueprint(request), [raw(word) for word in request["argv"]]
     command = words[words.index(b"--") + 1 :]
+    if sum(map(len, command)) >= LONG:
+        raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
     newborn = nursery.take(blueprint.frame)
     try:
         urgency.begin(newborn.process)
         newborn.talk.order(blueprint, command, SACRIFICED if request["groups"] else b"", streams)
         planned = Planned(mounts)
-        newborn.talk.hear_ready(PATIENCE)
+        newborn.talk.hear_ready()
         limit(newborn.process, request["limits"]["values"])
         planned.check(newborn.process)
         newborn.talk.give_filter(request["inputs"][request["withheld"]])
@@ -112,9 +128,6 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
         while inputs:  # a copy kept here would be in the way of whoever waits for the end of one
             os.close(inputs.pop())
         _limit(limiting, started, mounts)
-    except OSError as error:
-        raise SpawnFailed("exec", error) from error
-    else:
         return started
     finally:
         limiting.close()
@@ -130,8 +143,10 @@ def _planned(request: Mapping[str, Any]) -> "list[Mount]":
     return mounts
 
 
-def _look(mounts: "Sequence[Mount]") -> None:
+def _look(mounts: "Sequence[Mount]", refused: "OSError | None" = None) -> None:
     try:
+        if refused is not None:
+            check_misled(mounts, refused)
         check_places(mounts)
     except ChangedMeanwhile as error:
         raise _changed() from error

@@ -40,7 +40,7 @@ def supervise(control: socket.socket) -> None:
     """Serve the runtime at the other end of `control`, one command after the other, until it hangs up."""
     adopt_orphans()
     woken = wake_on_child_exit()
-    groups, nursery = Groups(), Nursery()
+    groups, nursery = Groups(), Nursery(control)
     try:
         while _serve(control, woken, groups, nursery):
             pass
@@ -51,6 +51,7 @@ def supervise(control: socket.socket) -> None:
 
 def _serve(control: socket.socket, woken: int, groups: Groups, nursery: Nursery) -> bool:
     """Start a command and keep it until nothing of it is left; true when another one may follow."""
+    nursery.wait()
     streams = _streams(control)
     hearing = Hearing(control)
     request = hearing.first()
@@ -98,7 +99,7 @@ def _start(
     if not groups.includes(request["groups"]):
         nursery.clear()
     try:
-        groups.enter(request["groups"])
+        _join(groups, request["groups"], nursery)
     except OSError as error:
         groups.close()
         raise SpawnFailed("group", error) from error
@@ -106,6 +107,16 @@ def _start(
         return spawn(request, streams, urgency, nursery)
     finally:
         groups.spare()
+
+
+def _join(groups: Groups, wanted: "list[Mapping[str, Any]]", nursery: Nursery) -> None:
+    """Be in these groups, with a process for the next command only if that fits into them as well."""
+    try:
+        groups.enter(wanted)
+    except OSError:
+        nursery.clear()
+        groups.close()
+        groups.enter(wanted)
 
 
 def _paths(texts: "list[str]") -> "list[str]":
@@ -146,6 +157,7 @@ class _Supervision:
         self._control = control
         self._hearing = hearing
         self._main = started.process
+        self._copy = started.process if started.frame is not None else None
         self._grace: float = request["grace"]
         self._layers = started.layers
         self._watching = Watching(request["watch"])
@@ -231,7 +243,7 @@ class _Supervision:
 
     def _watch(self) -> None:
         """End a command at once that uses more than it may."""
-        if self._kill_at is None and (limit := self._watching.exceeded(self._tree)):
+        if self._kill_at is None and (limit := self._watching.exceeded(self._command)):
             tell(self._control, {"exceeded": limit})
             self._ended = True
             self._kill_at = time.monotonic()
@@ -262,6 +274,10 @@ class _Supervision:
         """How long to sleep while the command runs."""
         pauses = (INTERVAL if self._watching.active else None, self._urgency.pause)
         return min((1000 * pause for pause in pauses if pause is not None), default=None)
+
+    def _command(self) -> "list[tree.Process]":
+        """What uses the memory of the command: a copy of this process has nothing of it."""
+        return [one for one in self._tree() if one.pid != self._copy]
 
     def _tree(self) -> "list[tree.Process]":
         return tree.below(tree.table(), os.getpid())
