@@ -16,6 +16,7 @@ from skills_runtime.processes.launcher import dismiss
 from skills_runtime.processes.supervision import tree
 from skills_runtime.sandbox import CAREFUL, Fence, SandboxPolicy, adapters_named, policy_for
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
+from skills_runtime.sandbox.machine import this_machine
 from tests.support.unprivileged import Unprivileged
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
@@ -163,3 +164,19 @@ def _awaited_newborn() -> tuple[int, str]:
     while not (found := _newborns()):
         os.sched_yield()
     return found[0].pid, str(_space(found[0].pid))
+
+
+def test_what_was_replaced_since_the_first_process_was_born_is_the_new_one(workspace: Path, tmp_path: Path) -> None:
+    for name in ("shown", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "text").write_text(f"{name}\n")
+    machine = msgspec.structs.replace(this_machine(), interpreter=tmp_path / "shown")
+    fence = Fence(_policy(workspace), adapters_named("bubblewrap"), {}, machine)
+    plan = fence.plan(ProcessRequest(argv=("/bin/cat", str(tmp_path / "shown/text")), cwd=workspace))
+    assert _told(plan) == ("shown\n", "supervisor")
+    mounts = Path(f"/proc/{_awaited_newborn()[0]}/mountinfo")
+    while f"{tmp_path}/shown " not in mounts.read_text():  # as soon as it has been born it fetches what it shows
+        os.sched_yield()
+    (tmp_path / "shown").rename(tmp_path / "old")
+    (tmp_path / "new").rename(tmp_path / "shown")
+    assert _told(plan) == ("new\n", "supervisor")

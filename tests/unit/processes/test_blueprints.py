@@ -112,3 +112,10 @@ def test_every_plan_is_understood_with_everything_that_it_mounts(profile: str) -
 
 def _covers(step: object) -> bool:
     return isinstance(step, File) and step.covers
+
+
+def test_the_ground_ends_where_the_workspace_begins() -> None:
+    words = [word.encode() for word in (*LEAST, "--ro-bind", "/usr", "/usr", "--bind", "/w", "/w", "--remount-ro", "/")]
+    blueprint = read_blueprint(words, {}, {b"/w"})
+    assert blueprint.frame.ground == (Bind(b"/usr", b"/usr", read_only=True, optional=False),)
+    assert blueprint.steps == (Bind(b"/w", b"/w", read_only=False, optional=False), ReadOnly(b"/"))

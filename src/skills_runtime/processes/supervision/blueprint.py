@@ -1,6 +1,6 @@
 """What a fence consists of, read from the options of bubblewrap: whoever understands all of them can put it up."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 MODE = 0o755
@@ -90,11 +90,13 @@ KINDS = (Bind, Memory, Directory, Link, File, Processes, Devices, ReadOnly)
 
 
 class Frame(NamedTuple):
-    """What the first process of a fence is born with: namespaces, and as whom it sees itself."""
+    """What the first process of a fence is born with: namespaces, as whom it sees itself, and what many have alike."""
 
     namespaces: "frozenset[str]"
     user: int
     group: int
+    ground: "tuple[Step, ...]" = ()
+    """The steps before those that are about the workspace: they can be taken before anybody asks for a command."""
 
 
 class Blueprint(NamedTuple):
@@ -107,17 +109,23 @@ class Blueprint(NamedTuple):
     directory: bytes
 
 
-def read_blueprint(options: Sequence[bytes], inputs: "Mapping[int, bytes]") -> Blueprint:
-    """The fence that these options of bubblewrap describe; raises `NotUnderstood` for any other."""
+def read_blueprint(
+    options: Sequence[bytes], inputs: "Mapping[int, bytes]", workspace: "Container[bytes]" = ()
+) -> Blueprint:
+    """The fence that these options of bubblewrap describe; raises `NotUnderstood` for any other.
+
+    Where something of the `workspace` is mounted the steps begin that are about it alone.
+    """
     reading = _Reading(options, inputs)
     steps = tuple(reading.steps())
     said = reading.said
     if not said.keys() >= REQUIRED or said[b"--cap-drop"] != b"ALL":
         raise NotUnderstood
     namespaces = frozenset(name for option, name in NAMESPACES.items() if option in said)
+    alike = next((place for place, step in enumerate(steps) if step.place in workspace), 0)
     return Blueprint(
-        frame=Frame(namespaces, int(said[b"--uid"]), int(said[b"--gid"])),
-        steps=steps,
+        frame=Frame(namespaces, int(said[b"--uid"]), int(said[b"--gid"]), steps[:alike]),
+        steps=steps[alike:],
         variables=reading.variables,
         host=said[b"--hostname"],
         directory=said[b"--chdir"],

@@ -16,7 +16,7 @@ import sys
 from io import FileIO
 from typing import NoReturn
 
-from .blueprint import Frame
+from .blueprint import Bind, Frame
 from .keeper import Origin, keep
 from .kernel import checked, library
 from .limits import PATIENCE
@@ -37,6 +37,7 @@ class Newborn:
 
     def __init__(self, frame: Frame) -> None:
         origin = Origin(os.geteuid(), os.getegid(), _arguments())
+        self._shown = _shown(frame)
         ours, theirs = socket.socketpair()
         ours.settimeout(PATIENCE)  # somebody may have stopped it
         with theirs:
@@ -50,6 +51,10 @@ class Newborn:
         self.frame = frame
         self.talk = Talk(ours)
 
+    def fits(self, frame: Frame) -> bool:
+        """Whether it was born like this, and everything it shows from outside is still what it was."""
+        return self.frame == frame and self._shown == _shown(frame)
+
     def take_down(self) -> None:
         """End it, and whatever it has put up."""
         os.kill(self.process, signal.SIGKILL)
@@ -58,7 +63,7 @@ class Newborn:
 
 
 class Nursery:
-    """The next first process, if there is one already; it keeps what was mounted when it was born."""
+    """The next first process, if there is one already; it shows what was there when it was born."""
 
     def __init__(self, control: socket.socket) -> None:
         self._next: Newborn | None = None
@@ -79,7 +84,7 @@ class Nursery:
     def take(self, frame: Frame) -> Newborn:
         """One that is born like this."""
         newborn, self._next = self._next, None
-        if newborn is not None and newborn.frame != frame:
+        if newborn is not None and not newborn.fits(frame):
             newborn.take_down()
             newborn = None
         return newborn or Newborn(frame)
@@ -104,6 +109,20 @@ class Nursery:
             self._mounts = FileIO("/proc/self/mountinfo")
             self._poll.register(self._mounts, select.POLLPRI)
         self._poll.poll(0)
+
+
+def _shown(frame: Frame) -> "list[tuple[int, int] | None]":
+    """Which files and directories are shown from outside: a file that was replaced is another one."""
+    sources = dict.fromkeys(step.source for step in frame.ground if isinstance(step, Bind))
+    return [_identity(source) for source in sources]
+
+
+def _identity(path: bytes) -> "tuple[int, int] | None":
+    try:
+        found = os.stat(path)  # noqa: PTH116 - nothing more is imported here
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _copied(frame: Frame) -> int:

@@ -1,6 +1,6 @@
 """The file system behind a fence: everything that is to be seen is laid out below a new root, step by step.
 
-What comes from outside is fetched first, by its path; after that, no path outside matters any more. Nothing is ever
+What comes from outside is fetched by its path; where it is put, no path outside matters any more. Nothing is ever
 made outside: a place that is missing is made only in what was made here. An error is the end of the process that meets
 it, so nothing is closed on that way.
 """
@@ -26,8 +26,8 @@ from .mounting import (
     restrict,
 )
 
-FOOTING = "/tmp"
-"""A directory that every system has; nobody but the fence sees that something is mounted on it."""
+FOOTING = "/sys"
+"""A directory from which nothing is ever shown; nobody but the fence sees that something is mounted on it."""
 
 DIRECTORY, ON_THE_WAY, FILE = stat.S_IFDIR | 0o755, stat.S_IFDIR | 0o700, stat.S_IFREG | 0o444
 PLAIN = NO_PRIVILEGES | NO_DEVICES
@@ -44,36 +44,6 @@ OF_THE_KERNEL = (b"sys", b"sysrq-trigger", b"irq", b"bus")
 """What a process with rights could change about the machine."""
 
 
-def rehearse() -> None:
-    """Take a step of each kind where nobody sees it: what is shared with the supervisor is copied at its first use."""
-    keep_to_oneself()
-    root = file_system(b"tmpfs", PLAIN, mode=b"755")
-    ground = _Ground(root)
-    for step in (
-        Directory(b"/directory", 0o755),
-        Link(b"/link", b"directory"),
-        File(b"/file", 0o444, b"", covers=False),
-    ):
-        ground.take(step, [])
-    os.close(copy_of(b"/dev/null", PLAIN))
-    os.close(root)
-
-
-def lay(steps: "Sequence[Step]") -> None:
-    """Take all steps, then leave everything else behind."""
-    fetched = [_fetched(step) for step in steps]
-    root = file_system(b"tmpfs", PLAIN, mode=b"755")
-    attach(root, os.open(FOOTING, os.O_PATH | os.O_CLOEXEC))
-    ground = _Ground(root)
-    for step, mounts in zip(steps, fetched, strict=True):
-        try:
-            ground.take(step, mounts)
-        except OSError as error:
-            error.filename = step.place
-            raise
-    make_root(root)
-
-
 def _fetched(step: "Step") -> "list[int]":
     """What a step needs from outside; nothing where nothing is, if it may be missing."""
     if isinstance(step, Bind):
@@ -88,12 +58,16 @@ def _fetched(step: "Step") -> "list[int]":
     return []
 
 
-class _Ground:
+class Ground:
     """What has been laid out so far."""
 
-    def __init__(self, root: int) -> None:
-        self._root = root
-        self._ours = {os.fstat(root).st_dev}
+    def __init__(self) -> None:
+        keep_to_oneself()
+        self._root = file_system(b"tmpfs", PLAIN, mode=b"755")
+        footing = os.open(FOOTING, os.O_PATH | os.O_CLOEXEC)
+        attach(self._root, footing)
+        os.close(footing)
+        self._ours = {os.fstat(self._root).st_dev}
         self._takers: dict[type, Callable[[Any, list[int]], None]] = {
             Bind: self._bind,
             Memory: self._memory,
@@ -105,9 +79,20 @@ class _Ground:
             ReadOnly: self._read_only,
         }
 
-    def take(self, step: "Step", fetched: "list[int]") -> None:
-        """Take one step."""
-        self._takers[type(step)](step, fetched)
+    def lay(self, steps: "Sequence[Step]") -> None:
+        """Take more steps."""
+        fetched = [_fetched(step) for step in steps]
+        for step, mounts in zip(steps, fetched, strict=True):
+            try:
+                self._takers[type(step)](step, mounts)
+            except OSError as error:
+                error.filename = step.place
+                raise
+
+    def enter(self) -> None:
+        """Leave everything else behind."""
+        make_root(self._root)
+        os.close(self._root)
 
     def _bind(self, step: Bind, fetched: "list[int]") -> None:
         for mount in fetched:

@@ -11,12 +11,12 @@ import os
 import resource
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
-from .blueprint import Frame
-from .ground import lay, rehearse
+from .blueprint import Frame, Step
+from .ground import Ground
 from .kernel import checked, control, library
 from .orders import Order, Silence, Talk
 
@@ -48,10 +48,11 @@ class Origin(NamedTuple):
 
 
 class _Arrived(NamedTuple):
-    """What is found out before anything is asked for: where the system tells of this process, and kinds of rights."""
+    """What is there before anything is asked for: where the system tells of this process, kinds of rights, a ground."""
 
     own: int
     rights: int
+    ground: Ground
 
 
 class _Program(ctypes.Structure):
@@ -65,7 +66,7 @@ def keep(frame: Frame, origin: Origin, talk: Talk) -> NoReturn:
     try:
         arrived = _arrive(frame, origin)
         order = talk.hear()
-        program = _enclose(frame, order, arrived.own)
+        program = _enclose(frame, order, arrived.own, arrived.ground)
         talk.tell_ready()
     except OSError as error:
         talk.tell_failure(error)
@@ -95,22 +96,29 @@ def _arrive(frame: Frame, origin: Origin) -> _Arrived:
     _write("/proc/sys/user/max_user_namespaces", b"1")
     if "net" in frame.namespaces:
         _loop_back()
-    rehearse()
-    return _Arrived(own, _kinds_of_rights())
+    ground = Ground()
+    _lay(ground, frame.ground)
+    return _Arrived(own, _kinds_of_rights(), ground)
 
 
-def _enclose(frame: Frame, order: Order, own: int) -> bytes:
+def _lay(ground: Ground, steps: "Sequence[Step]") -> None:
+    """Take steps, with the modes that they say and as many descriptors as a large workspace needs."""
+    mask = os.umask(0)
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    ground.lay(steps)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+    os.umask(mask)
+
+
+def _enclose(frame: Frame, order: Order, own: int, ground: Ground) -> bytes:
     """Put up everything that needs rights, and return where the program is then."""
     if order.sacrifice:
         with suppress(OSError):  # whoever began this may be wanted less already
             _write("oom_score_adj", order.sacrifice, own)
     checked(library.sethostname(order.host, len(order.host)))
-    mask = os.umask(0)
-    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a large workspace has many places to protect
-    lay(order.steps)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
-    os.umask(mask)
+    _lay(ground, order.steps)
+    ground.enter()
     # Behind a second door nobody owns the mounts, nor may they make another one.
     checked(library.unshare(_NEW_USERS))
     control(_DUMPABLE, 1)

@@ -96,7 +96,8 @@ def _blueprint(request: Mapping[str, Any]) -> Blueprint:
     if described not in _known:
         place: int = request["blueprint"]
         options = inputs[place].split(b"\0")[:-1]
-        blueprint = read_blueprint(options, dict(enumerate(inputs, FIRST_INPUT)))
+        workspace = {raw(point) for point, _, _ in request["mounts"]}
+        blueprint = read_blueprint(options, dict(enumerate(inputs, FIRST_INPUT)), workspace)
         _known.clear()
         _known[described] = blueprint
     return _known[described]

@@ -119,9 +119,9 @@ def test_what_is_forbidden_in_a_mount_stays_so(options: str, workspace: Path, mo
     assert {*options.split(","), "nosuid", "nodev"} <= set(said.split()[5].split(","))
 
 
-def test_a_process_that_waits_holds_nothing_but_its_conversation(workspace: Path) -> None:
+def test_a_process_that_waits_holds_nothing_but_its_conversation_and_its_ground(workspace: Path) -> None:
     spare = _spare(workspace)
-    wanted = ["/dev/null"] * 3 + [f"/proc/{spare}", "socket"]
+    wanted = ["/dev/null"] * 3 + [f"/proc/{spare}", "/sys", "socket"]
     deadline = time.monotonic() + 30
     while _held(spare) != wanted and time.monotonic() < deadline:  # it tries everything once before it waits
         os.sched_yield()
