@@ -90,9 +90,8 @@ def _arrive(frame: Frame, origin: Origin) -> _Arrived:
     os.setsid()
     own = os.open("/proc/self", os.O_PATH | os.O_CLOEXEC)
     _write("setgroups", b"deny", own)
-    _become(
-        own, (ADMINISTRATOR, origin.user), (ADMINISTRATOR, origin.group)
-    )  # some file systems insist on there being one
+    # Some file systems insist on there being an administrator.
+    _become(own, (ADMINISTRATOR, origin.user), (ADMINISTRATOR, origin.group))
     _write("/proc/sys/user/max_user_namespaces", b"1")
     if "net" in frame.namespaces:
         _loop_back()
