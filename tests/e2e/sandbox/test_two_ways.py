@@ -15,7 +15,7 @@ from skills_runtime.sandbox import CAREFUL, Fence, Profile, adapters_named, poli
 from tests.e2e.sandbox.arena import enclosure_by
 from tests.support.unprivileged import Unprivileged
 
-LOOKING = Path(__file__).with_name("looking.py")
+LOOKING = Path(__file__).with_name("looking.py").read_text()  # an ordinary user may not be able to read it there
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
 PROFILES: tuple[Profile, ...] = ("read-only", "workspace-write", "build")
 Seen = dict[str, Any]
@@ -29,7 +29,7 @@ def _workspace(base: Path) -> Path:
     (made / ".git/config").write_text("[core]\n")
     (made / ".env").write_text("KEY=1\n")
     (made / ".skills_runtime_sdk/secret").write_text("secret\n")
-    (made / "looking.py").write_text(LOOKING.read_text())
+    (made / "looking.py").write_text(LOOKING)
     (made / "unnamed").write_text("echo of a script\nexit 7\n")
     (made / "unnamed").chmod(0o755)
     return made
