@@ -7,9 +7,9 @@ import pytest
 from skills_runtime.processes.supervision.mounts import ChangedMeanwhile, Mount, check_misled
 
 MOUNTS: list[Mount] = [
-    (b"/work", b"/work", b"/work"),
-    (b"/work/.git", b"/work/.git", b"/work/.git"),
-    (b"/work/.agent", b"/work/.agent", b""),
+    (b"/project", b"/project", b"/project"),
+    (b"/project/.git", b"/project/.git", b"/project/.git"),
+    (b"/project/.agent", b"/project/.agent", b""),
     (b"/opt/tool", b"/opt/tool", b""),
 ]
 
@@ -21,11 +21,11 @@ def _refused(number: int, where: "bytes | str | None") -> OSError:
 @pytest.mark.parametrize(
     ("number", "where"),
     [
-        (errno.ELOOP, b"/work/.git"),
-        (errno.ELOOP, b"/work/.agent"),
-        (errno.ENOTDIR, b"/work/sub/.env"),
-        (errno.ENOENT, b"/work/.git"),
-        (errno.ENOENT, b"/work"),
+        (errno.ELOOP, b"/project/.git"),
+        (errno.ELOOP, b"/project/.agent"),
+        (errno.ENOTDIR, b"/project/sub/.env"),
+        (errno.ENOENT, b"/project/.git"),
+        (errno.ENOENT, b"/project"),
     ],
 )
 def test_a_link_or_a_gap_in_the_workspace_is_a_change(number: int, where: bytes) -> None:
@@ -37,10 +37,10 @@ def test_a_link_or_a_gap_in_the_workspace_is_a_change(number: int, where: bytes)
     ("number", "where"),
     [
         (errno.ELOOP, b"/opt/tool"),
-        (errno.ELOOP, b"/workshop/.git"),
-        (errno.ENOENT, b"/work/.agent"),
+        (errno.ELOOP, b"/projects/.git"),
+        (errno.ENOENT, b"/project/.agent"),
         (errno.ENOENT, b"/no/such/place"),
-        (errno.EPERM, b"/work/.git"),
+        (errno.EPERM, b"/project/.git"),
         (errno.ELOOP, b""),
         (errno.ENOTDIR, "/proc/1/mountinfo"),
         (errno.EMFILE, None),
