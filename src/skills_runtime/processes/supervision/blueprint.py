@@ -84,8 +84,6 @@ class ReadOnly(NamedTuple):
 
 
 Step = Bind | Memory | Directory | Link | File | Processes | Devices | ReadOnly
-
-
 KINDS = (Bind, Memory, Directory, Link, File, Processes, Devices, ReadOnly)
 
 

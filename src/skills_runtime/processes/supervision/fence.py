@@ -18,13 +18,10 @@ from typing import NoReturn
 
 from .blueprint import Bind, Frame
 from .keeper import Origin, keep
-from .kernel import checked, library
+from .kernel import SPACES, checked, library
 from .limits import PATIENCE
 from .orders import Talk
 
-SPACES = {
-    "cgroup": 0x2000000, "uts": 0x4000000, "ipc": 0x8000000, "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000,
-}  # fmt: skip
 MOUNTS = 0x20000
 
 _CLONE = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine) if sys.maxsize > 1 << 32 else None

@@ -17,11 +17,10 @@ from typing import NamedTuple, NoReturn
 
 from .blueprint import Frame, Step
 from .ground import Ground
-from .kernel import checked, control, library
+from .kernel import IGNORED_BY_PYTHON, SPACES, checked, control, library
 from .orders import Order, Silence, Talk
 
 NAME = b"fence"
-IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 NO_PROGRAM = 1
 """How the fence ends when the command cannot begin, as bubblewrap does."""
 SIGNALLED = 128
@@ -29,7 +28,6 @@ ADMINISTRATOR = 0
 USUAL_PATH = b"/bin:/usr/bin"
 """Where a program is looked for when nobody says where."""
 
-_NEW_USERS = 0x10000000
 _CLOSE_RANGE = 436
 _DEATH_SIGNAL, _DUMPABLE, _NAME, _SECCOMP, _DROP_BOUND, _NO_NEW_PRIVILEGES = 1, 4, 15, 22, 24, 38
 _FILTER = 2
@@ -119,7 +117,7 @@ def _enclose(frame: Frame, order: Order, own: int, ground: Ground) -> bytes:
     _lay(ground, order.steps)
     ground.enter()
     # Behind a second door nobody owns the mounts, nor may they make another one.
-    checked(library.unshare(_NEW_USERS))
+    checked(library.unshare(SPACES["user"]))
     control(_DUMPABLE, 1)
     _become(own, (frame.user, ADMINISTRATOR), (frame.group, ADMINISTRATOR))
     os.chdir(order.directory)

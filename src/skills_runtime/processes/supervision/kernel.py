@@ -1,7 +1,15 @@
-"""The promise of the Linux kernel that Python has no function for."""
+"""The promises of the Linux kernel that Python has no function for."""
 
 import ctypes
 import os
+import signal
+
+SPACES = {
+    "cgroup": 0x2000000, "uts": 0x4000000, "ipc": 0x8000000, "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000,
+}  # fmt: skip
+"""What a process can have for itself alone, and the bits by which that is asked for."""
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+"""What a program that is started must hear again."""
 
 _CHILD_SUBREAPER = 36
 

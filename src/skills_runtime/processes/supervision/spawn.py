@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 from .blueprint import Blueprint, Frame, NotUnderstood, read_blueprint
 from .fence import Nursery
 from .groups import SACRIFICED, memory_of
+from .kernel import IGNORED_BY_PYTHON
 from .limits import EndedEarly, Fallen, Limiting, limit
 from .mounts import ChangedMeanwhile, Mount, Planned, check_misled, check_places
+from .orders import STREAMS
 from .urgency import Urgency
 
-IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-STREAMS = FIRST_INPUT = 3
+FIRST_INPUT = 3
 ROOM = 16 << 20
 """Bytes of memory below which a command has none to spare for a copy of this process, which the program is not."""
 LONG = 32 * os.sysconf("SC_PAGE_SIZE")
