@@ -17,6 +17,7 @@ from skills_runtime.processes.supervision import tree
 from skills_runtime.sandbox import CAREFUL, Fence, SandboxPolicy, adapters_named, policy_for
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.machine import this_machine
+from tests.e2e.sandbox.waiting import awaited_newborn, newborns, space_of
 from tests.support.unprivileged import Unprivileged
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
@@ -60,19 +61,6 @@ def _with_options(plan: SandboxPlan, *more: bytes) -> SandboxPlan:
     return msgspec.structs.replace(plan, enclosure=msgspec.structs.replace(plan.enclosure, inputs=inputs))
 
 
-def _newborns() -> list[tree.Process]:
-    """First processes of fences, below this process, whose command has not begun."""
-    ours = Path("/proc/self/ns/pid").readlink()
-    return [one for one in tree.below(tree.table(), os.getpid()) if _space(one.pid) not in (None, ours)]
-
-
-def _space(pid: int) -> Path | None:
-    try:
-        return Path(f"/proc/{pid}/ns/pid").readlink()
-    except OSError:
-        return None
-
-
 def test_the_supervisor_puts_it_up(workspace: Path) -> None:
     assert _told(_plan(workspace)) == ("ran\n", "supervisor")
 
@@ -110,9 +98,9 @@ def test_a_terminal_is_left_to_the_program(workspace: Path) -> None:
 
 def test_the_next_first_process_is_born_before_it_is_needed(workspace: Path) -> None:
     _run(_plan(workspace))
-    born = _awaited_newborn()
+    born = space_of(awaited_newborn())
     done = _run(_plan(workspace, "/bin/sh", "-c", "cat /proc/1/comm; exec readlink /proc/self/ns/pid"))
-    assert done.stdout.text() == f"fence\n{born[1]}\n"
+    assert done.stdout.text() == f"fence\n{born}\n"
 
 
 def test_a_fence_with_another_network_gets_another_first_process(workspace: Path) -> None:
@@ -126,13 +114,13 @@ def test_a_fence_with_another_network_gets_another_first_process(workspace: Path
 
 def test_a_first_process_that_was_killed_meanwhile_is_no_loss(workspace: Path) -> None:
     _run(_plan(workspace))
-    os.kill(_awaited_newborn()[0], signal.SIGKILL)
+    os.kill(awaited_newborn(), signal.SIGKILL)
     assert _told(_plan(workspace))[0] == "ran\n"
 
 
 def test_a_first_process_ends_with_its_supervisor(workspace: Path) -> None:
     _run(_plan(workspace))
-    newborn, _ = _awaited_newborn()
+    newborn = awaited_newborn()
     watched = os.pidfd_open(newborn)
     found = tree.look(newborn)
     assert found is not None
@@ -148,7 +136,7 @@ def test_a_command_ends_with_its_supervisor(workspace: Path) -> None:
         command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
         running = asyncio.ensure_future(execute(command, LIMITS, on_output=lambda _stream, _piece: begun.set()))
         await begun.wait()
-        (first,) = [one for one in _newborns() if one.parent not in {other.pid for other in _newborns()}]
+        (first,) = [one for one in newborns() if one.parent not in {other.pid for other in newborns()}]
         watched = os.pidfd_open(first.pid)
         os.kill(first.parent, signal.SIGKILL)
         assert select.select([watched], [], [], 30)[0]
@@ -159,13 +147,6 @@ def test_a_command_ends_with_its_supervisor(workspace: Path) -> None:
     asyncio.run(work())
 
 
-def _awaited_newborn() -> tuple[int, str]:
-    """The one that is ready for the next command, as soon as there is one: its number, and its processes' space."""
-    while not (found := _newborns()):
-        os.sched_yield()
-    return found[0].pid, str(_space(found[0].pid))
-
-
 def test_what_was_replaced_since_the_first_process_was_born_is_the_new_one(workspace: Path, tmp_path: Path) -> None:
     for name in ("shown", "new"):
         (tmp_path / name).mkdir()
@@ -174,7 +155,7 @@ def test_what_was_replaced_since_the_first_process_was_born_is_the_new_one(works
     fence = Fence(_policy(workspace), adapters_named("bubblewrap"), {}, machine)
     plan = fence.plan(ProcessRequest(argv=("/bin/cat", str(tmp_path / "shown/text")), cwd=workspace))
     assert _told(plan) == ("shown\n", "supervisor")
-    mounts = Path(f"/proc/{_awaited_newborn()[0]}/mountinfo")
+    mounts = Path(f"/proc/{awaited_newborn()}/mountinfo")
     while f"{tmp_path}/shown " not in mounts.read_text():  # as soon as it has been born it fetches what it shows
         os.sched_yield()
     (tmp_path / "shown").rename(tmp_path / "old")

@@ -16,8 +16,8 @@ from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.processes.launcher import dismiss
-from skills_runtime.processes.supervision import tree
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from tests.e2e.sandbox.waiting import awaited_newborn
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
 Mounting = Callable[..., None]
@@ -62,16 +62,7 @@ def _told(workspace: Path, *argv: str) -> tuple[str, str | None]:
 def _spare(workspace: Path) -> int:
     """The process that waits for the next command."""
     assert _told(workspace, "/bin/true") == ("", "supervisor")
-    while not (found := [one.pid for one in tree.below(tree.table(), os.getpid()) if _waits(one.pid)]):
-        os.sched_yield()
-    return found[0]
-
-
-def _waits(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/ns/pid").readlink() != Path("/proc/self/ns/pid").readlink()
-    except OSError:
-        return False
+    return awaited_newborn()
 
 
 @needs_root
