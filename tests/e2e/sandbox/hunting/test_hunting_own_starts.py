@@ -17,6 +17,7 @@ from skills_runtime.processes.launcher import dismiss
 from skills_runtime.processes.supervision import tree
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from tests.e2e.sandbox.arena import PYTHON, enclosure_by
+from tests.e2e.sandbox.waiting import newborns
 from tests.support.unprivileged import Unprivileged
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
@@ -110,14 +111,6 @@ def test_a_first_process_that_was_stopped_ends_with_its_supervisor(workspace: Pa
 
 def _awaited_spare() -> tree.Process:
     """The process that waits for the next command, as soon as it has a session of its own."""
-    while True:
-        for one in tree.below(tree.table(), os.getpid()):
-            if _space(one.pid) not in (None, _space(os.getpid())) and one.group == one.pid:
-                return one
-
-
-def _space(pid: int) -> Path | None:
-    try:
-        return Path(f"/proc/{pid}/ns/pid").readlink()
-    except OSError:
-        return None
+    while not (found := [one for one in newborns() if one.group == one.pid]):
+        os.sched_yield()
+    return found[0]
