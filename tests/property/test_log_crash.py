@@ -127,7 +127,7 @@ def small(place: Path) -> Bench:
     for name in SUBDIRECTORIES:
         (paths.root / name).mkdir(parents=True)
     ports = ports_in(place)
-    log, lock = create_log(paths, paths, RUN_ID, ports)
+    log, lock = create_log(str(paths.root), paths, RUN_ID, ports)
     key_id = ports.keys.current().id
     born = {"schema": LOG_SCHEMA, "key_id": key_id, "session_id": "s", "task_id": "t", "profile_id": "p"}
     log.append(msgspec.convert(born | {"config_fingerprint": "f"}, RunCreated))

@@ -3,6 +3,7 @@
 Configuration is imported where it is used: reading settings needs pydantic, importing an agent does not.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ from skills_runtime.ports import (
 from skills_runtime.runs import Deliverable, KeyRing, LogPorts, Run, RunSpec, files_of, is_legal_id, runs_root
 from skills_runtime.runs.spec import SessionTask, WorkspaceMode
 from skills_runtime.safety import Rules
+from skills_runtime.safety.gate import Known
 from skills_runtime.safety.limits import Limits
 from skills_runtime.safety.purse import Purse
 from skills_runtime.tools import Registry
@@ -67,6 +69,8 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved for as long as this agent is there."""
     rules: Rules | None = None
     """What decides on calls; nothing means what the settings and the rule files say."""
+    known: Known = {}
+    """What these rules say of tools that tell nothing but their effect, in all runs of one agent."""
     secrets: Secrets | None = None
     """What must not be shown; nothing means what the environment tells."""
     human: HumanIO | None = None
@@ -260,7 +264,7 @@ def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], 
             made.append(files_of(run, workspace, mode=mode, delete=resolved.settings.sandbox.delete))
         return made[0]
 
-    if mode == "shared" and run.paths.root.samefile(workspace):
+    if mode == "shared" and os.path.samefile(run.paths.root, workspace):  # noqa: PTH121 - done for every run
         files()  # says why that cannot be, before anything has happened
     return files
 

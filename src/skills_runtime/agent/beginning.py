@@ -18,6 +18,7 @@ from skills_runtime.events.payloads import (
     HistoryLoaded,
     ImagesAttached,
     RunStarted,
+    RunStateChanged,
     SkillCatalogOffered,
     SkillInjected,
 )
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from skills_runtime.skills.own_runs import Apart
 
 IMAGE_BYTES = 20 << 20
+BEGUN = RunStateChanged(before=RunStatus.PENDING.value, after=RunStatus.RUNNING.value)
+"""The last of what the log of a run holds that is made and worked on at once."""
 
 
 class Material(msgspec.Struct, frozen=True):
@@ -117,9 +120,10 @@ def _digest(data: bytes) -> str:
 
 async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object], strategy: str) -> None:
     """Record that somebody works on the run, for the first time or again; `strategy` says from what it goes on then."""
-    resumed = run.state.started_at is not None
+    resumed = bool(run.state.workspace_root)
     if run.state.status is not RunStatus.RUNNING:
         await run.change_async(RunStatus.RUNNING)
+    await run.commit_async()  # one that was made `working` is durable from here on
     run.append(
         RunStarted(
             task=run.text("prompt.md"),

@@ -26,13 +26,13 @@ from skills_runtime.agent.assemble import (
     spec_for,
     text_in,
 )
-from skills_runtime.agent.beginning import gather, start, told_of
+from skills_runtime.agent.beginning import BEGUN, gather, start, told_of
 from skills_runtime.agent.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.rules import rules_for
-from skills_runtime.agent.skills import has_skills, left_out, library_for
+from skills_runtime.agent.skills import Seen, left_out, library_for
 from skills_runtime.agent.walls import secrets_in, without_secrets
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import ConfigError, StorageFailed
@@ -42,6 +42,7 @@ from skills_runtime.llm.output import check_schema
 from skills_runtime.ports import Approver, Backend, Children, Effect, HumanIO, Inbox, Question, Recovery, Tool
 from skills_runtime.runs import Run, check_id, create_run, finish_run, fork_point, open_run, runs_root
 from skills_runtime.safety import Rules
+from skills_runtime.safety.gate import Known
 from skills_runtime.tools import Registry, builtin_tools, tool_from
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ class Agent:
         self._log_ports = log_ports(self._secrets)
         self._variables: dict[str, str] = {}
         self._rules: Rules | None = equipment.rules
+        self._known: Known = {}
+        self._has_skills = Seen(resolved, equipment)
         self._equipment_of: WeakKeyDictionary[Run, Equipment] = WeakKeyDictionary()
         """What runs were made with that nobody has worked on yet: skills are looked for once."""
 
@@ -208,7 +211,7 @@ class Agent:
         def listen(event: Event) -> None:
             loop.call_soon_threadsafe(happened.put_nowait, event)
 
-        run.log.listen(listen)
+        run.listen(listen)
         work = asyncio.create_task(self.execute(run), name=f"run {run.state.run_id}")
         work.add_done_callback(lambda _: loop.call_soon(happened.put_nowait, None))
         try:
@@ -245,8 +248,8 @@ class Agent:
         if close is not None:
             await close()
 
-    def create(self, request: RunRequest, *, told: "Sequence[MissingVariable]" = ()) -> Run:
-        """Make the directory of a new run, in state `pending`, with everything it starts from.
+    def create(self, request: RunRequest, *, told: "Sequence[MissingVariable]" = (), working: bool = False) -> Run:
+        """Make the directory of a new run with all it starts from; `pending`, or `working` from its first moment.
 
         `told` are the variables that somebody was asked for.
         """
@@ -263,7 +266,7 @@ class Agent:
             request,
             config_text=self._config_text,
             system_prompt=material.system_prompt,
-            beginning=(*told_of(told, self._resolved), *material.events),
+            beginning=(*told_of(told, self._resolved), *material.events, *((BEGUN,) if working else ())),
             blobs=material.blobs,
         )
         run = create_run(spec, self._log_ports)
@@ -277,7 +280,7 @@ class Agent:
     async def execute(self, run: Run, *, control: Control | None = None) -> RunResult:
         """Work on an open run until it ends, waits or is left for later, then close it."""
         for hook in self._equipment.hooks:
-            run.log.listen(hook)
+            run.listen(hook)
         control = control or Control()
         equipment = self._equipment_of.pop(run, None) or self._equipped()
         children = ChildRuns(self, equipment, run)
@@ -305,7 +308,7 @@ class Agent:
     async def _ask_for_variables(self, task: str) -> "Sequence[MissingVariable]":
         """Ask for what skills need and nobody has set; the values are kept in memory only."""
         human = self._equipment.human
-        if human is None or not has_skills(self._resolved, self._equipment):
+        if human is None or not self._has_skills():
             return ()
         missing = prompt_parts(self._resolved, task, (), self._library(), self._equipment.templates).missing_env
         for one in missing:
@@ -318,8 +321,10 @@ class Agent:
         """What runs are given; rule files are read once, as the settings are."""
         if self._rules is None:
             self._rules = rules_for(self._resolved)
-        library = self._library() if has_skills(self._resolved, self._equipment) else None
-        return msgspec.structs.replace(self._equipment, rules=self._rules, secrets=self._secrets, library=library)
+        library = self._library() if self._has_skills() else None
+        return msgspec.structs.replace(
+            self._equipment, rules=self._rules, known=self._known, secrets=self._secrets, library=library
+        )
 
     def _library(self) -> "Library":
         return library_for(self._resolved, self._equipment, self._variables)
@@ -337,7 +342,7 @@ class Agent:
         self._model()  # a configuration that cannot work leaves no run behind
         prices_of(self._resolved)
         existing = self._existing(request.run_id)
-        return existing or self.create(request, told=await self._ask_for_variables(request.prompt))
+        return existing or self.create(request, told=await self._ask_for_variables(request.prompt), working=True)
 
     def _existing(self, run_id: str | None) -> Run | None:
         if run_id is None:

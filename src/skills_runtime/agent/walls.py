@@ -8,7 +8,7 @@ import msgspec
 
 from skills_runtime.agent.rules import rules_for
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan, Secrets
-from skills_runtime.runs import Run
+from skills_runtime.runs import Run, runs_root
 from skills_runtime.runs.spec import WorkspaceMode
 from skills_runtime.safety import Gate
 from skills_runtime.safety.sanitize import Fingerprint
@@ -25,8 +25,11 @@ def gate_of(run: Run, resolved: "Resolved", equipment: "Equipment", mode: Worksp
     safety, rules = resolved.settings.safety, equipment.rules or rules_for(resolved)
     if mode == "shared":  # wherever the run directory is; an isolated run lives below its own
         rules = msgspec.structs.replace(rules, control=(*rules.control, str(run.paths.root)))
+    # What the rules say of a tool that names no place is the same in every run, unless one lies above its workspace.
+    at_home = run.paths.root.parent == runs_root(resolved.workspace_root)
     return Gate(
         rules=rules,
+        known=equipment.known if at_home else {},
         approver=equipment.approver,
         remembered=equipment.remembered,
         timeout_ms=safety.approval_timeout_ms,

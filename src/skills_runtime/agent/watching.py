@@ -6,7 +6,7 @@ can take back, so the work stops at once, as it does for a wish to stop; but the
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.tools.invoke import in_words
@@ -14,13 +14,14 @@ from skills_runtime.tools.invoke import in_words
 EVERY_SECONDS = 0.05
 
 
-@asynccontextmanager
-async def cancelled_by(checker: Callable[[], bool] | None, control: Control) -> AsyncGenerator[None]:
+def cancelled_by(checker: Callable[[], bool] | None, control: Control) -> AbstractAsyncContextManager[None]:
     """Cancel the block when the checker says so or fails, which `control` is told; who waits for the block goes on."""
     task = asyncio.current_task()
-    if checker is None or task is None:
-        yield
-        return
+    return nullcontext() if checker is None or task is None else _watched(checker, task, control)
+
+
+@asynccontextmanager
+async def _watched(checker: Callable[[], bool], task: asyncio.Task[object], control: Control) -> AsyncGenerator[None]:
     watcher = asyncio.create_task(_watch(checker, task, control), name="cancel checker")
     try:
         yield

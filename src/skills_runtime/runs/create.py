@@ -41,7 +41,7 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
     _refuse_existing(spec.root)
     paths = RunPaths(spec.root)
     with made_aside(spec.root) as draft:
-        log, lock = create_log(RunPaths(draft.path), paths, spec.run_id, ports)
+        log, lock = create_log(draft.path, paths, spec.run_id, ports)
         try:
             view, events = _fill(draft, spec, ports, log)
             with _linked(spec):
@@ -69,12 +69,12 @@ def _fill(draft: Draft, spec: RunSpec, ports: LogPorts, log: EventLog) -> tuple[
         _snapshot(directory, name, data, SNAPSHOTS[name][0]) for name, data in snapshot_texts(spec, now=now).items()
     ]
     for data in spec.blobs:
-        Blobs(RunPaths(draft.path).blobs).put(data)
-    born = log.append(_birth(spec, log.key.id, snapshots))
+        Blobs(f"{draft.path}/blobs").put(data)
     manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now, root=real_place(draft, spec.root)))
     described = _snapshot(directory, "sandbox-manifest.json", manifest, "sandbox-manifest")
-    fenced = log.append(SandboxCreated(workspace_mode=spec.workspace_mode, manifest=described))
-    events = [born, fenced, *(log.append(payload) for payload in spec.beginning)]
+    fenced = SandboxCreated(workspace_mode=spec.workspace_mode, manifest=described)
+    happened = (_birth(spec, log.key.id, snapshots), fenced, *spec.beginning)
+    events = log.append_all([(payload, None, None) for payload in happened])
     view = fold(events, beginning(spec.fork, ports))
     write_new("run.json", pretty(record_of(view.state)), dir_fd=directory)
     write_new("artifact-manifest.json", pretty(empty_manifest(view.state, generated_at=now)), dir_fd=directory)

@@ -23,7 +23,7 @@ _DRAFT = re.compile(r"\..{1,100}\.[0-9a-f]{12}\.new")
 class Draft(NamedTuple):
     """A run directory that nobody knows yet, open to make files in it."""
 
-    path: Path
+    path: str
     fd: int
 
 
@@ -31,13 +31,15 @@ class Draft(NamedTuple):
 def made_aside(root: Path) -> Generator[Draft]:
     """A draft of the run that will be at `root`; gone without a trace when the block fails."""
     above = root.parent
-    path = above / f".{root.name[:100]}.{os.urandom(6).hex()}.new"
+    path = f"{above}/.{root.name[:100]}.{os.urandom(6).hex()}.new"
     made: list[Path] = []
     try:
-        made += make_directories(above, mode=DIRECTORY_MODE)
-        if made:
+        try:
+            os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - done for every run: a `Path` costs more than the call
+        except FileNotFoundError:
+            made += make_directories(above, mode=DIRECTORY_MODE)
             spread_out(above)
-        path.mkdir(mode=DIRECTORY_MODE)
+            os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - as above
         sweep(above)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -55,7 +57,7 @@ def made_aside(root: Path) -> Generator[Draft]:
 def put_in_place(draft: Draft, root: Path) -> None:
     """Let everybody see the run, all at once."""
     try:
-        draft.path.rename(root)
+        os.rename(draft.path, root)  # noqa: PTH104 - as above
     except OSError as error:
         if root.exists():
             raise RunExists(f"`{root}` already holds a run") from error
@@ -66,7 +68,7 @@ def real_place(draft: Draft, root: Path) -> str:
     """Where the run will really be, whatever links lead there; the system knows it of a directory that is open."""
     try:
         there = os.readlink(f"/proc/self/fd/{draft.fd}")  # noqa: PTH115 - done for every run
-        return there.removesuffix(draft.path.name) + root.name
+        return there.rpartition("/")[0] + f"/{root.name}"
     except OSError:
         return os.path.realpath(root)
 
@@ -82,7 +84,7 @@ def sweep(directory: Path) -> None:
             _discard(Path(draft.path), now)
 
 
-def _remove(draft: Path) -> None:
+def _remove(draft: Path | str) -> None:
     import shutil
 
     shutil.rmtree(draft, ignore_errors=True)

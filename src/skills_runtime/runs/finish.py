@@ -68,7 +68,7 @@ def _end(run: Run, end: End, goes_on: Callable[[], bool]) -> bool:
     data = pretty(manifest)
     if goes_on():
         return False
-    swap(str(run.paths.artifact_manifest), data, spare_of(run.paths.root))
+    swap(f"{run.paths.root}/artifact-manifest.json", data, spare_of(run.paths.root))
     run.log.with_next_commit(run.paths.root, "artifact-manifest.json")
     run.append(
         ArtifactManifestWritten(

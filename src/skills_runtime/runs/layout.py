@@ -3,7 +3,7 @@
 Pure: names and paths only, no file is touched here.
 """
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -85,6 +85,7 @@ class RunPaths(msgspec.Struct, frozen=True, dict=True):
         return self.root / "logs"
 
 
+@lru_cache(maxsize=64)
 def runs_root(workspace_root: Path) -> Path:
     """Where runs of a workspace live unless the caller says otherwise."""
     return workspace_root / STATE_DIRECTORY / "runs"

@@ -67,6 +67,16 @@ class Run:
         self._events, self._texts = deque(events, REMEMBERED), dict(texts)
         self.log.listen(self._events.append)
 
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Call `listener` with each event from here on, and first with the one that work has begun if it was the last.
+
+        A run that was made with it has it before anybody can listen.
+        """
+        last = self._events[-1] if self._events else None
+        if last is not None and isinstance(last.payload, RunStateChanged):
+            listener(last)
+        self.log.listen(listener)
+
     def events(self) -> Iterable[Event]:
         """Everything the log holds, from memory where that is possible."""
         whole = self._events is not None and len(self._events) == self.log.next_seq

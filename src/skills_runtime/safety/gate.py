@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from skills_runtime.errors import ApprovalDenied, ToolError
-from skills_runtime.ports import Approver, FileTouch, Intent, Tool, ToolContext, ToolSpec
+from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections.approvals import Approvals, Settled
 from skills_runtime.safety.approvals.added import confined, permitted, with_added
 from skills_runtime.safety.approvals.asking import Asking, Room, ask, void
@@ -31,6 +31,10 @@ MAX_DENIALS = 2
 """How often one request may be denied before the run ends: a model that asks again and again does not listen."""
 
 
+Known = dict[tuple[str, Effect], Verdict]
+"""Verdicts by the name and the effect of a tool."""
+
+
 class Abort(ApprovalDenied):
     """An approver wants the run to end here."""
 
@@ -49,18 +53,28 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Fingerprint = Fingerprint()
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it."""
-    known: dict[str, Verdict] = {}
+    known: Known = {}
     """What the rules say of tools that tell nothing but their effect: the same for every call."""
 
     def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> Verdict:
         """What the rules say about a call, with those that were added for this run."""
-        if intent is not None or approvals.rules or approvals.permits or approvals.confining:
-            facts = assess(spec, with_real_places(intent))
-            verdict = confined(facts, self.rules, approvals) or decide(facts, with_added(self.rules, approvals.rules))
-            return permitted(facts, self.rules, approvals, verdict)
-        if spec.name not in self.known:
-            self.known[spec.name] = decide(assess(spec, None), self.rules)
-        return self.known[spec.name]
+        if intent is None and _are_plain(approvals):
+            return self._known(spec)
+        facts = assess(spec, with_real_places(intent))
+        verdict = confined(facts, self.rules, approvals) or decide(facts, with_added(self.rules, approvals.rules))
+        return permitted(facts, self.rules, approvals, verdict)
+
+    def never_asks(self, tool: Tool, approvals: Approvals) -> bool:
+        """Whether it is certain that nobody must be asked about any call of a tool, whatever its arguments."""
+        plain = getattr(tool, "intent", None) is None and _are_plain(approvals)
+        return plain and not isinstance(self._known(tool.spec), Ask)
+
+    def _known(self, spec: ToolSpec) -> Verdict:
+        told = (spec.name, spec.effect)
+        verdict = self.known.get(told)
+        if verdict is None:
+            verdict = self.known[told] = decide(assess(spec, None), self.rules)
+        return verdict
 
     async def asking_rule(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
         """What says that somebody must be asked about a call, or nothing where nobody must."""
@@ -122,6 +136,11 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         intent = await shown
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
         return request_of(tool.spec, arguments, intent or Intent(), facts, verdict, self.fingerprint)
+
+
+def _are_plain(approvals: Approvals) -> bool:
+    """Whether nothing was added to the rules in this run."""
+    return not (approvals.rules or approvals.permits or approvals.confining)
 
 
 def with_real_places(intent: Intent | None) -> Intent | None:

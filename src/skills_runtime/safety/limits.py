@@ -21,6 +21,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_cost_usd: float | None = None
     on_limit: OnLimit = "fail"
 
+    @property
+    def are_shared(self) -> bool:
+        """Whether there is one that a run and its sub-agents use up together."""
+        return self.max_tool_calls is not None or self.max_tokens is not None or self.max_cost_usd is not None
+
 
 class Spending(ABC):
     """Who knows what a run and all that share its budget have used by now; asked for at every turn."""
@@ -85,14 +90,20 @@ def calls_left(view: RunView, limits: Limits, used: Spent | None = None) -> tupl
     """How many open calls may still be settled, and which limit the next one would break."""
     allowed = limits.max_steps + view.state.extra_steps
     steps = allowed - view.conversation.settled
-    own = used_by(view).tool_calls
-    made = used.tool_calls if used is not None else own
-    rest = steps if limits.max_tool_calls is None else limits.max_tool_calls - made
-    if rest < steps:
+    if limits.max_tool_calls is not None:
+        own = used_by(view).tool_calls
+        made = used.tool_calls if used is not None else own
+        rest = limits.max_tool_calls - made
+        if rest >= steps:
+            return steps, _out_of_steps(allowed)
         alone = f"the run and its sub-agents have made {made} tool calls"
         together = f"the run and those that share its budget have made {made} tool calls"
         return rest, Reached(alone if made == own else together, "run.max_tool_calls")
-    return steps, Reached(f"the run has made {allowed} tool calls", "run.max_steps")
+    return steps, _out_of_steps(allowed)
+
+
+def _out_of_steps(allowed: int) -> Reached:
+    return Reached(f"the run has made {allowed} tool calls", "run.max_steps")
 
 
 def shared(view: RunView, limits: Limits) -> Limits:

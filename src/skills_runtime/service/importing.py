@@ -53,13 +53,14 @@ def import_run(work: Work, archive: Path, *, who: str) -> Imported:
             refuse_odd(RunPaths(source), state)
         _refuse_known(work, state.run_id)
         with made_aside(here / state.run_id) as draft:
-            shutil.copytree(source, draft.path, dirs_exist_ok=True, copy_function=shutil.copyfile)
-            _tidy(draft.path)
+            aside = Path(draft.path)
+            shutil.copytree(source, aside, dirs_exist_ok=True, copy_function=shutil.copyfile)
+            _tidy(aside)
             with _readable():
-                verdict = _verified(draft.path, work, state)
-                refuse_untold(RunPaths(draft.path), work.ports)
+                verdict = _verified(aside, work, state)
+                refuse_untold(RunPaths(aside), work.ports)
             marked = {"imported_at": SystemClock().now(), "imported_by": who}
-            (draft.path / "archive" / IMPORTED).write_bytes(pretty(marked))
+            (aside / "archive" / IMPORTED).write_bytes(pretty(marked))
             put_in_place(draft, here / state.run_id)
     work.record(RunPaths(here / state.run_id))
     return Imported(

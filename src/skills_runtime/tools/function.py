@@ -59,7 +59,7 @@ class FunctionTool:
         return None if value is None else as_result(value)
 
     def _typed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        from pydantic import ValidationError
+        from pydantic_core import ValidationError
 
         try:
             model = self._model.model_validate(dict(arguments))

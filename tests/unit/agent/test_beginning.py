@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +100,24 @@ class Killed(BaseException):
 
 def _die_before(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the process die when it is about to write the event with this number, counted from 0."""
-    append, left = EventLog.append, number
+    append, append_all, left = EventLog.append, EventLog.append_all, number
 
-    def dying(log: EventLog, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
+    def live_on(events: int) -> None:
         nonlocal left
-        if left == 0:
+        left -= events
+        if left < 0:
             raise Killed
-        left -= 1
-        return append(log, payload, turn_id=turn_id, step_id=step_id)
+
+    def dying(log: EventLog, payload: Payload, **ids: Any) -> Event:
+        live_on(1)
+        return append(log, payload, **ids)
+
+    def dying_together(log: EventLog, entries: Sequence[Any]) -> list[Event]:
+        live_on(len(entries))
+        return append_all(log, entries)
 
     monkeypatch.setattr(EventLog, "append", dying)
+    monkeypatch.setattr(EventLog, "append_all", dying_together)
 
 
 @pytest.mark.parametrize("number", range(8))

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.ports import ApprovalRequest, DecisionKind, Intent, ToolContext, ToolResult, ToolSpec
+from skills_runtime.projections.approvals import Approvals
+from skills_runtime.safety import Gate, Rules
 from tests.support.agents import Answering, calls, says
 from tests.support.unprivileged import Unprivileged
 from tests.unit.safety.hunting.stage import Stage, Yes
@@ -165,3 +167,33 @@ def test_an_approver_that_raises_approves_of_nothing(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [calls(("odd", {})), says("done")], tool=tool)
     assert stage.work(Answering()).status == "failed"
     assert tool.times == 0
+
+
+@pytest.mark.parametrize(
+    ("attributes", "mode", "expected"),
+    [
+        ({}, "allow", True),
+        ({}, "deny", True),
+        ({}, "ask", False),
+        ({"intent": garbage}, "allow", False),
+        ({"intent": garbage}, "deny", False),
+    ],
+)
+def test_only_of_a_tool_that_tells_nothing_is_it_certain_that_nobody_is_asked(
+    attributes: dict[str, Any], mode: Any, expected: bool
+) -> None:
+    assert Gate(rules=Rules(mode=mode)).never_asks(Odd(**attributes), Approvals()) is expected
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        Approvals(rules=[{"effect": "allow"}]),
+        Approvals(permits={"[s].poet": [{"tool": ["odd"]}]}),
+        Approvals(confining={"[s].poet": [{"tool": ["other"]}]}),
+    ],
+)
+def test_where_something_was_added_to_the_rules_nothing_is_certain(added: Approvals) -> None:
+    gate = Gate(rules=Rules(mode="allow"))
+    assert gate.never_asks(Odd(), Approvals())
+    assert not gate.never_asks(Odd(), added)

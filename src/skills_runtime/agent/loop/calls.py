@@ -115,6 +115,8 @@ async def refuse_unanswerable(run: Run, calls: Sequence[Call], ports: AgentPorts
         tool = ports.tools.find(call.tool)
         if tool is None or not call.valid or call.phase != "requested":
             continue
+        if ports.gate.never_asks(tool, run.view.pending.approvals):
+            continue
         context, rule = CallContext(run, call, ports), None
         with suppress(
             ToolError, UsageError, PolicyDenied, SandboxError

@@ -1,14 +1,13 @@
 """Group commit: one thread for each file system makes many waiting logs, and many waiting producers, durable together.
 
-A few logs are synced file by file; where many ask, they wait a moment for each other and share one call.
+A few logs are synced file by file; many share one call. Those who ask in one turn of an event loop are synced together:
+none of them could go on before the loop comes round again, and a disk that syncs is slow to make the files of the next.
 """
 
 import asyncio
 import errno
 import os
 import threading
-import time
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -19,9 +18,6 @@ from skills_runtime.runs.log.disk import can_sync_whole, sync_whole
 
 CROWD = 6
 """So many logs at once are synced by one call, though it also syncs what strangers have written there."""
-CROWD_SECONDS, GATHER_SECONDS = 0.03, 0.01
-"""Where a crowd has asked within so many seconds, a sync waits that long for more of them to come."""
-
 
 Waiter = asyncio.Future[None] | Future[None]
 Waiters = Sequence[Waiter]
@@ -75,47 +71,44 @@ class Committer:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="log-committer")
         self._mutex = threading.Lock()
         self._queued: dict[Committable, list[Waiter]] = {}
-        self._asked: deque[tuple[float, int]] = deque(maxlen=CROWD * 4)
+        self._comes = False
+        """Whether the thread is on its way to those who wait."""
 
     async def commit(self, log: Committable) -> None:
         """Return once all that `log` holds now is durable; who gives up waiting takes it from nobody else."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ask(log, done)
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._queue(log, done)
+        loop.call_soon(self._come)
         await done
 
     def request(self, log: Committable) -> Future[None]:
         """A future that resolves once all that `log` holds now is durable."""
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()  # who does not want to wait any more cannot take the sync back
-        self._ask(log, done)
+        self._queue(log, done)
+        self._come()
         return done
 
-    def _ask(self, log: Committable, waiter: Waiter) -> None:
+    def _queue(self, log: Committable, waiter: Waiter) -> None:
         with self._mutex:
-            if log in self._queued:
-                self._queued[log].append(waiter)
-                return
-            if not self._queued:  # else somebody comes for the others anyway
+            self._queued.setdefault(log, []).append(waiter)
+
+    def _come(self) -> None:
+        with self._mutex:
+            if self._queued and not self._comes:
+                self._comes = True
                 self._pool.submit(self._work)
-            self._queued[log] = [waiter]
-            self._asked.append((time.monotonic(), log.number))
 
     def _work(self) -> None:
         """Make everything durable that is waiting."""
-        if self._is_crowded():
-            time.sleep(GATHER_SECONDS)
         with self._mutex:  # whoever asks from here on may have appended something this sync does not see
-            taken, self._queued = self._queued, {}
-        _sync(taken)
-
-    def _is_crowded(self) -> bool:
-        """Whether many logs have asked just now, so that waiting a moment lets more of them share one sync."""
-        with self._mutex:
-            since = time.monotonic() - CROWD_SECONDS
-            return len({number for at, number in self._asked if at >= since}) >= CROWD
+            taken, self._queued, self._comes = self._queued, {}, False
+        sync_all(taken)
 
 
-def _sync(taken: Mapping[Committable, Waiters]) -> None:
+def sync_all(taken: Mapping[Committable, Waiters]) -> None:
+    """Make these logs durable, and tell all who wait for them."""
     waiting, begun = dict(taken), dict[Committable, Flush]()  # who was not told yet; what was not settled
     try:
         for log in taken:

@@ -22,14 +22,12 @@ WHERE_RUNS_ARE = "name a directory below `.skills_runtime_sdk/runs/`; `skills-ru
 WHOSE_RUN = "act as the user who owns the run"
 
 
-def create_log(draft: RunPaths, final: RunPaths, run_id: str, ports: LogPorts) -> tuple[EventLog, RunLock]:
+def create_log(draft: str, final: RunPaths, run_id: str, ports: LogPorts) -> tuple[EventLog, RunLock]:
     """Start an empty log, already locked, in a directory nobody knows yet and that will become `final`."""
     key = ports.keys.current()
-    fd = os.open(
-        f"{draft.root}/events.jsonl", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE
-    )
+    fd = os.open(f"{draft}/events.jsonl", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
     try:
-        lock = RunLock(f"{draft.root}/run.lock")
+        lock = RunLock(f"{draft}/run.lock")
     except BaseException:
         os.close(fd)
         raise

@@ -90,11 +90,14 @@ def needs_consent(facts: Facts, rules: Rules) -> str:
     for command in facts.commands:
         if _is_own(command):
             return command.text
+    changed = [touch.path for touch in facts.files if touch.touch not in ("read", "list")]
+    named = (*changed, *filter(None, facts.writes), *_word_tokens(facts))
+    if not named:
+        return ""
     base = Anchor(rules.root, rules.home)
     files = {absolute_parts(path, base) or path for path in (*PROJECT_CONFIGURATION, *rules.consent)}
-    changed = [touch.path for touch in facts.files if touch.touch not in ("read", "list")]
     elsewhere = is_elsewhere(facts)
-    for token, path in _seen(facts, (*changed, *filter(None, facts.writes), *_word_tokens(facts))):
+    for token, path in _seen(facts, named):
         if (absolute_parts(path, base) or _relative(path)) in files:
             return token
         if elsewhere and folded(base_name(token)) in _CONFIGURATION_NAMES:

@@ -91,7 +91,7 @@ def discovered_sources(roots: Iterable[Root], settings: "SkillsSettings", index:
 def _found(places: Places, project: Path, wanted: "SkillDiscovery") -> Iterator[Root | Problem]:
     """What may be there; most of it is ruled out by asking for the directory above it, which costs the least."""
     frozen: Any = wanted  # it has a hash, which its type does not tell
-    candidates, plugins = _candidates(places, project, frozen)
+    candidates, plugins = candidates_of(places, project, frozen)
     for above, roots in candidates:
         if os.access(above, os.F_OK):
             yield from roots
@@ -111,7 +111,7 @@ _Plugins = tuple[tuple[str, Scope], ...]
 
 
 @lru_cache(maxsize=64)
-def _candidates(places: Places, project: Path, wanted: "SkillDiscovery") -> tuple[_Candidates, _Plugins]:
+def candidates_of(places: Places, project: Path, wanted: "SkillDiscovery") -> tuple[_Candidates, _Plugins]:
     """Every directory that may be there, by the directory above it, and those that plugins may be in."""
     roots = [
         *(project_roots(places, project, wanted) if wanted.project else ()),

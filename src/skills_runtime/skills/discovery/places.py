@@ -1,7 +1,7 @@
 """The directories everything is looked for in, and where a project ends."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -67,16 +67,21 @@ def project_root(directory: str | os.PathLike[str]) -> Path:
 
 def repository_of(start: str) -> Path:
     """The same for a path without links."""
-    here = start
     try:
         owner = os.stat(start).st_uid  # noqa: PTH116 - done for every run, and a `Path` costs more than the system
-        for _ in range(_MAX_ABOVE):
+        for here in above(start):
             if os.access(f"{here}/.git", os.F_OK, follow_symlinks=False):
                 return Path(here if os.stat(here).st_uid == owner else start)  # noqa: PTH116 - as above
-            above = os.path.dirname(here)  # noqa: PTH120 - as above
-            if above == here:
-                break
-            here = above
     except OSError:
         pass
     return Path(start)
+
+
+def above(directory: str) -> Iterator[str]:
+    """A directory, and those that lead to it, from the inside out."""
+    for _ in range(_MAX_ABOVE):
+        yield directory
+        outer = os.path.dirname(directory)  # noqa: PTH120 - as above
+        if outer == directory:
+            return
+        directory = outer

@@ -11,6 +11,7 @@ import pytest
 
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
+from skills_runtime.runs.log import commit
 from skills_runtime.runs.log.commit import CROWD, Committer
 from skills_runtime.runs.log.disk import SystemDisk
 from skills_runtime.testing import FaultyDisk
@@ -133,6 +134,44 @@ async def test_an_event_loop_is_woken_once_for_all_who_wait_in_it(
     assert len(woken) == 2
     for run in (blocker, *runs):
         run.close()
+
+
+def grouped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many logs each sync was for."""
+    sync, groups = commit.sync_all, list[int]()
+
+    def syncing(taken: Any) -> None:
+        groups.append(len(taken))
+        sync(taken)
+
+    monkeypatch.setattr(commit, "sync_all", syncing)
+    return groups
+
+
+async def test_those_who_ask_in_one_turn_of_an_event_loop_are_synced_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [new_run(tmp_path, run_id=f"run_{number}") for number in range(CROWD + 2)]
+    groups = grouped(monkeypatch)
+    await asyncio.wait_for(asyncio.gather(*(run.commit_async() for run in runs)), WAIT)
+    assert groups == [len(runs)]
+    for run in runs:
+        run.close()
+
+
+async def test_who_holds_up_an_event_loop_until_a_commit_takes_those_along_who_wait_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = new_run(tmp_path, run_id="one"), new_run(tmp_path, run_id="other")
+    groups = grouped(monkeypatch)
+
+    async def hold_up() -> None:
+        other.commit()
+
+    await asyncio.wait_for(asyncio.gather(one.commit_async(), hold_up()), WAIT)
+    assert groups == [2]
+    one.close()
+    other.close()
 
 
 def test_one_log_that_fails_does_not_harm_another(tmp_path: Path) -> None:

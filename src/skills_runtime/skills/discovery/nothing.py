@@ -1,0 +1,84 @@
+"""That there is nothing to discover: remembered until a directory changes in which something could appear.
+
+Most runs have no skills, and whoever begins hundreds of them would ask the disk for the same forty names each time.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from skills_runtime.skills.discovery.discover import candidates_of, discover
+from skills_runtime.skills.discovery.places import Places, above, repository_of
+from skills_runtime.skills.discovery.plugins import MANIFESTS, MARKETPLACE
+
+if TYPE_CHECKING:
+    from skills_runtime.config.skill_models import SkillsSettings
+
+HOLDS_NS = 1_000_000_000
+"""So long a look holds at most: the clock of a disk that others share may be wrong."""
+SETTLED_NS = 50_000_000
+"""A directory that changed so short a time before the look may change again without showing it."""
+
+Mark = tuple[int, int, int]
+
+
+class Nothing:
+    """The directories in which something could appear, as they were before somebody looked and found nothing."""
+
+    def __init__(self, places: Places, settings: "SkillsSettings") -> None:
+        self._at = time.time_ns()
+        self._marks = dict(_marks(_names(places, settings)))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every later change will show."""
+        return all(changed < self._at - SETTLED_NS for _, _, changed in self._marks.values())
+
+    def holds(self) -> bool:
+        """Whether nothing can have appeared since."""
+        if not 0 <= time.time_ns() - self._at < HOLDS_NS:
+            return False
+        try:
+            return all(_mark(path) == mark for path, mark in self._marks.items())
+        except OSError:
+            return False
+
+
+def looked_for_nothing(places: Places, settings: "SkillsSettings") -> tuple[bool, Nothing | None]:
+    """Whether there is anything to discover, and if there is nothing, that it may be remembered."""
+    nothing = Nothing(places, settings) if not settings.discovery.packages else None
+    found = discover(places, settings)
+    nowhere = not (found.roots or found.untrusted or found.problems)
+    return bool(found.roots), nothing if nowhere and nothing is not None and nothing.is_settled else None
+
+
+def _names(places: Places, settings: "SkillsSettings") -> Iterator[str]:
+    """Every path that `discover` asks for."""
+    workspace = str(places.workspace)
+    project = repository_of(workspace)
+    wanted: Any = settings.discovery  # it has a hash, which its type does not tell
+    roots, plugins = candidates_of(places, project, wanted)
+    yield from (f"{directory}/.git" for directory in above(workspace))
+    yield from (root.path for _, inside in roots for root in inside)
+    yield from (f"{project}/{name}" for name in (*MANIFESTS, MARKETPLACE))
+    yield from (directory for directory, _ in plugins)
+
+
+def _marks(names: Iterator[str]) -> Iterator[tuple[str, Mark]]:
+    """The nearest directory above each of these paths that is there."""
+    missing = set[str]()
+    for name in names:
+        for directory in above(os.path.dirname(name)):  # noqa: PTH120 - a `Path` costs more than the system
+            if directory in missing:
+                continue
+            try:
+                yield directory, _mark(directory)
+                break
+            except OSError:
+                missing.add(directory)
+
+
+def _mark(path: str) -> Mark:
+    found = os.stat(path)  # noqa: PTH116 - as above
+    return found.st_dev, found.st_ino, found.st_ctime_ns  # which nobody can set back, and which rights change too
