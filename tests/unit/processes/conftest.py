@@ -91,7 +91,7 @@ def nothing_left(command: Tagged) -> Iterator[None]:
     before, running = descriptors(sockets=False), threads()
     yield
     assert command.alive() == []
-    assert descriptors(sockets=False) == before
+    assert descriptors(sockets=False).items() <= before.items()  # those of earlier tests may be closed at any time
     until = time.monotonic() + PATIENCE_MS / 1000
     while not threads() <= running and time.monotonic() < until:
         os.sched_yield()  # a thread that was joined is listed until the kernel has put it away

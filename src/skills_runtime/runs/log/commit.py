@@ -1,6 +1,6 @@
 """Group commit: one thread for each file system makes many waiting logs, and many waiting producers, durable together.
 
-A few logs are synced file by file; many share one call. Those who ask in one turn of an event loop are synced together:
+A few logs are synced file by file; many share one call. Those who ask in one turn of an event loop wait for each other:
 none of them could go on before the loop comes round again, and a disk that syncs is slow to make the files of the next.
 """
 
@@ -18,6 +18,8 @@ from skills_runtime.runs.log.disk import can_sync_whole, sync_whole
 
 CROWD = 6
 """So many logs at once are synced by one call, though it also syncs what strangers have written there."""
+ENOUGH = 64
+"""So many do not wait for more."""
 
 Waiter = asyncio.Future[None] | Future[None]
 Waiters = Sequence[Waiter]
@@ -78,8 +80,10 @@ class Committer:
         """Return once all that `log` holds now is durable; who gives up waiting takes it from nobody else."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self._queue(log, done)
-        loop.call_soon(self._come)
+        if self._queue(log, done) < ENOUGH:
+            loop.call_soon(self._come)
+        else:
+            self._come()
         await done
 
     def request(self, log: Committable) -> Future[None]:
@@ -90,9 +94,11 @@ class Committer:
         self._come()
         return done
 
-    def _queue(self, log: Committable, waiter: Waiter) -> None:
+    def _queue(self, log: Committable, waiter: Waiter) -> int:
+        """Let somebody wait for a log; returns how many logs are waited for."""
         with self._mutex:
             self._queued.setdefault(log, []).append(waiter)
+            return len(self._queued)
 
     def _come(self) -> None:
         with self._mutex:

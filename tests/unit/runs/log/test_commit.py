@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
 from skills_runtime.runs.log import commit
-from skills_runtime.runs.log.commit import CROWD, Committer
+from skills_runtime.runs.log.commit import CROWD, ENOUGH, Committer
 from skills_runtime.runs.log.disk import SystemDisk
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import lines_of, new_run
@@ -155,6 +155,20 @@ async def test_those_who_ask_in_one_turn_of_an_event_loop_are_synced_together(
     groups = grouped(monkeypatch)
     await asyncio.wait_for(asyncio.gather(*(run.commit_async() for run in runs)), WAIT)
     assert groups == [len(runs)]
+    for run in runs:
+        run.close()
+
+
+async def test_a_crowd_does_not_wait_for_the_end_of_a_long_turn(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    runs = [new_run(tmp_path, disk=disk, run_id=f"run_{number}") for number in range(ENOUGH)]
+
+    async def hold_up() -> bool:
+        return disk.syncing.wait(WAIT)
+
+    waiting = asyncio.gather(*(run.commit_async() for run in runs), hold_up())
+    disk.may_go_on.set()
+    assert (await asyncio.wait_for(waiting, WAIT))[-1]
     for run in runs:
         run.close()
 
