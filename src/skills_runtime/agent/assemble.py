@@ -16,14 +16,14 @@ from skills_runtime.agent.offering import offered
 from skills_runtime.agent.receiving import SkillsOf
 from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.agent.skill_news import SkillNews
+from skills_runtime.agent.standing import Standing
 from skills_runtime.agent.steering import SteeredSkills
 from skills_runtime.agent.walls import FenceOnDemand, gate_of, secrets_in, skill_directories
-from skills_runtime.agent.window import ContextRules
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import ForkPoint
-from skills_runtime.llm import Price, RetryPolicy, fake_backend, openai_backend
+from skills_runtime.llm import RetryPolicy, fake_backend, openai_backend
 from skills_runtime.ports import (
     Approver,
     Backend,
@@ -206,7 +206,7 @@ def log_ports(secrets: Secrets | None = None) -> LogPorts:
 
 def agent_ports(
     run: Run,
-    resolved: "Resolved",
+    standing: Standing,
     equipment: Equipment,
     backend: Backend,
     *,
@@ -214,6 +214,7 @@ def agent_ports(
     children: Children | None,
 ) -> AgentPorts:
     """What the loop works with."""
+    resolved = standing.resolved
     settings, secrets = resolved.settings, equipment.secrets or secrets_in(resolved)
     mode = _mode(run, settings.sandbox.workspace)
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
@@ -235,9 +236,9 @@ def agent_ports(
         system_prompt=run.text("effective-system-prompt.md"),
         planner_model=settings.models.planner,
         executor_model=settings.models.executor,
-        prices=prices_of(resolved),
-        limits=equipment.limits or limits_of(resolved),
-        context=_context(resolved),
+        prices=standing.prices,
+        limits=equipment.limits or standing.limits,
+        context=standing.context,
         output_schema=settings.run.output_schema,
         review=settings.run.review == "required",
         inbox=equipment.inbox,
@@ -278,48 +279,6 @@ def _scope(equipment: Equipment) -> RunScope:
 
         scope.hold(RunSessions, lambda: Lent(sessions))
     return scope
-
-
-def prices_of(resolved: "Resolved") -> dict[str, Price]:
-    """What the models cost; a limit on money without a price is refused."""
-    settings = resolved.settings
-    prices = {one.model: one for one in settings.llm.prices}
-    unknown = {settings.models.planner, settings.models.executor} - prices.keys()
-    if settings.run.max_cost_usd is not None and unknown:
-        raise ConfigError(f"`run.max_cost_usd` needs the price of `{min(unknown)}`", hint="set it in `llm.prices`")
-    return {
-        name: Price(input=price.input, output=price.output, cached_input=price.cached_input)
-        for name, price in prices.items()
-    }
-
-
-def limits_of(resolved: "Resolved") -> Limits:
-    """The budget that the settings give."""
-    run = resolved.settings.run
-    return Limits(
-        max_steps=run.max_steps,
-        max_wall_time_sec=run.max_wall_time_sec,
-        max_tool_calls=run.max_tool_calls,
-        max_tokens=run.max_tokens,
-        max_cost_usd=run.max_cost_usd,
-        on_limit=run.on_limit,
-    )
-
-
-def _context(resolved: "Resolved") -> ContextRules:
-    recovery = resolved.settings.run.context_recovery
-    return ContextRules(
-        mode=recovery.mode,
-        window_tokens=recovery.window_tokens,
-        compact_at=recovery.compact_at,
-        max_compactions=recovery.max_compactions_per_run,
-        keep_last_messages=recovery.compaction_keep_last_messages,
-        history_max_chars=recovery.compaction_history_max_chars,
-        skills_max_chars=recovery.skills_max_chars,
-        fallback_mode=recovery.ask_first_fallback_mode,
-        extra_steps=recovery.increase_budget_extra_steps,
-        extra_wall_time_sec=recovery.increase_budget_extra_wall_time_sec,
-    )
 
 
 def _mode(run: Run, now: WorkspaceMode) -> WorkspaceMode:
@@ -365,18 +324,6 @@ def _refuse_to_leak(resolved: "Resolved") -> None:
             hint=f"if that is right, say so yourself: --set llm.base_url={llm.base_url}"
             f" --set llm.api_key_env={llm.api_key_env}",
         )
-
-
-def config_summary(resolved: "Resolved") -> Mapping[str, object]:
-    """What the first event of a segment says about its configuration."""
-    settings = resolved.settings
-    return {
-        "profile_id": settings.profile_id,
-        "models": {"planner": settings.models.planner, "executor": settings.models.executor},
-        "llm": {"base_url": settings.llm.base_url, "api_key_env": settings.llm.api_key_env},
-        "sandbox": {"profile": settings.sandbox.profile, "policy_mode": settings.safety.mode},
-        "config_overlays": [str(path) for path in resolved.overlay_paths],
-    }
 
 
 def _id_from(sandbox_path: Path | None) -> str | None:

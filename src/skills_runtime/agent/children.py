@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assemble import Equipment, RunRequest, limits_of, log_ports
+from skills_runtime.agent.assemble import Equipment, RunRequest, log_ports
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.on_behalf import pass_approval, pass_question
 from skills_runtime.agent.outcome import RunResult, result_status
+from skills_runtime.agent.standing import limits_of
 from skills_runtime.errors import LogEnded, LogError, ToolError
 from skills_runtime.events.payloads import (
     ChildRunFinished,

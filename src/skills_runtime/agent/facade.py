@@ -18,10 +18,8 @@ from skills_runtime.agent.assemble import (
     RunRequest,
     agent_ports,
     backend_for,
-    config_summary,
     config_text_of,
     log_ports,
-    prices_of,
     prompt_parts,
     spec_for,
     text_in,
@@ -33,6 +31,7 @@ from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.rules import rules_for
 from skills_runtime.agent.skills import Seen, left_out, library_for
+from skills_runtime.agent.standing import Standing, standing_of
 from skills_runtime.agent.walls import secrets_in, without_secrets
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import ConfigError, StorageFailed
@@ -131,6 +130,7 @@ class Agent:
         self._variables: dict[str, str] = {}
         self._rules: Rules | None = equipment.rules
         self._known: Known = {}
+        self._stands: Standing | None = None
         self._has_skills = Seen(resolved, equipment)
         self._equipment_of: WeakKeyDictionary[Run, Equipment] = WeakKeyDictionary()
         """What runs were made with that nobody has worked on yet: skills are looked for once."""
@@ -279,15 +279,15 @@ class Agent:
 
     async def execute(self, run: Run, *, control: Control | None = None) -> RunResult:
         """Work on an open run until it ends, waits or is left for later, then close it."""
-        for hook in self._equipment.hooks:
-            run.listen(hook)
         control = control or Control()
-        equipment = self._equipment_of.pop(run, None) or self._equipped()
-        children = ChildRuns(self, equipment, run)
         try:
-            ports = agent_ports(run, self._resolved, equipment, self._model(), control=control, children=children)
-            summary, strategy = config_summary(self._resolved), self._resolved.settings.run.resume_strategy
-            await start(run, workspace_root=self.workspace_root, summary=summary, strategy=strategy)
+            for hook in self._equipment.hooks:
+                run.listen(hook)
+            equipment = self._equipment_of.pop(run, None) or self._equipped()
+            children = ChildRuns(self, equipment, run)
+            standing, strategy = self._standing(), self._resolved.settings.run.resume_strategy
+            ports = agent_ports(run, standing, equipment, self._model(), control=control, children=children)
+            await start(run, workspace_root=self.workspace_root, summary=standing.summary, strategy=strategy)
             try:
                 async with cancelled_by(self._equipment.cancel_checker, control):
                     await run_segment(run, ports)
@@ -329,6 +329,11 @@ class Agent:
     def _library(self) -> "Library":
         return library_for(self._resolved, self._equipment, self._variables)
 
+    def _standing(self) -> Standing:
+        if self._stands is None:
+            self._stands = standing_of(self._resolved)
+        return self._stands
+
     def _model(self) -> Backend:
         if self._backend is None:
             self._backend = backend_for(self._resolved)
@@ -340,7 +345,7 @@ class Agent:
     async def _open(self, request: RunRequest) -> Run:
         """The run with this id if it exists, else a new one."""
         self._model()  # a configuration that cannot work leaves no run behind
-        prices_of(self._resolved)
+        self._standing()
         existing = self._existing(request.run_id)
         return existing or self.create(request, told=await self._ask_for_variables(request.prompt), working=True)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skills_runtime.agent import Agent, RunRequest, RunResult
-from skills_runtime.agent.assemble import Equipment, backend_for, log_ports, prices_of
+from skills_runtime.agent.assemble import Equipment, backend_for, log_ports
 from skills_runtime.agent.outcome import result_status
+from skills_runtime.agent.standing import prices_of
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine.desk import Desk
 from skills_runtime.engine.local import LocalDispatcher

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assemble import RunRequest, backend_for, config_summary, spec_for
+from skills_runtime.agent.assemble import RunRequest, backend_for, spec_for
+from skills_runtime.agent.standing import config_summary
 from skills_runtime.config import resolve
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import ReplayBackend, RetryingBackend, ScriptedBackend
