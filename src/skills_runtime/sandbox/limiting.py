@@ -9,6 +9,8 @@ from skills_runtime.sandbox.promises import Gap
 LARGEST = (1 << 63) - 1
 """The largest number that the kernel takes for a limit."""
 
+LEAST_MEMORY = 4 << 20
+"""With much less the kernel ends the process that puts up the fence, and nobody can say what became of the command."""
 DATA_FACTOR = 3
 """How many times the limit of memory one process may ask for, without using it."""
 
@@ -24,6 +26,11 @@ def refuse_limits(limits: ResourceLimits) -> None:
                 f"the limit `{name}` is {value}, which no kernel takes",
                 hint=f"choose one between 0 and {LARGEST}, or none",
             )
+    if limits.memory_bytes is not None and limits.memory_bytes < LEAST_MEMORY:
+        raise SandboxError(
+            f"the limit `memory_bytes` is {limits.memory_bytes}, in which not even the fence has room",
+            hint=f"choose at least {LEAST_MEMORY}, or none",
+        )
 
 
 def groups_for(limits: ResourceLimits, machine: Machine) -> tuple[ControlGroup, ...]:

@@ -1,0 +1,30 @@
+"""Limits that cannot be kept are refused before anything starts."""
+
+import msgspec
+import pytest
+
+from skills_runtime.errors import SandboxError
+from skills_runtime.sandbox.limiting import LARGEST, LEAST_MEMORY, refuse_limits
+from skills_runtime.sandbox.policy import CAREFUL, ResourceLimits
+
+
+def with_memory(size: int | None) -> ResourceLimits:
+    return msgspec.structs.replace(CAREFUL, memory_bytes=size)
+
+
+@pytest.mark.parametrize("size", [None, LEAST_MEMORY, 64 << 20, LARGEST])
+def test_a_limit_in_which_a_fence_has_room_is_taken(size: int | None) -> None:
+    refuse_limits(with_memory(size))
+
+
+@pytest.mark.parametrize("size", [0, 1, 1 << 20, LEAST_MEMORY - 1])
+def test_memory_in_which_not_even_the_fence_has_room_is_refused(size: int) -> None:
+    with pytest.raises(SandboxError, match="not even the fence has room") as refused:
+        refuse_limits(with_memory(size))
+    assert str(LEAST_MEMORY) in refused.value.hint
+
+
+@pytest.mark.parametrize("size", [-1, LARGEST + 1])
+def test_a_number_that_no_kernel_takes_is_refused(size: int) -> None:
+    with pytest.raises(SandboxError, match="no kernel takes"):
+        refuse_limits(with_memory(size))
