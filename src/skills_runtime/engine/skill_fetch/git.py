@@ -22,6 +22,7 @@ from skills_runtime.skills.neutral import one_line
 MAX_FILES = 50_000
 MAX_BYTES = 512 << 20
 MAX_PACK_BYTES = 2 << 30
+MAX_DISK_FILES = 200_000
 FETCH_SECONDS = 300
 _LIST_BYTES = 64 << 20
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -146,7 +147,7 @@ class _Git:
 
 def _bounded(directory: Path) -> Enclosure:
     """Git is ended when it fills a directory with more than anybody needs."""
-    return Enclosure(watch=Watch(disk_path=str(directory), disk_bytes=MAX_PACK_BYTES, disk_files=4 * MAX_FILES))
+    return Enclosure(watch=Watch(disk_path=str(directory), disk_bytes=MAX_PACK_BYTES, disk_files=MAX_DISK_FILES))
 
 
 def _clean(environment: Mapping[str, str], directory: Path, *, uses_ssh: bool) -> dict[str, str]:
