@@ -1,4 +1,4 @@
-"""The durable inbox against a model of it, over sends, repeats, receipts, crashes and reopening."""
+"""The durable inbox against a model of it, over sends, repeats, receipts, closing, crashes and reopening."""
 
 import shutil
 import sqlite3
@@ -16,6 +16,7 @@ from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ledger import Ledger, SqliteInbox, open_ledger
 from skills_runtime.ports import InboxKind, InboxMessage
+from skills_runtime.ports.people import InboxClosed
 
 RUNS = ("run_1", "run_2")
 runs = st.sampled_from(RUNS)
@@ -36,6 +37,7 @@ class InboxMachine(RuleBasedStateMachine):
         self.messages: dict[str, list[InboxMessage]] = {run_id: [] for run_id in RUNS}
         self.keys: dict[tuple[str, str], InboxMessage] = {}
         self.receipts: dict[str, int] = {}
+        self.closed: set[str] = set()
         self.open = [self._open(), self._open()]
 
     def _open(self) -> Ledger:
@@ -50,15 +52,25 @@ class InboxMachine(RuleBasedStateMachine):
 
     @rule(door=doors, run_id=runs, kind=kinds, body=bodies)
     def send(self, door: int, run_id: str, kind: InboxKind, body: dict[str, Any]) -> None:
-        self._keep(self._inbox(door).send(run_id, kind, body), kind, body)
+        self._send(door, run_id, kind, body)
+
+    def _send(
+        self, door: int, run_id: str, kind: InboxKind, body: dict[str, Any], key: str | None = None
+    ) -> InboxMessage | None:
+        if run_id in self.closed:
+            with pytest.raises(InboxClosed):
+                self._inbox(door).send(run_id, kind, body, idempotency_key=key)
+            return None
+        message = self._inbox(door).send(run_id, kind, body, idempotency_key=key)
+        self._keep(message, kind, body)
+        return message
 
     @rule(door=doors, run_id=runs, kind=kinds, body=bodies, key=st.sampled_from("abc"))
     def send_with_key(self, door: int, run_id: str, kind: InboxKind, body: dict[str, Any], key: str) -> None:
         known = self.keys.get((run_id, key))
         if known is None:
-            message = self._inbox(door).send(run_id, kind, body, idempotency_key=key)
-            self._keep(message, kind, body)
-            self.keys[run_id, key] = message
+            if (message := self._send(door, run_id, kind, body, key)) is not None:
+                self.keys[run_id, key] = message
         elif (known.kind, repr(sorted(known.body.items()))) == (kind, repr(sorted(body.items()))):
             assert self._inbox(door).send(run_id, kind, body, idempotency_key=key) == known
         else:
@@ -86,6 +98,25 @@ class InboxMachine(RuleBasedStateMachine):
             with pytest.raises(ValidationFailed):
                 self._inbox(door).acknowledge(message.id, event_seq=seq)
 
+    @rule(door=doors, run_id=runs, behind=st.integers(0, 2))
+    def close(self, door: int, run_id: str, behind: int) -> None:
+        """A run looks for the last time; it knows all messages but the last few."""
+        known = max(0, len(self.messages[run_id]) - behind)
+        waiting = self._waiting(run_id)
+        assert list(self._inbox(door).close_for(run_id, unless_behind=known)) == waiting
+        if all(message.position <= known for message in waiting):
+            self.closed.add(run_id)
+
+    @rule(door=doors, run_id=runs)
+    def close_in_any_case(self, door: int, run_id: str) -> None:
+        assert list(self._inbox(door).close_for(run_id)) == self._waiting(run_id)
+        self.closed.add(run_id)
+
+    @rule(door=doors, run_id=runs)
+    def work_again(self, door: int, run_id: str) -> None:
+        self._inbox(door).open_for(run_id)
+        self.closed.discard(run_id)
+
     @rule(door=doors)
     def reopen(self, door: int) -> None:
         self.open[door].close()
@@ -105,12 +136,17 @@ class InboxMachine(RuleBasedStateMachine):
             dying.execute(
                 "INSERT INTO inbox VALUES (?, 999, 'lost', 'steer', x'7b7d', NULL, 'now', NULL, NULL)", [run_id]
             )
+            dying.execute("DELETE FROM closed_inboxes")
+            dying.execute("INSERT INTO closed_inboxes SELECT value, 'now' FROM json_each(?)", ['["run_1", "run_2"]'])
+
+    def _waiting(self, run_id: str) -> list[InboxMessage]:
+        return [message for message in self.messages[run_id] if message.id not in self.receipts]
 
     @invariant()
     def both_doors_show_what_was_sent(self) -> None:
         for ledger in self.open:
             for run_id in RUNS:
-                waiting = [message for message in self.messages[run_id] if message.id not in self.receipts]
+                waiting = self._waiting(run_id)
                 assert list(ledger.inbox.after(run_id, 0)) == self.messages[run_id]
                 assert list(ledger.inbox.pending(run_id)) == waiting
                 assert ledger.inbox.unacknowledged_count(run_id) == len(waiting)

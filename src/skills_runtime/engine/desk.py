@@ -1,14 +1,16 @@
 """Where people reach a run: messages, answers, cancellation and review, whether it is worked on now or not."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.hearing import finish_heard
+from skills_runtime.agent.hearing import finish_heard, open_inbox
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import Decision, Inbox, InboxMessage
+from skills_runtime.ports import Decision, Inbox, InboxKind, InboxMessage
+from skills_runtime.ports.people import InboxClosed
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
@@ -29,7 +31,7 @@ class Desk:
         if not text.strip():
             raise ValidationFailed("an empty message says nothing", hint="write what the run should know")
         state = self._open(paths).state
-        return self._inbox.send(state.run_id, "steer", {"text": text}, idempotency_key=key)
+        return self._keep(paths, state.run_id, "steer", {"text": text}, key)
 
     def answer(
         self, paths: RunPaths, answers: Mapping[str, str] | str, *, call_id: str | None = None, key: str | None = None
@@ -41,7 +43,7 @@ class Desk:
             _check_ids(question, answers)
         said = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
         body = {"call_id": question.call_id, **said}
-        return self._inbox.send(view.state.run_id, "answer", body, idempotency_key=key)
+        return self._keep(paths, view.state.run_id, "answer", body, key)
 
     def decide(
         self,
@@ -67,7 +69,7 @@ class Desk:
         for earlier in self._inbox.pending(view.state.run_id):
             if earlier.kind == "approve" and earlier.body.get("approval_id") == asked.approval_id:
                 raise ApprovalStale(f"`{asked.approval_id}` was decided already: {earlier.body.get('decision')}")
-        return self._inbox.send(view.state.run_id, "approve", body)
+        return self._keep(paths, view.state.run_id, "approve", body)
 
     def cancel(self, paths: RunPaths, reason: str = "cancelled", *, key: str | None = None) -> InboxMessage | None:
         """End a run: at once when nobody works on it, else by a message to who does."""
@@ -78,7 +80,7 @@ class Desk:
                 return None
         except LogLocked:
             state = self._open(paths).state
-            return self._inbox.send(state.run_id, "cancel", {"reason": reason}, idempotency_key=key)
+            return self._keep(paths, state.run_id, "cancel", {"reason": reason}, key)
 
     def approve(self, paths: RunPaths, note: str = "") -> RunStatus:
         """Accept the result of a run that waits for review; it is completed now."""
@@ -101,6 +103,7 @@ class Desk:
             raise ValidationFailed("a revision needs a note", hint="say what should be different")
         with opened(paths.root, self._ports) as run:
             _check_review(run.state.status)
+            open_inbox(run, self._inbox)
             key = f"review-{run.state.last_seq}"  # said again after a crash it is the same message
             self._inbox.send(run.state.run_id, "steer", {"text": note, "review": True}, idempotency_key=key)
             run.change(RunStatus.REVISION_REQUIRED, reason=note)
@@ -111,6 +114,31 @@ class Desk:
         if not view.state.open:
             raise LogEnded(f"the run `{view.state.run_id}` has ended and takes no more messages")
         return view
+
+    def _keep(
+        self, paths: RunPaths, run_id: str, kind: InboxKind, body: Mapping[str, Any], key: str | None = None
+    ) -> InboxMessage:
+        """Store a message; a run that has looked into its inbox for the last time has ended, unless it died then."""
+
+        def send() -> InboxMessage:
+            return self._inbox.send(run_id, kind, body, idempotency_key=key)
+
+        try:
+            return send()
+        except InboxClosed as closed:
+            return self._keep_for_later(paths, send, closed)
+
+    def _keep_for_later(self, paths: RunPaths, send: Callable[[], InboxMessage], closed: InboxClosed) -> InboxMessage:
+        """Store a message to a run that nobody works on and that has not ended: whoever goes on with it reads it."""
+        try:
+            run = open_run(paths.root, self._ports)
+        except (LogLocked, LogEnded):
+            raise LogEnded(closed.message) from closed
+        try:
+            open_inbox(run, self._inbox)
+            return send()
+        finally:
+            run.close()
 
 
 def _question(view: RunView, call_id: str | None) -> PendingQuestion:

@@ -1,6 +1,6 @@
 """The inbox: messages to runs that outlive the process that sent them and the one that should read them.
 
-Knows no run: whether one exists, runs or has ended is not asked here.
+Knows no run: whether one exists or runs is not asked here, and it has ended when whoever worked on it says so.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ import msgspec
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ledger.database import Database
 from skills_runtime.ports import Clock, Ids, InboxKind, InboxMessage
+from skills_runtime.ports.people import InboxClosed
 from skills_runtime.runs.ids import check_id
 
 BODY_BYTES = 1_048_576
@@ -19,7 +20,7 @@ _KINDS = get_args(InboxKind)
 
 
 class SqliteInbox:
-    """Messages in the ledger file, each synced to stable storage before `send` or `acknowledge` returns."""
+    """Messages in the ledger file; whatever is changed is synced to stable storage before the call returns."""
 
     def __init__(self, database: Database, *, clock: Clock, ids: Ids) -> None:
         self._database = database
@@ -39,6 +40,8 @@ class SqliteInbox:
             if known:
                 _check_repeated(known[0], kind, encoded)
                 return _message(known[0])
+            if self._database.run("closed_inbox", run_id=run_id):
+                raise InboxClosed(f"the run `{run_id}` has ended and takes no more messages")
             added = self._database.run(
                 "add_message",
                 run_id=run_id,
@@ -80,6 +83,19 @@ class SqliteInbox:
                     f"message `{message_id}` was acknowledged by event {noted}, not {event_seq}",
                     hint="a message is recorded by one event only; read the log again",
                 )
+
+    def close_for(self, run_id: str, *, unless_behind: int | None = None) -> tuple[InboxMessage, ...]:
+        """The messages not acknowledged yet; no more are taken, unless one of these is behind a position."""
+        with self._database.transaction():
+            waiting = self.pending(run_id)
+            if unless_behind is None or all(message.position <= unless_behind for message in waiting):
+                self._database.run("close_inbox", run_id=run_id, closed_at=self._clock.now())
+            return waiting
+
+    def open_for(self, run_id: str) -> None:
+        """Take messages again; harmless when it is open, and then nothing is written."""
+        if self._database.run("closed_inbox", run_id=check_id(run_id, "run")):
+            self._database.run("open_inbox", run_id=run_id)
 
     def version(self) -> int:
         """A number that changes whenever another connection writes; asking is cheap."""

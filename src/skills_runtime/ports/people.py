@@ -1,10 +1,11 @@
 """People: approvals, questions and messages."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from skills_runtime.errors import LogEnded, UsageError
 from skills_runtime.ports.intent import Intent
 
 DecisionKind = Literal["approved", "approved_for_session", "denied", "abort"]
@@ -106,4 +107,31 @@ class Inbox(Protocol):
 
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
         """Note that the run's log holds the message; harmless when repeated."""
+        ...
+
+
+class InboxClosed(UsageError):
+    """A run that ends takes no more messages; of the family that a model is told of, for runs write to each other."""
+
+    kind = LogEnded.kind
+    default_hint: ClassVar[str] = LogEnded.default_hint
+
+
+@runtime_checkable
+class ClosingInbox(Inbox, Protocol):
+    """An inbox that a run can close when it ends: whoever comes later is refused instead of not being heard.
+
+    Only who holds the lock of a run closes or opens its inbox. One that cannot be closed is looked into for the last
+    time right before the end.
+    """
+
+    def close_for(self, run_id: str, *, unless_behind: int | None = None) -> Sequence[InboxMessage]:
+        """The messages not acknowledged yet; no more are taken, unless one of these is behind a position.
+
+        Both is one step: from then on `send` raises `InboxClosed`, except for a key whose message is stored already.
+        """
+        ...
+
+    def open_for(self, run_id: str) -> None:
+        """Take messages again; harmless when it is open."""
         ...

@@ -10,6 +10,7 @@ import msgspec
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ports import Clock, Ids, InboxKind, InboxMessage
+from skills_runtime.ports.people import InboxClosed
 
 _BODY_BYTES = 1_048_576
 _KEY = re.compile("[^\ud800-\udfff]{1,256}", re.DOTALL)
@@ -26,6 +27,7 @@ class InMemoryInbox:
         self._messages: dict[str, list[InboxMessage]] = {}
         self._keys: dict[tuple[str, str], InboxMessage] = {}
         self._receipts: dict[str, int | None] = {}
+        self._closed: set[str] = set()
 
     def send(
         self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
@@ -41,6 +43,8 @@ class InMemoryInbox:
                 same = known.kind == kind and _encoded(known.body) == encoded
                 _check(same, f"idempotency key `{idempotency_key}` was used for another message")
                 return _copy(known)
+            if run_id in self._closed:
+                raise InboxClosed(f"the run `{run_id}` has ended and takes no more messages")
             return _copy(self._add(run_id, kind, encoded, idempotency_key))
 
     def _add(self, run_id: str, kind: InboxKind, encoded: bytes, key: str | None) -> InboxMessage:
@@ -61,7 +65,13 @@ class InMemoryInbox:
 
     def pending(self, run_id: str) -> tuple[InboxMessage, ...]:
         """Messages not acknowledged yet, in order."""
-        return tuple(message for message in self.after(run_id, 0) if self._receipts[message.id] is None)
+        _check(_RUN_ID.fullmatch(run_id), f"`{run_id}` is not a legal run id")
+        with self._lock:
+            return self._pending(run_id)
+
+    def _pending(self, run_id: str) -> tuple[InboxMessage, ...]:
+        queue = self._messages.get(run_id, ())
+        return tuple(_copy(message) for message in queue if self._receipts[message.id] is None)
 
     def after(self, run_id: str, position: int) -> tuple[InboxMessage, ...]:
         """Messages behind a position, acknowledged or not, in order."""
@@ -82,6 +92,21 @@ class InMemoryInbox:
             noted = self._receipts[message_id]
             _check(noted in (None, event_seq), f"message `{message_id}` was acknowledged by event {noted}")
             self._receipts[message_id] = event_seq
+
+    def close_for(self, run_id: str, *, unless_behind: int | None = None) -> tuple[InboxMessage, ...]:
+        """The messages not acknowledged yet; no more are taken, unless one of these is behind a position."""
+        _check(_RUN_ID.fullmatch(run_id), f"`{run_id}` is not a legal run id")
+        with self._lock:
+            waiting = self._pending(run_id)
+            if unless_behind is None or all(message.position <= unless_behind for message in waiting):
+                self._closed.add(run_id)
+            return waiting
+
+    def open_for(self, run_id: str) -> None:
+        """Take messages again; harmless when it is open."""
+        _check(_RUN_ID.fullmatch(run_id), f"`{run_id}` is not a legal run id")
+        with self._lock:
+            self._closed.discard(run_id)
 
 
 def _check(condition: object, complaint: str) -> None:

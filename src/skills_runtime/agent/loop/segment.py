@@ -8,7 +8,7 @@ state = fold(log) -> take in messages | settle calls | answer | end, wait or yie
 import asyncio
 
 from skills_runtime.agent.ends import asking, failed, interrupted, over
-from skills_runtime.agent.hearing import Hearing, finish_heard
+from skills_runtime.agent.hearing import begin_to_hear, finish_heard, finish_heard_async
 from skills_runtime.agent.loop.answer import answer
 from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, together
 from skills_runtime.agent.loop.context import make_room, recover
@@ -20,7 +20,7 @@ from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
 from skills_runtime.llm.output import MAX_REJECTIONS, correction, problem_with
-from skills_runtime.runs import End, Run, finish_run_async
+from skills_runtime.runs import End, Run
 from skills_runtime.safety.gate import Abort
 from skills_runtime.safety.limits import calls_left, out_of_time, spent, time_left
 from skills_runtime.tools.invoke import in_words
@@ -34,6 +34,7 @@ Outcome = End | RunWaitingHuman | None
 async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
     """Work on a run until it ends, waits or is left; the log says how far it is and what came of it."""
     ports.control.time = None
+    begin_to_hear(run, ports.inbox)
     while not await _conclude(run, ports, await _outcome(run, ports, str(run.paths.events))):
         pass  # somebody had something to say while the end was made ready
     return run.state.status
@@ -142,20 +143,9 @@ async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> bool:
         case RunCompleted() if ports.review:
             await run.change_async(RunStatus.REVIEW_REQUIRED, reason="the task asks for review")
         case _:
-            return await _end(run, ports, outcome)
+            ports.write_down()
+            return await finish_heard_async(run, ports.inbox, outcome, ports.skills_of)
     return True
-
-
-async def _end(run: Run, ports: AgentPorts, end: End) -> bool:
-    """End the run with all that was said to it in its log; one that is told more while it completes is not complete."""
-    ports.write_down()
-    completes = isinstance(end, RunCompleted)
-    hearing = Hearing(run, ports.inbox, ports.skills_of if completes else None)
-    ended = await finish_run_async(run, end, goes_on=lambda: hearing.listen() and completes)
-    if not ended:
-        run.commit()
-    hearing.acknowledge()
-    return ended
 
 
 def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:

@@ -179,3 +179,12 @@ SELECT event_seq FROM inbox WHERE id = :id;
 
 -- name: acknowledge_message
 UPDATE inbox SET event_seq = :event_seq, acknowledged_at = :acknowledged_at WHERE id = :id;
+
+-- name: closed_inbox
+SELECT run_id FROM closed_inboxes WHERE run_id = :run_id;
+
+-- name: close_inbox
+INSERT INTO closed_inboxes (run_id, closed_at) VALUES (:run_id, :closed_at) ON CONFLICT (run_id) DO NOTHING;
+
+-- name: open_inbox
+DELETE FROM closed_inboxes WHERE run_id = :run_id;

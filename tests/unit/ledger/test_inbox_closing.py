@@ -1,0 +1,108 @@
+"""What only the durable inbox promises to a run that ends: other processes, sudden death, older files, its price."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.ledger.database import Database
+from skills_runtime.ledger.migrations import known_migrations
+from skills_runtime.ports.people import InboxClosed
+from tests.unit.ledger.samples import open_at
+
+RUN = "run_1"
+SENDER = """
+import sys
+from pathlib import Path
+from skills_runtime.clock import RandomIds, SystemClock
+from skills_runtime.ledger import open_ledger
+from skills_runtime.ports.people import InboxClosed
+with open_ledger(Path(sys.argv[1]), clock=SystemClock(), ids=RandomIds()) as ledger:
+    try:
+        for number in range(100_000):
+            print(ledger.inbox.send("run_1", "steer", {"n": number}).id, flush=True)
+    except InboxClosed:
+        print("refused", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_send_while_a_run_ends_are_all_heard_and_then_refused(state_home: Path) -> None:
+    open_at(state_home).close()
+    command = [sys.executable, "-c", SENDER, str(state_home)]
+    senders = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    with open_at(state_home) as ledger:
+        accepted = [_first_line(sender) for sender in senders]
+        heard = [message.id for message in ledger.inbox.close_for(RUN)]
+    for sender in senders:
+        *sent, last = sender.communicate()[0].split()
+        assert (last, sender.returncode) == ("refused", 0)
+        accepted += sent
+    assert sorted(accepted) == sorted(heard)
+    with open_at(state_home) as ledger:
+        assert [message.id for message in ledger.inbox.after(RUN, 0)] == heard
+
+
+def _first_line(sender: subprocess.Popen[str]) -> str:
+    assert sender.stdout is not None
+    return sender.stdout.readline().strip()
+
+
+def test_whoever_has_the_ledger_open_is_refused(state_home: Path) -> None:
+    with open_at(state_home) as one, open_at(state_home) as other:
+        one.inbox.close_for(RUN, unless_behind=0)
+        with pytest.raises(InboxClosed):
+            other.inbox.send(RUN, "steer", {})
+        other.inbox.open_for(RUN)
+        assert one.inbox.send(RUN, "steer", {}).position == 1
+
+
+def test_a_closed_inbox_is_closed_after_reopening(state_home: Path) -> None:
+    with open_at(state_home) as ledger:
+        ledger.inbox.close_for(RUN, unless_behind=0)
+    with open_at(state_home) as ledger, pytest.raises(InboxClosed):
+        ledger.inbox.send(RUN, "steer", {})
+
+
+def test_a_ledger_of_the_first_version_keeps_its_messages_and_can_be_closed(state_home: Path) -> None:
+    state_home.mkdir(mode=0o700)
+    first = known_migrations()[0]
+    with closing(Database(state_home / "ledger.db", durability="full")) as old:
+        old.migrate(first.script, first.version, checksum=first.checksum, applied_at="then")
+        old.run("add_message", run_id=RUN, id="msg_1", kind="steer", body=b"{}", idempotency_key="k", created_at="then")
+    with open_at(state_home) as ledger:
+        (message,) = ledger.inbox.close_for(RUN, unless_behind=0)
+        assert message == ledger.inbox.send(RUN, "steer", {}, idempotency_key="k")
+        ledger.inbox.acknowledge(message.id, event_seq=1)
+        assert ledger.inbox.close_for(RUN, unless_behind=0) == ()
+        with pytest.raises(InboxClosed):
+            ledger.inbox.send(RUN, "steer", {})
+
+
+def test_closing_writes_once_and_opening_what_is_open_writes_nothing(
+    state_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connections.append(connect(*arguments, **options))
+        return connections[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    with open_at(state_home) as ledger:
+        durable, said = connections[0], list[str]()
+        assert durable.execute("PRAGMA synchronous").fetchone()[0] == 2
+        durable.set_trace_callback(said.append)
+        ledger.inbox.open_for(RUN)
+        assert [one.split()[0] for one in said] == ["SELECT"]
+        said.clear()
+        ledger.inbox.close_for(RUN, unless_behind=0)
+        assert [one.split()[0] for one in said] == ["BEGIN", "SELECT", "INSERT", "COMMIT"]
+        said.clear()
+        ledger.inbox.open_for(RUN)
+        assert [one.split()[0] for one in said] == ["SELECT", "DELETE"]
