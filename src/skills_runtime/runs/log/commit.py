@@ -72,6 +72,7 @@ class Committer:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="log-committer")
         self._mutex = threading.Lock()
+        self._working = threading.Lock()
         self._queued: dict[Committable, list[Waiter]] = {}
         self._comes = False
         """Whether the thread is on its way to those who wait."""
@@ -102,15 +103,23 @@ class Committer:
 
     def _come(self) -> None:
         with self._mutex:
-            if self._queued and not self._comes:
-                self._comes = True
-                self._pool.submit(self._work)
+            if not self._queued or self._comes:
+                return
+            self._comes = True
+        try:
+            self._pool.submit(self._work)
+        except RuntimeError:  # no thread can be begun, or none any more because the process ends
+            self._work()
+        except BaseException:
+            self._comes = False  # somebody interrupts us: who asks next sends for the thread again
+            raise
 
     def _work(self) -> None:
         """Make everything durable that is waiting."""
-        with self._mutex:  # whoever asks from here on may have appended something this sync does not see
-            taken, self._queued, self._comes = self._queued, {}, False
-        sync_all(taken)
+        with self._working:
+            with self._mutex:  # whoever asks from here on may have appended something this sync does not see
+                taken, self._queued, self._comes = self._queued, {}, False
+            sync_all(taken)
 
 
 def sync_all(taken: Mapping[Committable, Waiters]) -> None:
