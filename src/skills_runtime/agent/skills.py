@@ -45,7 +45,8 @@ class Seen:
         """The answer, from the disk where it may have changed since somebody asked last."""
         if self._given:
             return True
-        if self._nothing is not None and self._nothing.holds():
+        nothing = self._nothing  # another thread may look at the same time, and find something
+        if nothing is not None and nothing.holds():
             return False
         found, self._nothing = _looked(self._resolved)
         return found

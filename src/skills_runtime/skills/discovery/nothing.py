@@ -19,6 +19,8 @@ HOLDS_NS = 1_000_000_000
 """So long a look holds at most: the clock of a disk that others share may be wrong."""
 SETTLED_NS = 50_000_000
 """A directory that changed so short a time before the look may change again without showing it."""
+SECOND_NS, SECONDS_NS = 1_000_000_000, 2_000_000_000
+"""A disk that counts whole seconds shows changes only after so many of them."""
 
 Mark = tuple[int, int, int]
 
@@ -28,12 +30,29 @@ class Nothing:
 
     def __init__(self, places: Places, settings: "SkillsSettings") -> None:
         self._at = time.time_ns()
-        self._marks = dict(_marks(_names(places, settings)))
+        self._marks = dict[str, Mark]()
+        for directory in above(str(places.workspace)):
+            self._mark_above(f"{directory}/.git")
+        first = {self._mark_above(name) for name in _names(places, settings)}
+        settled = all(is_settled(changed, self._at) for _, _, changed in self._marks.values())
+        self.is_certain = settled and not any(os.path.lexists(path) for path in first)
+        """Whether every later change will show in a directory that is remembered.
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether every later change will show."""
-        return all(changed < self._at - SETTLED_NS for _, _, changed in self._marks.values())
+        It would not where something has one of the names already: a link that leads nowhere, or plugins without skills.
+        """
+
+    def _mark_above(self, path: str) -> str:
+        """Remember the nearest directory above a path that is there; returns what would have to appear in it first."""
+        while True:
+            directory = os.path.dirname(path)  # noqa: PTH120 - a `Path` costs more than the system
+            if directory in self._marks or directory == path:
+                return path
+            try:
+                self._marks[directory] = _mark(directory)
+            except OSError:
+                path = directory
+            else:
+                return path
 
     def holds(self) -> bool:
         """Whether nothing can have appeared since."""
@@ -50,33 +69,23 @@ def looked_for_nothing(places: Places, settings: "SkillsSettings") -> tuple[bool
     nothing = Nothing(places, settings) if not settings.discovery.packages else None
     found = discover(places, settings)
     nowhere = not (found.roots or found.untrusted or found.problems)
-    return bool(found.roots), nothing if nowhere and nothing is not None and nothing.is_settled else None
+    return bool(found.roots), nothing if nowhere and nothing is not None and nothing.is_certain else None
+
+
+def is_settled(changed: int, at: int) -> bool:
+    """Whether a directory that has changed then, by its own clock, must show another time if it changes now."""
+    return changed < at - (SETTLED_NS if changed % SECOND_NS else SECONDS_NS)
 
 
 def _names(places: Places, settings: "SkillsSettings") -> Iterator[str]:
-    """Every path that `discover` asks for."""
-    workspace = str(places.workspace)
-    project = repository_of(workspace)
+    """Every path that `discover` asks for, besides those that tell where a project ends."""
+    project = repository_of(str(places.workspace))
     wanted: Any = settings.discovery  # it has a hash, which its type does not tell
     roots, plugins = candidates_of(places, project, wanted)
-    yield from (f"{directory}/.git" for directory in above(workspace))
     yield from (root.path for _, inside in roots for root in inside)
-    yield from (f"{project}/{name}" for name in (*MANIFESTS, MARKETPLACE))
+    if settings.discovery.plugins and settings.discovery.project:
+        yield from (f"{project}/{name}" for name in (*MANIFESTS, MARKETPLACE))
     yield from (directory for directory, _ in plugins)
-
-
-def _marks(names: Iterator[str]) -> Iterator[tuple[str, Mark]]:
-    """The nearest directory above each of these paths that is there."""
-    missing = set[str]()
-    for name in names:
-        for directory in above(os.path.dirname(name)):  # noqa: PTH120 - a `Path` costs more than the system
-            if directory in missing:
-                continue
-            try:
-                yield directory, _mark(directory)
-                break
-            except OSError:
-                missing.add(directory)
 
 
 def _mark(path: str) -> Mark:
