@@ -54,10 +54,14 @@ class ChildRuns(Spending):
         self._left_behind = list(run.state.children)
         """Those that an earlier process began: it may have died before the log told what they have used."""
 
-    def used(self) -> Spent:
-        """What this run and all that share its budget have used by now."""
+    def catch_up(self) -> None:
+        """Record what children have used that an earlier process did not get to record."""
         while self._left_behind:
             self._catch_up(self._left_behind.pop())
+
+    def used(self) -> Spent:
+        """What this run and all that share its budget have used by now."""
+        self.catch_up()
         return self._purse.used()
 
     def write_down(self) -> None:

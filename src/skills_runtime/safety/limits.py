@@ -31,6 +31,10 @@ class Spending(ABC):
     """Who knows what a run and all that share its budget have used by now; asked for at every turn."""
 
     @abstractmethod
+    def catch_up(self) -> None:
+        """Record what sub-agents have used that an earlier process did not get to record."""
+
+    @abstractmethod
     def used(self) -> Spent:
         """By all of them together."""
 

@@ -115,9 +115,12 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
 
     def used(self) -> Spent | None:
         """What all that share the budget have used by now; nothing means that the log of the run tells it all."""
-        if not self.limits.are_shared or not isinstance(self.children, Spending):
+        if not isinstance(self.children, Spending):
             return None
-        return self.children.used()
+        if self.limits.are_shared:
+            return self.children.used()
+        self.children.catch_up()
+        return None
 
     def write_down(self) -> None:
         """Record what sub-agents have used, before the run ends and takes them down with it."""

@@ -189,6 +189,16 @@ def test_what_children_used_counts_although_the_process_died_before_the_log_told
     assert 300 <= _tokens(views) <= 300 + ANSWER
 
 
+def test_what_children_used_is_told_after_a_death_although_nothing_limits_it(tmp_path: Path) -> None:
+    tasks, limits = _children(2), {"max_steps": 12}
+    log = Path(_agent(tmp_path, Brood(tasks, last=9), limits).run(PARENT, run_id=PARENT).wal_locator)
+    lines = log.read_bytes().splitlines(keepends=True)
+    told = next(number for number, line in enumerate(lines) if b'"child_run_finished"' in line)
+    log.write_bytes(b"".join(lines[:told]))
+    _agent(tmp_path, Brood(tasks, last=9), limits).run("", run_id=PARENT)
+    assert _views(tmp_path)[PARENT].state.child_tokens == 200
+
+
 @pytest.mark.parametrize("limits", [{"max_tokens": 300}, {"max_tool_calls": 40}], ids=["tokens", "calls"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_relatives_have_used_is_no_difference_in_a_replay(
