@@ -1,6 +1,8 @@
 """What holds for every test: a fixed seed, an empty home, no secrets, no network."""
 
+import itertools
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +26,20 @@ settings.register_profile(
 )
 settings.load_profile("ci")
 
+LONG = ("e2e/studio", "e2e", "property", "docs", "contract", "replay")
+"""Where tests take long, in the order in which they are begun."""
+LONGEST_NAME = 30
+_numbers = itertools.count()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first, so that nobody is left with it at the end while the others have nothing to do."""
+    tests = Path(__file__).parent
+    items.sort(
+        key=lambda item: next((n for n, one in enumerate(LONG) if item.path.is_relative_to(tests / one)), len(LONG))
+    )
+
 
 @pytest.fixture(autouse=True, scope="session")
 def no_network() -> Iterator[None]:
@@ -38,10 +54,20 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     for name in list(os.environ):
         if name == "OPENAI_API_KEY" or name.startswith(("SKILLS_RUNTIME_", "XDG_")):
             monkeypatch.delenv(name)
-    path = tmp_path_factory.mktemp("home")
+    path = tmp_path_factory.mktemp(f"home_{next(_numbers)}", numbered=False)
     for name, value in home_variables(path).items():
         monkeypatch.setenv(name, value)
     return path
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty directory of the test's own, as pytest's is, but numbered by us.
+
+    To find a free number, pytest reads the names of all directories made before, which are very many in the end.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:LONGEST_NAME]
+    return tmp_path_factory.mktemp(f"{name}_{next(_numbers)}", numbered=False)
 
 
 @pytest.fixture

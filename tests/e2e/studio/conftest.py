@@ -1,6 +1,5 @@
 """Studio as it is shipped: built once, served by the real service, opened in Debian's Chromium."""
 
-import os
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
@@ -8,14 +7,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.browsers import CHROMIUM, opened
+from tests.e2e.studio.browsers import opened
 from tests.e2e.studio.furnished import Furnished, settle
+from tests.e2e.studio.lasting import LastingBrowser
 
-ROOT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
 BUILD_SECONDS = 600
+LASTING = LastingBrowser()
 
 Open = Callable[..., AbstractContextManager[Page]]
 """Opens a path of Studio for somebody who is logged in; further words go to the browser."""
@@ -27,13 +29,32 @@ def built() -> None:
     subprocess.run([ROOT / "scripts" / "studio"], check=True, timeout=BUILD_SECONDS, cwd=ROOT)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None]:
+    """Tests of something else begin without a browser: no asynchronous test can run while its driver is there."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or not nextitem.path.is_relative_to(HERE):
+            LASTING.close()
+
+
+@pytest.fixture(scope="session")
+def lasting() -> Iterator[LastingBrowser]:
+    """The browser of all files; it ends here when the tests were broken off."""
+    yield LASTING
+    LASTING.close()
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests of a file: no asynchronous test can run while its driver is there."""
-    with sync_playwright() as playwright:
-        # Chromium does not start its own sandbox for an administrator.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+def browser(request: pytest.FixtureRequest, lasting: LastingBrowser) -> Iterator[Browser]:
+    """One browser for the tests of a file, and of the next one if none of them failed."""
+    failed = request.session.testsfailed
+    yield lasting.get()
+    if request.session.testsfailed == failed:
+        lasting.tidy()
+    else:
+        lasting.close()
 
 
 @pytest.fixture(scope="module")
