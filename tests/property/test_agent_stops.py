@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.agent import RunResult
-from skills_runtime.agent.assemble import RunRequest, log_ports
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.engine import Desk
 from skills_runtime.events import Event

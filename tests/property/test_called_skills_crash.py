@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assemble import RunRequest, log_ports
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.errors import LogEnded
 from skills_runtime.events import Event

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assemble import log_ports
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import Desk
 from skills_runtime.ledger import Ledger, open_ledger

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.assemble import log_ports
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import Desk
 from skills_runtime.errors import LogEnded

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from skills_runtime.agent.assemble import ChildProfile
+from skills_runtime.agent.equipment import ChildProfile
 from skills_runtime.agent.facade import Agent
 from skills_runtime.events import Event
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from skills_runtime.agent import Agent, RunRequest, RunResult
-from skills_runtime.agent.assemble import Equipment
+from skills_runtime.agent.equipment import Equipment
 from skills_runtime.cli.interrupts import Interruption, exit_code_of, interrupts
 from skills_runtime.cli.people import NOBODY, People
 from skills_runtime.cli.showing import Showing, View

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from skills_runtime.agent.judging import Judgement, PlannedCall
+from skills_runtime.agent.assembly.judging import Judgement, PlannedCall
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.safety.policy import Allow, Ask, Deny
 

@@ -15,9 +15,9 @@ from skills_runtime.runs import LogPorts
 
 def log_ports() -> LogPorts:
     """Keys, clock and disk of this machine; what is written down has no secrets."""
-    from skills_runtime.agent import assemble
+    from skills_runtime.agent.assembly import ports
 
-    return assemble.log_ports()
+    return ports.log_ports()
 
 
 def this_ledger() -> Ledger:

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.agent import RunRequest
-from skills_runtime.agent.assemble import backend_for
-from skills_runtime.agent.rules import read_rules
-from skills_runtime.agent.skills import skill_notices
+from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.assembly.rules import read_rules
+from skills_runtime.agent.skills.seen import skill_notices
 from skills_runtime.cli.execution import Plan
 from skills_runtime.cli.machine import log_ports
 from skills_runtime.config import Resolved

@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 from skills_runtime.agent import RunRequest
-from skills_runtime.agent.assemble import backend_for
-from skills_runtime.agent.rules import user_rule_file
+from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.assembly.rules import user_rule_file
 from skills_runtime.cli.continuing import refuse_unreviewed, settings_of, state_of
 from skills_runtime.cli.execution import Ending, Plan, Resumed
 from skills_runtime.cli.locate import short_id

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from skills_runtime.agent.libraries import library_of
+from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills import Library, Problem, Skill
 from skills_runtime.skills.discovery import Discovery, discover, discovered_sources, places_of

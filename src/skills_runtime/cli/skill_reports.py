@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent.libraries import library_of
+from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.errors import EXIT_CODES, NotFound
 from skills_runtime.skills.mentions import is_name, parse_mention, without_mention
 from skills_runtime.skills.skill import Skill

@@ -1,6 +1,6 @@
 """A full search of every source for a command."""
 
-from skills_runtime.agent.libraries import library_of
+from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.cli.options import SkillSettingsOptions
 from skills_runtime.cli.skill_settings import looked_at
 from skills_runtime.clock import RandomIds

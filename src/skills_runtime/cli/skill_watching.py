@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from skills_runtime.agent.libraries import library_of
+from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.cli.interrupts import interrupts
 from skills_runtime.skills import Problem, Skill
 from skills_runtime.skills.index import Changes, watch_skills

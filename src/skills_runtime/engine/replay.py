@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from skills_runtime.agent.assemble import Equipment, RunRequest, log_ports, spec_for, text_in
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.assembly.recorded import recording_of, replaying
+from skills_runtime.agent.assembly.spec import spec_for, text_in
+from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.facade import Agent
-from skills_runtime.agent.recorded import recording_of, replaying
 from skills_runtime.agent.unmade import no_such_tool
 from skills_runtime.engine.replay_ends import was_ended_from_outside
 from skills_runtime.errors import ToolError, ValidationFailed

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skills_runtime.agent import Agent, RunRequest, RunResult
-from skills_runtime.agent.assemble import Equipment, backend_for, log_ports
+from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.assembly.standing import prices_of
+from skills_runtime.agent.equipment import Equipment
 from skills_runtime.agent.outcome import result_status
-from skills_runtime.agent.standing import prices_of
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine.desk import Desk
 from skills_runtime.engine.local import LocalDispatcher

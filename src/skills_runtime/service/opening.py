@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assemble import backend_for
-from skills_runtime.agent.executing import ScriptPackages, fences_of
+from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.skills.executing import ScriptPackages, fences_of
 from skills_runtime.clock import SystemClock
 from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies, stages_in_memory
 from skills_runtime.executions.retention import Retention

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, RunRequest
-from skills_runtime.agent.assemble import Equipment
+from skills_runtime.agent.equipment import Equipment
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.cli.settings import resolve_settings
 from skills_runtime.tools import builtin_tools

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assemble import Equipment, RunRequest
-from skills_runtime.agent.beginning import BEGUN
-from skills_runtime.agent.walls import gate_of
+from skills_runtime.agent.assembly.beginning import BEGUN
+from skills_runtime.agent.assembly.walls import gate_of
+from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.events import Event
 from skills_runtime.ports import Effect
 from skills_runtime.runs import read_record, runs_root

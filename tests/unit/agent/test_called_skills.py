@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, ChildProfile
-from skills_runtime.agent.assemble import Equipment, log_ports
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.equipment import Equipment
 from skills_runtime.config import resolve
 from skills_runtime.engine import Desk
 from skills_runtime.engine.replay import replay

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assemble import ChildProfile, log_ports
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.equipment import ChildProfile, RunRequest
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.engine import Desk
 from skills_runtime.llm import FakeChatCall
@@ -144,7 +145,7 @@ async def test_cancelling_the_parent_cancels_the_child(tmp_path: Path) -> None:
 async def test_stopping_the_parent_leaves_both_to_be_resumed(tmp_path: Path) -> None:
     model = Waiting([])
     agent = agent_in(tmp_path, model)
-    run = agent.create(agent._request("parent task", "parent", ()))  # pyright: ignore[reportPrivateUsage]
+    run = agent.create(RunRequest(prompt="parent task", run_id="parent"))
     control = Control()
     work = asyncio.create_task(agent.execute(run, control=control))
     await model.family.held.wait()

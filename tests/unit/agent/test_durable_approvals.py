@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assemble import log_ports
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.engine import Desk
 from skills_runtime.errors import ApprovalStale, LogCorrupt
 from skills_runtime.llm import FakeChatCall

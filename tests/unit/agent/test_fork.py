@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.assemble import log_ports
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.prompt import Prompt
 from skills_runtime.engine.replay import replay
 from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assemble import ChildProfile, RunRequest
+from skills_runtime.agent.equipment import ChildProfile, RunRequest
 from tests.support.agents import Answering, Watched, agent_in, calls, payloads_of, says, writes
 from tests.unit.safety.hunting.stage import UNFENCED, Stage
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.recorded import recording_of, replaying
+from skills_runtime.agent.assembly.recorded import recording_of, replaying
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
 from tests.support.agents import Watched, agent_in, calls, payloads_of, says, writes
 

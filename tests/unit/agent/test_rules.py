@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.rules import read_rules, rules_for
+from skills_runtime.agent.assembly.rules import read_rules, rules_for
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.errors import ConfigError, NotFound
 from skills_runtime.ports import FileTouch

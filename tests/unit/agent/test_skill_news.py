@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent import Agent, skill_news
-from skills_runtime.agent.assemble import RunRequest, log_ports
+from skills_runtime.agent import Agent
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.skills import news as skill_news
 from skills_runtime.config import resolve
 from skills_runtime.engine.replay import replay
 from skills_runtime.events import Event

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent import skill_news
+from skills_runtime.agent.skills import news as skill_news
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.runs import RunPaths, runs_root
 from tests.support.agents import Answering, agent_in, calls, payloads_of, says

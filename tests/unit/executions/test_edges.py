@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.executing import fences_of
+from skills_runtime.agent.skills.executing import fences_of
 from skills_runtime.config.egress_models import EgressSettings
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import NotFound, SandboxError, ValidationFailed

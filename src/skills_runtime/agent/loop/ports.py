@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.agent.receiving import SkillsOf
-from skills_runtime.agent.skill_news import SkillNews
+from skills_runtime.agent.skills.news import SkillNews
 from skills_runtime.agent.window import ContextRules
 from skills_runtime.llm import Price
 from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox, Secrets

@@ -15,7 +15,7 @@ from skills_runtime.agent.loop.context import make_room, recover
 from skills_runtime.agent.loop.inbox import take_in
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.prompt import Prompt
-from skills_runtime.agent.skill_news import look_after_skills
+from skills_runtime.agent.skills.news import look_after_skills
 from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus

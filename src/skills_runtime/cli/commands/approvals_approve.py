@@ -60,7 +60,7 @@ def _arguments(options: ApproveOptions) -> dict[str, Any] | None:
 
 def _rule(options: ApproveOptions, asked: "Asked") -> "tuple[dict[str, Any], Callable[[], None] | None]":
     """The rule, shown in full, as a decision carries it, and what adds it to the user's own where it is for them."""
-    from skills_runtime.agent.rules import user_rule_file
+    from skills_runtime.agent.assembly.rules import user_rule_file
     from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.render.approvals import show_rule
     from skills_runtime.cli.ruling import rule_of

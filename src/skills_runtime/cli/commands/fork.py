@@ -24,7 +24,7 @@ class ForkOptions(RunOptions, WorkOptions, ApprovalOptions):
 def fork(options: ForkOptions, program: Program) -> int:
     """Start a new run that goes on from an event of another one."""
     from skills_runtime.agent import RunRequest
-    from skills_runtime.agent.rules import user_rule_file
+    from skills_runtime.agent.assembly.rules import user_rule_file
     from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.machine import checked_path, log_ports

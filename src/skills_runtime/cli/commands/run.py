@@ -58,7 +58,7 @@ class RunCommandOptions(WorkOptions, ApprovalOptions):
 
 def run(options: RunCommandOptions, program: Program) -> int:
     """Work on a task and keep everything in one run directory."""
-    from skills_runtime.agent.rules import user_rule_file
+    from skills_runtime.agent.assembly.rules import user_rule_file
     from skills_runtime.cli.people import people_here
     from skills_runtime.cli.planning import plan_run
     from skills_runtime.cli.settings import resolve_settings

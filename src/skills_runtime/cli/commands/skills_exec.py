@@ -37,8 +37,8 @@ class SkillsExecOptions(ConfigOptions):
 
 def skills_exec(options: SkillsExecOptions, program: Program) -> int:
     """Execute a skill behind the fence, without a model; its output is JSON."""
-    from skills_runtime.agent.executing import executor_for
-    from skills_runtime.agent.libraries import library_of
+    from skills_runtime.agent.skills.executing import executor_for
+    from skills_runtime.agent.skills.libraries import library_of
     from skills_runtime.cli.machine import checked_path, checked_text
     from skills_runtime.cli.routing import library_at
     from skills_runtime.cli.settings import resolve_settings

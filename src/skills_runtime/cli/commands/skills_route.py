@@ -33,7 +33,7 @@ class SkillsRouteOptions(ConfigOptions):
 
 def skills_route(options: SkillsRouteOptions, program: Program) -> int:
     """Explain which skills a task calls for, and what the model would be told."""
-    from skills_runtime.agent.libraries import library_of
+    from skills_runtime.agent.skills.libraries import library_of
     from skills_runtime.cli.machine import checked_text
     from skills_runtime.cli.render.routing import show_routing, write_routing
     from skills_runtime.cli.routing import budget_of, explained, library_at

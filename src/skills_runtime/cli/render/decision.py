@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from skills_runtime.agent.judging import Judgement
+from skills_runtime.agent.assembly.judging import Judgement
 from skills_runtime.cli.judging import exit_code
 from skills_runtime.cli.render.console import answers, labelled
 from skills_runtime.cli.render.text import one_line

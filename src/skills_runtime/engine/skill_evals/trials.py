@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from skills_runtime.agent import Agent, RunRequest
-from skills_runtime.agent.assemble import Equipment, log_ports
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.equipment import Equipment
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import MODEL_KINDS, StorageFailed, ValidationFailed

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.agent.rules import user_rule_file
+from skills_runtime.agent.assembly.rules import user_rule_file
 from skills_runtime.errors import AccessRefused, ApprovalStale, ValidationFailed
 from skills_runtime.ports import Decision, InboxMessage
 from skills_runtime.safety.approvals.proposal import as_recorded

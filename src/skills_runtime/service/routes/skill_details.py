@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.agent.libraries import library_of
+from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.answers import as_json, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from skills_runtime.agent.libraries import library_of
+from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import InboxMessage
 from skills_runtime.service.answers import as_json, caller_of, work_of

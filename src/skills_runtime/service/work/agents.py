@@ -7,8 +7,9 @@ from collections.abc import Callable
 from weakref import WeakSet
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assemble import Equipment, backend_for
-from skills_runtime.agent.standing import prices_of
+from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.assembly.standing import prices_of
+from skills_runtime.agent.equipment import Equipment
 from skills_runtime.config import Resolved
 from skills_runtime.events import Event
 from skills_runtime.ledger import SqliteInbox

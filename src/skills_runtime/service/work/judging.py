@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from skills_runtime.agent.judging import Judgement, PlannedCall, judge_call, judge_command
-from skills_runtime.agent.rules import user_rule_file
+from skills_runtime.agent.assembly.judging import Judgement, PlannedCall, judge_call, judge_command
+from skills_runtime.agent.assembly.rules import user_rule_file
 from skills_runtime.config import Resolved
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Intent

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from skills_runtime.agent.libraries import library_of
+from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.config import Resolved
 from skills_runtime.skills import Library, Skill, mentions_in, parse_mention
 

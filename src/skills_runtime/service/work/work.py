@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from skills_runtime.agent.assemble import backend_for, log_ports
+from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import Desk, read_row, refresh
 from skills_runtime.errors import Busy, LogEnded, LogLocked, NotFound, SkillsRuntimeError, ValidationFailed

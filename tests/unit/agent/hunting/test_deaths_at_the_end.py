@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assemble import log_ports
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.engine import Desk
 from skills_runtime.errors import LogEnded, LogLocked, StorageFailed
 from skills_runtime.events import Event

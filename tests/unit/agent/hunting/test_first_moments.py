@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.assemble import RunRequest, log_ports
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.events import Event
 from skills_runtime.runs import fork_point, read_record, runs_root
 from skills_runtime.runs.verify import verify_run

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assemble import log_ports
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.runs import RunPaths, runs_root, verify_run
 from tests.support.agents import Answering, Watched, agent_in, calls, payloads_of, says
 from tests.support.events import order_problem

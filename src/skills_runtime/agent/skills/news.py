@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.skill_calls import ACTIVATE, call_skills
+from skills_runtime.agent.skills.calls import ACTIVATE, call_skills
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import SkillCatalogOffered
 from skills_runtime.runs import Run

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skills_runtime.agent.assemble import Equipment
-from skills_runtime.agent.libraries import library_of
+from skills_runtime.agent.equipment import Equipment
+from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:

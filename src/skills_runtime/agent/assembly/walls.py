@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.rules import rules_for
+from skills_runtime.agent.assembly.rules import rules_for
+from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan, Secrets
 from skills_runtime.runs import Run, runs_root
 from skills_runtime.runs.spec import WorkspaceMode
@@ -14,13 +15,12 @@ from skills_runtime.safety import Gate
 from skills_runtime.safety.sanitize import Fingerprint
 
 if TYPE_CHECKING:
-    from skills_runtime.agent.assemble import Equipment, RunRequest
     from skills_runtime.config import Resolved
     from skills_runtime.ports import Grant
     from skills_runtime.sandbox.denials import Aftermath, Denial
 
 
-def gate_of(run: Run, resolved: "Resolved", equipment: "Equipment", mode: WorkspaceMode) -> Gate:
+def gate_of(run: Run, resolved: "Resolved", equipment: Equipment, mode: WorkspaceMode) -> Gate:
     """The rules of a run, and who is asked."""
     safety, rules = resolved.settings.safety, equipment.rules or rules_for(resolved)
     if mode == "shared":  # wherever the run directory is; an isolated run lives below its own
@@ -47,7 +47,7 @@ def secrets_in(resolved: "Resolved") -> Secrets:
     return Keeper(secrets_of(values, (resolved.settings.llm.api_key_env, *known.stored)))
 
 
-def without_secrets(request: "RunRequest", secrets: Secrets) -> "RunRequest":
+def without_secrets(request: RunRequest, secrets: Secrets) -> RunRequest:
     """The request as it may be written down and shown to a model."""
     prompt, history = secrets.text(request.prompt), secrets.value(request.history)
     if prompt is request.prompt and history is request.history:

@@ -6,45 +6,36 @@ they work: all that stand below one run have one budget together, however many w
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from skills_runtime.agent.assemble import Equipment, RunRequest, log_ports
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.assembly.standing import limits_of
+from skills_runtime.agent.equipment import Equipment, RunRequest
+from skills_runtime.agent.family.narrowed import MAX_DEPTH, narrowed
+from skills_runtime.agent.family.on_behalf import pass_approval, pass_question
 from skills_runtime.agent.loop.ports import Control
-from skills_runtime.agent.on_behalf import pass_approval, pass_question
 from skills_runtime.agent.outcome import RunResult, result_status
-from skills_runtime.agent.standing import limits_of
 from skills_runtime.errors import LogEnded, LogError, ToolError
-from skills_runtime.events.payloads import (
-    ChildRunFinished,
-    ChildRunStarted,
-    RunCancelled,
-)
+from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted, RunCancelled
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import ChildStatus
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import Run, RunPaths, finish_run, read_view, runs_root
 from skills_runtime.runs.run import opened
-from skills_runtime.safety.limits import Spending, shared
+from skills_runtime.safety.limits import Spending
 from skills_runtime.safety.purse import Purse, Spent, recorded, spent_alone
-from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
-    from skills_runtime.agent.facade import Agent
-
-MAX_DEPTH = 3
-FAMILY = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_agent"})
-"""The tools that need a family."""
+    from skills_runtime.agent.workshop import Workshop
 
 
 class ChildRuns(Spending):
     """The runs that one run has begun, and the work on them in this process."""
 
-    def __init__(self, agent: "Agent", equipment: Equipment, run: Run) -> None:
+    def __init__(self, agent: "Workshop", equipment: Equipment, run: Run) -> None:
         self._agent = agent
         self._equipment = equipment
         self._run = run
@@ -197,46 +188,11 @@ class ChildRuns(Spending):
         )
         return True
 
-    def _child(self, profile: str, purse: Purse | None = None) -> "Agent":
-        """An agent that may do no more than this one, and spends out of the same purse."""
-        from skills_runtime.agent.facade import Agent
+    def _child(self, profile: str, purse: Purse | None = None) -> "Workshop":
+        from skills_runtime.agent.workshop import Workshop
 
-        chosen = (self._equipment.profiles or {}).get(profile)
-        depth = self._equipment.depth + 1
-        hidden = FAMILY if depth >= MAX_DEPTH else frozenset[str]()
-        names = {tool.spec.name for tool in self._equipment.tools} - hidden
-        only = self._equipment.only
-        if chosen is not None and chosen.tools is not None:
-            names &= chosen.tools
-            only = chosen.tools if only is None else only & chosen.tools
-        limits = shared(self._run.view, self._limits)
-        if chosen is not None and chosen.max_steps is not None:
-            limits = msgspec.structs.replace(limits, max_steps=min(limits.max_steps, chosen.max_steps))
-        tools = Registry(*(tool for tool in self._equipment.tools if tool.spec.name in names))
-        library = self._equipment.library
-        if chosen is not None and chosen.skills is not None and library is not None:
-            library = library.only(chosen.skills)
-        equipment = msgspec.structs.replace(
-            self._equipment,
-            tools=tools,
-            only=only,
-            limits=limits,
-            purse=purse,
-            depth=depth,
-            hooks=(),
-            library=library,
-            first_skills=self._first_skills(),
-        )
-        return Agent.from_resolved(self._agent.resolved, equipment)
-
-    def _first_skills(self) -> Mapping[str, str] | None:
-        """What this run knows of the skills it began with, which its own parent may have known better."""
-        if self._equipment.library is None:
-            return self._equipment.first_skills
-        from skills_runtime.agent.first_skills import first_skills
-
-        known = first_skills(self._run)
-        return known if known is not None else self._equipment.first_skills
+        given = narrowed(self._equipment, self._run, self._limits, profile=profile, purse=purse)
+        return Workshop(self._agent.resolved, given)
 
     def _running(self, child_id: str) -> bool:
         return child_id in self._work and not self._work[child_id][0].done()

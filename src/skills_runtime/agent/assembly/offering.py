@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from skills_runtime.agent.skill_calls import ACTIVATE
+from skills_runtime.agent.equipment import Equipment
+from skills_runtime.agent.skills.calls import ACTIVATE
 from skills_runtime.ports import Tool
 from skills_runtime.runs import Run
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
-    from skills_runtime.agent.assemble import Equipment
     from skills_runtime.config import Resolved
     from skills_runtime.skills import Library
     from skills_runtime.skills.own_runs import OwnRuns
@@ -18,7 +18,7 @@ SEARCHED = 30
 """With more skills than this the list for the model may not have room for all, and it can search."""
 
 
-def offered(run: Run, resolved: "Resolved", equipment: "Equipment") -> Registry:
+def offered(run: Run, resolved: "Resolved", equipment: Equipment) -> Registry:
     """The tools of a run; one of the agent's own wins over one for skills of the same name."""
     from skills_runtime.skills import exposed
     from skills_runtime.skills.prompt.profile import with_template
@@ -34,7 +34,7 @@ def offered(run: Run, resolved: "Resolved", equipment: "Equipment") -> Registry:
     return tools
 
 
-def own_runs(resolved: "Resolved", equipment: "Equipment", task: str) -> "OwnRuns":
+def own_runs(resolved: "Resolved", equipment: Equipment, task: str) -> "OwnRuns":
     """Whether the skills a task names are worked on by runs of their own where they ask for it.
 
     Only in a run that somebody began: one that another run began is such a run itself, and works on what it was given.
@@ -56,10 +56,10 @@ def own_runs(resolved: "Resolved", equipment: "Equipment", task: str) -> "OwnRun
     return OwnRuns(possible=True)
 
 
-def skill_tools(run: Run, resolved: "Resolved", equipment: "Equipment", library: "Library") -> list[Tool]:
+def skill_tools(run: Run, resolved: "Resolved", equipment: Equipment, library: "Library") -> list[Tool]:
     """What a model does with skills; those that find and end them are there only where they are of use."""
-    from skills_runtime.agent.skill_room import SkillRoom
-    from skills_runtime.agent.skill_runs import RunExecutions
+    from skills_runtime.agent.skills.room import SkillRoom
+    from skills_runtime.agent.skills.runs import RunExecutions
     from skills_runtime.skills.catalog import catalog_of
     from skills_runtime.tools.builtin.activate_skill import ActivateSkill
     from skills_runtime.tools.builtin.read_skill_file import ReadSkillFile

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assemble import Equipment, RunRequest, prompt_parts
-from skills_runtime.agent.offering import own_runs
-from skills_runtime.agent.skills import no_skills
+from skills_runtime.agent.assembly.offering import own_runs
+from skills_runtime.agent.assembly.spec import prompt_parts
+from skills_runtime.agent.equipment import Equipment, RunRequest
+from skills_runtime.agent.skills.seen import no_skills
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -76,7 +77,7 @@ def _remembered(
     """The events, the one of a list with what the model knows by it: later it is told only what is different."""
     if not any(isinstance(one, SkillCatalogOffered) for one in told):
         return list(told), []
-    from skills_runtime.agent.first_skills import only_first
+    from skills_runtime.agent.skills.first import only_first
     from skills_runtime.skills.catalog.marks import marks_in
 
     marks = only_first(marks_in(library).data, equipment.first_skills)
@@ -99,8 +100,8 @@ def _permitted(skills: "Sequence[Injected]", resolved: "Resolved", equipment: Eq
     """The events of the skills that a run begins with, each with what it permits."""
     if not skills:
         return []
-    from skills_runtime.agent.first_skills import as_first
-    from skills_runtime.agent.permits import SkillPermits
+    from skills_runtime.agent.skills.first import as_first
+    from skills_runtime.agent.skills.permits import SkillPermits
 
     permitting = SkillPermits(resolved)
     return [as_first(permitting(one.skill, one.event), one.skill, equipment.first_skills) for one in skills]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from skills_runtime.agent.libraries import library_of
-from skills_runtime.agent.rules import read_rules
-from skills_runtime.agent.skills import names_skills
+from skills_runtime.agent.assembly.rules import read_rules
+from skills_runtime.agent.skills.libraries import library_of
+from skills_runtime.agent.skills.seen import names_skills
 from skills_runtime.ports import Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.safety.gate import with_real_places
 from skills_runtime.safety.guard import Facts, assess

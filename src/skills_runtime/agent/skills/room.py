@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from skills_runtime.agent.first_skills import as_first, first_skills
-from skills_runtime.agent.permits import SkillPermits
+from skills_runtime.agent.equipment import Equipment
+from skills_runtime.agent.skills.first import as_first, first_skills
+from skills_runtime.agent.skills.permits import SkillPermits
 from skills_runtime.errors import ConfigError
 from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.ports import Question
@@ -13,14 +14,13 @@ from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
 
 if TYPE_CHECKING:
-    from skills_runtime.agent.assemble import Equipment
     from skills_runtime.config import Resolved
 
 
 class SkillRoom:
     """The skills of one run, as it goes on."""
 
-    def __init__(self, run: Run, resolved: "Resolved", equipment: "Equipment", library: Library) -> None:
+    def __init__(self, run: Run, resolved: "Resolved", equipment: Equipment, library: Library) -> None:
         self._run = run
         self._equipment = equipment
         self._library = library

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.equipment import Equipment
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import SkillInjectionSkipped
@@ -15,7 +16,6 @@ from skills_runtime.ports import InboxMessage
 from skills_runtime.runs import Run
 
 if TYPE_CHECKING:
-    from skills_runtime.agent.assemble import Equipment
     from skills_runtime.config import Resolved
     from skills_runtime.ports import Secrets
     from skills_runtime.skills import Library as Skills
@@ -30,7 +30,7 @@ _SIGNS = ("$", "/")
 class SteeredSkills:
     """Gives the events for the skills that messages mention."""
 
-    def __init__(self, run: Run, resolved: "Resolved", equipment: "Equipment", secrets: "Secrets") -> None:
+    def __init__(self, run: Run, resolved: "Resolved", equipment: Equipment, secrets: "Secrets") -> None:
         self._run = run
         self._resolved = resolved
         self._equipment = equipment
@@ -63,8 +63,8 @@ class SteeredSkills:
 
     def _taught(self, outcome: "Injected | SkillInjectionSkipped") -> list[Payload]:
         """The event of a skill whose text is kept; one that is active already, with the same arguments, is not told."""
-        from skills_runtime.agent.first_skills import as_first, first_skills
-        from skills_runtime.agent.permits import SkillPermits
+        from skills_runtime.agent.skills.first import as_first, first_skills
+        from skills_runtime.agent.skills.permits import SkillPermits
         from skills_runtime.skills.prompt.injection import Injected
 
         if not isinstance(outcome, Injected):

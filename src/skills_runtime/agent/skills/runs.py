@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent.executing import ScriptPackages, variables_of
+from skills_runtime.agent.skills.executing import ScriptPackages, variables_of
 from skills_runtime.errors import TOOL_KINDS, SkillsRuntimeError, ToolError, UsageError
 from skills_runtime.events.payloads import SkillExecutionFinished, SkillExecutionStarted
 from skills_runtime.executions import Execution, ExecutionLimits, Executor, PoolLimits, Supplies, Within

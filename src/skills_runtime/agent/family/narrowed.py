@@ -1,0 +1,50 @@
+"""What a sub-agent is given: never more than the agent that begins it has."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from skills_runtime.agent.equipment import ChildProfile, Equipment
+from skills_runtime.runs import Run
+from skills_runtime.safety.limits import Limits, shared
+from skills_runtime.safety.purse import Purse
+from skills_runtime.tools import Registry
+
+MAX_DEPTH = 3
+FAMILY = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_agent"})
+"""The tools that need a family."""
+
+
+def narrowed(equipment: Equipment, run: Run, limits: Limits, *, profile: str, purse: Purse | None) -> Equipment:
+    """The equipment of a child of this run, which spends out of the same purse."""
+    chosen = (equipment.profiles or {}).get(profile) or ChildProfile()
+    depth = equipment.depth + 1
+    names = {tool.spec.name for tool in equipment.tools} - (FAMILY if depth >= MAX_DEPTH else frozenset())
+    only, library = equipment.only, equipment.library
+    if chosen.tools is not None:
+        names &= chosen.tools
+        only = chosen.tools if only is None else only & chosen.tools
+    left = shared(run.view, limits)
+    if chosen.max_steps is not None:
+        left = msgspec.structs.replace(left, max_steps=min(left.max_steps, chosen.max_steps))
+    return msgspec.structs.replace(
+        equipment,
+        tools=Registry(*(tool for tool in equipment.tools if tool.spec.name in names)),
+        only=only,
+        limits=left,
+        purse=purse,
+        depth=depth,
+        hooks=(),
+        library=library.only(chosen.skills) if library is not None and chosen.skills is not None else library,
+        first_skills=_first_skills(equipment, run),
+    )
+
+
+def _first_skills(equipment: Equipment, run: Run) -> Mapping[str, str] | None:
+    """What this run knows of the skills it began with, which its own parent may have known better."""
+    if equipment.library is None:
+        return equipment.first_skills
+    from skills_runtime.agent.skills.first import first_skills
+
+    known = first_skills(run)
+    return known if known is not None else equipment.first_skills
