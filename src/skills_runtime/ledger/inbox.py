@@ -20,10 +20,14 @@ _KINDS = get_args(InboxKind)
 
 
 class SqliteInbox:
-    """Messages in the ledger file; whatever is changed is synced to stable storage before the call returns."""
+    """Messages in the ledger file; sent and acknowledged ones are on stable storage before the call returns.
 
-    def __init__(self, database: Database, *, clock: Clock, ids: Ids) -> None:
+    That an inbox is closed need not outlive a power loss: then a run either has its end in its log, or has not ended.
+    """
+
+    def __init__(self, database: Database, closing: Database, *, clock: Clock, ids: Ids) -> None:
         self._database = database
+        self._closing = closing
         self._clock = clock
         self._ids = ids
 
@@ -86,16 +90,17 @@ class SqliteInbox:
 
     def close_for(self, run_id: str, *, unless_behind: int | None = None) -> tuple[InboxMessage, ...]:
         """The messages not acknowledged yet; no more are taken, unless one of these is behind a position."""
-        with self._database.transaction():
-            waiting = self.pending(run_id)
+        check_id(run_id, "run")
+        with self._closing.transaction():
+            waiting = tuple(map(_message, self._closing.run("pending_messages", run_id=run_id)))
             if unless_behind is None or all(message.position <= unless_behind for message in waiting):
-                self._database.run("close_inbox", run_id=run_id, closed_at=self._clock.now())
+                self._closing.run("close_inbox", run_id=run_id, closed_at=self._clock.now())
             return waiting
 
     def open_for(self, run_id: str) -> None:
         """Take messages again; harmless when it is open, and then nothing is written."""
-        if self._database.run("closed_inbox", run_id=check_id(run_id, "run")):
-            self._database.run("open_inbox", run_id=run_id)
+        if self._closing.run("closed_inbox", run_id=check_id(run_id, "run")):
+            self._closing.run("open_inbox", run_id=run_id)
 
     def version(self) -> int:
         """A number that changes whenever another connection writes; asking is cheap."""

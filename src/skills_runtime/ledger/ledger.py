@@ -44,4 +44,4 @@ def open_ledger(state_home: Path, *, clock: Clock, ids: Ids) -> Ledger:
         except BaseException:
             durable.close()
             raise
-    return Ledger(index=RunIndex(derived), inbox=SqliteInbox(durable, clock=clock, ids=ids))
+    return Ledger(index=RunIndex(derived), inbox=SqliteInbox(durable, derived, clock=clock, ids=ids))
