@@ -9,17 +9,15 @@ from benchmarks.measure import run_benchmark
 BENCHMARKS = (
     "import_agent", "create_run", "append", "resume_large", "turns", "guard", "gate", "redaction", "scan_skills",
     "reload_skills", "mentions", "route_skills", "scan_security", "database_skills", "sandbox_leaks", "executions",
-    "executions_served", "sse", "studio", "sandbox",
+    "executions_served", "sse", "studio", "sandbox", "concurrent",
 )  # fmt: skip
-AHEAD = ("concurrent",)
-"""Numbers that are not held on every machine yet; run them by name."""
 
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join((*BENCHMARKS, *AHEAD))}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(BENCHMARKS)}")
     names: list[str] = parser.parse_args(words).names
-    if unknown := set(names) - {*BENCHMARKS, *AHEAD}:
+    if unknown := set(names) - {*BENCHMARKS}:
         parser.error(f"there is no benchmark `{min(unknown)}`; `--help` lists them")
     broken = 0
     for name in names or BENCHMARKS:
