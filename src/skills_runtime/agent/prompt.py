@@ -47,7 +47,11 @@ def arguments_of(call: Call, read_blob: ReadBlob) -> str:
 def excerpt(conversation: Conversation, read_blob: ReadBlob, *, limit: int) -> str:
     """The conversation as text of about `limit` characters, with the middle left out."""
     lines = [line for one in conversation.messages for line in _lines(one, read_blob)]
-    text = "\n\n".join(lines)
+    return shortened("\n\n".join(lines), limit=limit)
+
+
+def shortened(text: str, *, limit: int) -> str:
+    """The text, with its middle left out when it is longer than about `limit` characters."""
     if len(text) <= limit:
         return text
     return f"{text[: limit // 3]}\n\n[… {len(text) - limit} characters left out …]\n\n{text[-(limit - limit // 3) :]}"

@@ -72,6 +72,11 @@ def kept_messages(reason: Reason, rules: ContextRules) -> int:
     return min(2, rules.keep_last_messages) if reason == "context_length_exceeded" else rules.keep_last_messages
 
 
+def room_for_summary(rules: ContextRules) -> int:
+    """How many characters a summary is made of and may have: a quarter of the window, even if each is a token."""
+    return min(rules.history_max_chars, rules.window_tokens * CHARS_PER_TOKEN // 4)
+
+
 def used_up(conversation: Conversation, rules: ContextRules) -> bool:
     """Whether the run has compacted as often as it may."""
     return 0 < rules.max_compactions <= conversation.compactions

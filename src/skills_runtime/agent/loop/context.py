@@ -7,8 +7,8 @@ How far a recovery has come is read off the log, so that one that waited for day
 from typing import TYPE_CHECKING
 
 from skills_runtime.agent.loop.human import ask
-from skills_runtime.agent.prompt import excerpt
-from skills_runtime.agent.window import WHAT_NOW, Reason, can_shrink, due, kept_messages
+from skills_runtime.agent.prompt import excerpt, shortened
+from skills_runtime.agent.window import WHAT_NOW, Reason, can_shrink, due, kept_messages, room_for_summary
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -83,7 +83,7 @@ async def compact(run: Run, ports: "AgentPorts", *, reason: Reason) -> None:
         summary = await _summary(run, ports)
     except ModelError as error:
         run.append(CompactionFailed(reason=reason, error=error.message))
-        summary = excerpt(run.view.conversation, run.blobs.get, limit=rules.history_max_chars)
+        summary = excerpt(run.view.conversation, run.blobs.get, limit=room_for_summary(rules))
     name = f"archive/compaction-{count:03d}.md"
     keep_artifact(run, name, summary.encode())
     left_out = run.view.conversation.skills_beyond(rules.skills_max_chars)
@@ -141,8 +141,9 @@ def _name_of_question(conversation: Conversation) -> str:
 
 
 async def _summary(run: Run, ports: "AgentPorts") -> str:
-    """What the planner makes of the conversation."""
-    history = excerpt(run.view.conversation, run.blobs.get, limit=ports.context.history_max_chars)
+    """What the planner makes of the conversation, never longer than what it is given; raises when that is nothing."""
+    limit = room_for_summary(ports.context)
+    history = excerpt(run.view.conversation, run.blobs.get, limit=limit)
     turn_id, model = f"turn_{run.state.turns + 1}", ports.planner_model
     request = ChatRequest(
         model=model,
@@ -164,4 +165,7 @@ async def _summary(run: Run, ports: "AgentPorts") -> str:
     price = ports.prices.get(model)
     transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=price, secrets=ports.secrets)
     await transcribe(ports.backend, request, transcriber)
-    return "".join(said)
+    summary = "".join(said).strip()
+    if not summary:
+        raise ModelError("the model summed up the conversation with nothing", retryable=True)
+    return shortened(summary, limit=limit)

@@ -1,0 +1,81 @@
+"""Summaries that are none, histories that are too long to begin with, and windows that are full whatever is left out."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.agent import RunResult
+from skills_runtime.llm import FakeChatCall
+from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
+from tests.support.agents import calls, events_of, payloads_of, says
+from tests.support.people import Person
+from tests.support.provider_rules import check_request
+from tests.support.small_window import SUMMARY, SmallWindow, length_of, spoken_to
+from tests.unit.agent.test_context import TASK, agent_for, looking
+
+CALL = ChatStreamEvent(type="tool_calls", tool_calls=[ToolCall(id="x", name="look", arguments="{}")])
+NOTHING = {"a call": CALL, "blanks": ChatStreamEvent(type="text_delta", text=" \n")}
+HISTORY = [{"role": ("user", "assistant")[n % 2], "content": f"{n} " * 100} for n in range(40)]
+
+
+class SumsUpOddly(SmallWindow):
+    """A model whose summaries are this event."""
+
+    def __init__(self, answers: Iterable[FakeChatCall], summary: ChatStreamEvent, **more: Any) -> None:
+        super().__init__(answers, **more)
+        self._summary_event = summary
+
+    def _summary(self, request: ChatRequest) -> Iterable[ChatStreamEvent]:
+        super()._summary(request)
+        return [self._summary_event, ChatStreamEvent(type="completed", finish_reason="stop")]
+
+
+def counted(times: int, tokens: int) -> list[FakeChatCall]:
+    """Answers whose requests all have so many tokens, and the end."""
+    end = ChatStreamEvent(type="completed", finish_reason="tool_calls", usage={"input_tokens": tokens})
+    look = (calls(("look", {"n": n, "chars": 10})) for n in range(times))
+    return [*(FakeChatCall([*one.events[:-1], end]) for one in look), says("done")]
+
+
+def ran(place: Path, model: SmallWindow, *, history: Sequence[dict[str, str]] = (), **more: Any) -> RunResult:
+    result = agent_for(place, model, **more).run(TASK, initial_history=history)
+    for request in model.requests:
+        check_request(request)
+    return result
+
+
+def summaries_of(result: RunResult) -> list[str]:
+    return [one.summary for one in payloads_of(result.wal_locator, "context_compacted")]
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_nothing_is_no_summary(tmp_path: Path, nothing: str) -> None:
+    result = ran(tmp_path, SumsUpOddly(looking(4, chars=50), NOTHING[nothing], refusals=[3]))
+    assert result.status == "completed"
+    (failed,) = payloads_of(result.wal_locator, "compaction_failed")
+    assert failed.error == "the model summed up the conversation with nothing"
+    (excerpt,) = summaries_of(result)
+    assert "0" * 50 in excerpt
+
+
+def test_nothing_is_not_handed_over(tmp_path: Path) -> None:
+    model = SumsUpOddly(looking(4, chars=50), CALL, refusals=[3])
+    result = ran(tmp_path, model, human=Person("handoff_new_run"), mode="ask_first")
+    assert (result.status, result.error_kind) == ("failed", "llm_error")
+
+
+def test_a_summary_longer_than_what_it_sums_up_is_shortened(tmp_path: Path) -> None:
+    endless = ChatStreamEvent(type="text_delta", text="The sea. " * 100_000)
+    model = SumsUpOddly(looking(6), endless, window_chars=9000)
+    result = ran(tmp_path, model)
+    assert (result.status, result.final_output) == ("completed", "done")
+    assert all(len(one) < 1000 for one in summaries_of(result))
+
+
+def test_an_excerpt_fits_a_small_window(tmp_path: Path) -> None:
+    model = SmallWindow(looking(30, chars=300), window_chars=9000, summaries=[None])
+    result = ran(tmp_path, model)
+    assert result.status == "completed"
+    assert all(length_of(request) < 3000 for request in model.compactions)
