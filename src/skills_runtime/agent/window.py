@@ -51,20 +51,20 @@ def tokens_in(conversation: Conversation) -> int:
 
 def due(conversation: Conversation, rules: ContextRules) -> Reason | None:
     """Why it is time to compact before the model refuses, if it is."""
-    shrinks = len(conversation.messages) > conversation.leading + 2 + rules.keep_last_messages
-    # Right after a compaction there is nothing more to gain.
-    if not shrinks or conversation.unanswered_compactions or used_up(conversation, rules):
+    if conversation.unanswered_compactions or used_up(conversation, rules):
         return None
-    if conversation.to_sum_up:
-        return "resume"
-    full = tokens_in(conversation) >= rules.window_tokens * rules.compact_at
-    return "threshold" if full and rules.mode == "compact_first" else None
+    full = rules.mode == "compact_first" and tokens_in(conversation) >= rules.window_tokens * rules.compact_at
+    reason = "resume" if conversation.to_sum_up else "threshold" if full else None
+    # One message for one summary is nothing gained; asked last, for it looks at all messages.
+    return reason if reason and conversation.left_out(rules.keep_last_messages) > 1 else None
 
 
 def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:
     """Whether compacting may help after the model has refused."""
-    shrinks = len(conversation.messages) > conversation.leading + 2
-    return shrinks and conversation.unanswered_compactions < MAX_IN_A_ROW and not used_up(conversation, rules)
+    if conversation.unanswered_compactions >= MAX_IN_A_ROW or used_up(conversation, rules):
+        return False
+    kept = kept_messages("context_length_exceeded", rules)
+    return conversation.left_out(kept) > 0 or bool(conversation.skills_beyond(rules.skills_max_chars))
 
 
 def kept_messages(reason: Reason, rules: ContextRules) -> int:
@@ -73,7 +73,7 @@ def kept_messages(reason: Reason, rules: ContextRules) -> int:
 
 
 def room_for_summary(rules: ContextRules) -> int:
-    """How many characters a summary is made of and may have: a quarter of the window, even if each is a token."""
+    """How many characters a summary is made of and may have: they fit the window even if each is a token."""
     return min(rules.history_max_chars, rules.window_tokens * CHARS_PER_TOKEN // 4)
 
 

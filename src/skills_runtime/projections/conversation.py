@@ -149,10 +149,7 @@ class Conversation(msgspec.Struct, kw_only=True):
 
     def compact(self, payload: ContextCompacted) -> None:
         """Keep what is pinned, the summary and the newest messages, never a result without its call."""
-        first = max(self.leading + 1, len(self.messages) - payload.kept_messages)
-        first = max(self.leading + 1, min(first, self._unseen()))
-        while first < len(self.messages) and self.messages[first].role == "tool":
-            first += 1
+        first = self._first_kept(payload.kept_messages)
         pinned = [one for one in self.messages[:first] if one.pinned]
         summary = Message(role="user", text=_summary(payload.summary, self.plan, payload.skills_left_out))
         self.leading = sum(one.pinned for one in self.messages[: self.leading])
@@ -162,6 +159,10 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.recovery, self.to_sum_up = "", False
         self.chars = sum(map(_size, self.messages))
         self.measured_tokens = self.measured_chars = 0
+
+    def left_out(self, kept_messages: int) -> int:
+        """How many messages a compaction would replace that keeps so many of the newest."""
+        return sum(not one.pinned for one in self.messages[: self._first_kept(kept_messages)])
 
     def tell_news(self, text: str) -> None:
         """Add what became of skills; the last such messages survive compaction, since the first list is old."""
@@ -189,6 +190,13 @@ class Conversation(msgspec.Struct, kw_only=True):
             else:
                 left -= one.size
         return gone[::-1]
+
+    def _first_kept(self, kept_messages: int) -> int:
+        first = max(self.leading + 1, len(self.messages) - kept_messages)
+        first = max(self.leading + 1, min(first, self._unseen()))
+        while first < len(self.messages) and self.messages[first].role == "tool":
+            first += 1
+        return first
 
     def _unseen(self) -> int:
         """Where the newest answer stands, when the model has not seen yet what came of it."""

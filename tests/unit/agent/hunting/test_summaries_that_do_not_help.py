@@ -79,3 +79,27 @@ def test_an_excerpt_fits_a_small_window(tmp_path: Path) -> None:
     result = ran(tmp_path, model)
     assert result.status == "completed"
     assert all(length_of(request) < 3000 for request in model.compactions)
+
+
+@pytest.mark.parametrize("tokens", [1000, 100_000], ids=["before it is asked", "after a refusal"])
+def test_a_history_that_is_too_long_to_begin_with_is_summed_up(tmp_path: Path, tokens: int) -> None:
+    model = SmallWindow(looking(1, chars=10), window_chars=5000)
+    result = ran(tmp_path, model, history=HISTORY, window_tokens=tokens)
+    assert (result.status, result.final_output) == ("completed", "done")
+    assert summaries_of(result) == [SUMMARY]
+    assert "39 39" in spoken_to(model.compactions[0])[0]
+    first, second = spoken_to(model.requests[-1])
+    assert (first, SUMMARY in second) == (TASK, True)
+
+
+def test_what_is_left_of_a_history_is_kept_while_it_fits(tmp_path: Path) -> None:
+    model = SmallWindow([says("done")])
+    ran(tmp_path, model, history=HISTORY, window_tokens=100_000)
+    assert len(model.requests[0].messages) == len(HISTORY) + 2
+
+
+def test_a_refusal_that_no_summary_can_help_ends_the_run_at_once(tmp_path: Path) -> None:
+    model = SmallWindow(looking(1), refusals=range(1, 100))
+    result = ran(tmp_path, model)
+    assert (result.status, result.error_kind) == ("failed", "context_length_exceeded")
+    assert (len(model.requests), len(model.compactions)) == (2, 0)
