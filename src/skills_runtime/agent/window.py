@@ -16,6 +16,8 @@ Reason = Literal["resume", "threshold", "context_length_exceeded"]
 
 CHARS_PER_TOKEN = 3
 """A careful guess, used only for what the model has not counted yet."""
+WORTH_IT = 0.25
+"""The share of a full window that has to come in between two compactions."""
 MAX_IN_A_ROW = 2
 """Compactions without an answer between them, after which another one will not help either."""
 CHOICES = (
@@ -53,10 +55,17 @@ def due(conversation: Conversation, rules: ContextRules) -> Reason | None:
     """Why it is time to compact before the model refuses, if it is."""
     if conversation.unanswered_compactions or used_up(conversation, rules):
         return None
-    full = rules.mode == "compact_first" and tokens_in(conversation) >= rules.window_tokens * rules.compact_at
+    full = rules.mode == "compact_first" and tokens_in(conversation) >= _full_at(conversation, rules)
     reason = "resume" if conversation.to_sum_up else "threshold" if full else None
     # One message for one summary is nothing gained; asked last, for it looks at all messages.
     return reason if reason and conversation.left_out(rules.keep_last_messages) > 1 else None
+
+
+def _full_at(conversation: Conversation, rules: ContextRules) -> float:
+    """The tokens at which to compact; what no compaction makes smaller must not bring one about at every answer."""
+    full = rules.window_tokens * rules.compact_at
+    least = conversation.compacted_tokens or conversation.compacted_chars // CHARS_PER_TOKEN
+    return max(full, least + full * WORTH_IT)
 
 
 def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:

@@ -76,6 +76,10 @@ class Conversation(msgspec.Struct, kw_only=True):
     measured_tokens: int = 0
     """How many tokens the model counted when it last answered."""
     measured_chars: int = 0
+    compacted_chars: int = 0
+    """How long the messages were after the last compaction."""
+    compacted_tokens: int = 0
+    """How many tokens the model counted when it first answered after that."""
     aside: bool = False
     """Whether the model was last asked something that is no part of the conversation."""
     recovery: str = ""
@@ -158,7 +162,8 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.unanswered_compactions += 1
         self.recovery, self.to_sum_up = "", False
         self.chars = sum(map(_size, self.messages))
-        self.measured_tokens = self.measured_chars = 0
+        self.measured_tokens = self.measured_chars = self.compacted_tokens = 0
+        self.compacted_chars = self.chars
 
     def left_out(self, kept_messages: int) -> int:
         """How many messages a compaction would replace that keeps so many of the newest."""
@@ -262,6 +267,8 @@ def _used(talk: Conversation, event: Event, payload: LlmUsage) -> None:
         return
     talk.measured_tokens = payload.input_tokens + payload.output_tokens
     talk.measured_chars = talk.chars + sum(map(len, talk.coming_text))
+    if talk.compactions and not talk.compacted_tokens:
+        talk.compacted_tokens = talk.measured_tokens
 
 
 def _answered(talk: Conversation, event: Event, payload: LlmResponseFinished) -> None:

@@ -103,3 +103,15 @@ def test_a_refusal_that_no_summary_can_help_ends_the_run_at_once(tmp_path: Path)
     result = ran(tmp_path, model)
     assert (result.status, result.error_kind) == ("failed", "context_length_exceeded")
     assert (len(model.requests), len(model.compactions)) == (2, 0)
+
+
+def test_what_no_summary_makes_smaller_is_not_summed_up_at_every_answer(tmp_path: Path) -> None:
+    model = SmallWindow(counted(12, tokens=900))
+    assert ran(tmp_path, model).status == "completed"
+    assert len(model.compactions) == 1
+
+
+def test_a_task_that_fills_the_window_is_not_summed_up_at_every_answer(tmp_path: Path) -> None:
+    model = SmallWindow(looking(12, chars=60))
+    assert agent_for(tmp_path, model).run(TASK * 300).status == "completed"
+    assert 0 < len(model.compactions) <= 3
