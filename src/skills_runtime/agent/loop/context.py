@@ -45,12 +45,16 @@ Keep names, paths, numbers and decisions exact. Answer with the summary only.
 """
 
 
+def needs_room(run: Run, ports: "AgentPorts") -> bool:
+    """Whether something is due before the model is asked: what was decided earlier, or a summary in good time."""
+    return _is_recovering(run) or due(run.view.conversation, ports.context) is not None
+
+
 async def make_room(run: Run, ports: "AgentPorts") -> Stop:
-    """Do what is due before the model is asked: what was decided earlier, or a summary before there is no room."""
-    conversation = run.view.conversation
-    if conversation.recovery or run.view.pending.knows(_name_of_question(conversation)):
+    """Do what is due before the model is asked."""
+    if _is_recovering(run):
         return await recover(run, ports, ModelError(TOO_LONG, kind="context_length_exceeded"))
-    reason = due(conversation, ports.context)
+    reason = due(run.view.conversation, ports.context)
     if reason is not None:
         await compact(run, ports, reason=reason)
     return None
@@ -134,6 +138,11 @@ async def _said(run: Run, ports: "AgentPorts") -> str | None:
         return None
     said = answers.get(WHAT_NOW.id, "")
     return said if said in {one.label for one in WHAT_NOW.choices} else "terminate"
+
+
+def _is_recovering(run: Run) -> bool:
+    conversation = run.view.conversation
+    return bool(conversation.recovery) or run.view.pending.knows(_name_of_question(conversation))
 
 
 def _name_of_question(conversation: Conversation) -> str:

@@ -11,7 +11,7 @@ from skills_runtime.agent.ends import asking, failed, interrupted, over
 from skills_runtime.agent.hearing import begin_to_hear, finish_heard, finish_heard_async
 from skills_runtime.agent.loop.answer import answer
 from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, together
-from skills_runtime.agent.loop.context import make_room, recover
+from skills_runtime.agent.loop.context import make_room, needs_room, recover
 from skills_runtime.agent.loop.inbox import take_in
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.prompt import Prompt
@@ -106,8 +106,8 @@ async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> 
         return over(reached, ports.limits.on_limit, locator)
     if await look_after_skills(run, ports.news):
         return None
-    if (stop := await make_room(run, ports)) is not None:
-        return stop
+    if needs_room(run, ports):
+        return await make_room(run, ports)  # then limits and messages are looked at anew: it cost tokens and time
     try:
         await answer(run, ports, prompt)
     except ModelError as error:

@@ -115,3 +115,11 @@ def test_a_task_that_fills_the_window_is_not_summed_up_at_every_answer(tmp_path:
     model = SmallWindow(looking(12, chars=60))
     assert agent_for(tmp_path, model).run(TASK * 300).status == "completed"
     assert 0 < len(model.compactions) <= 3
+
+
+def test_a_summary_that_used_up_the_tokens_is_the_last_that_is_asked_for(tmp_path: Path) -> None:
+    model = SmallWindow(looking(6), usage={"input_tokens": 500, "output_tokens": 100})
+    result = ran(tmp_path, model, settings={"run": {"max_tokens": 600}})
+    assert (result.status, result.error_kind) == ("failed", "budget_exceeded")
+    events = [event.type for event in events_of(result.wal_locator)]
+    assert "llm_request_started" not in events[events.index("context_compacted") :]
