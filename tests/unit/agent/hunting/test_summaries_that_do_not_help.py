@@ -1,4 +1,4 @@
-"""Summaries that are none, histories that are too long to begin with, and windows that are full whatever is left out."""
+"""Summaries that are none, histories too long to begin with, and windows that are full whatever is left out."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
