@@ -91,6 +91,7 @@ class ModelServer:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.authorizations: list[str] = []
+        self.paths: list[str] = []
         self.connections = 0
         self.left_alone = threading.Event()
         """Set when a client has had enough of a silence."""
@@ -172,6 +173,7 @@ class _Conversation(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         model = cast(_Server, self.server).model
+        model.paths.append(self.path)
         model.headers.append({name.lower(): value for name, value in self.headers.items()})
         answer = model.next_answer(body, self.headers.get("Authorization", ""))
         if answer.status == 200:

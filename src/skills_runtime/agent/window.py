@@ -56,9 +56,8 @@ def due(conversation: Conversation, rules: ContextRules) -> Reason | None:
     if conversation.unanswered_compactions or used_up(conversation, rules):
         return None
     full = rules.mode == "compact_first" and tokens_in(conversation) >= _full_at(conversation, rules)
-    own = (
-        len(conversation.messages) - conversation.leading
-    )  # going on is no reason to sum up what a session said before
+    # Going on is no reason to sum up what a session said before.
+    own = len(conversation.messages) - conversation.leading
     resumes = conversation.to_sum_up and own > 2 + rules.keep_last_messages
     reason = "resume" if resumes else "threshold" if full else None
     # One message for one summary is nothing gained; asked last, for it looks at all messages.

@@ -14,7 +14,9 @@ from skills_runtime.llm.text import one_line
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 
 if TYPE_CHECKING:
-    from openai import APIError, AsyncOpenAI, AsyncStream
+    from openai import APIError, AsyncStream
+
+    from skills_runtime.llm.client import ServiceClient
 
 
 class OpenAIChatBackend:
@@ -25,7 +27,7 @@ class OpenAIChatBackend:
         self._api_key = api_key
         self._timeout_sec = timeout_sec
         self._asks_for_usage = True
-        self._clients: dict[asyncio.AbstractEventLoop, AsyncOpenAI] = {}
+        self._clients: dict[asyncio.AbstractEventLoop, ServiceClient] = {}
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
         """Stream one answer; a stream that ends before its finish reason is an error, not an answer."""
@@ -55,12 +57,11 @@ class OpenAIChatBackend:
         except openai.APITimeoutError as error:
             raise ModelError(f"the model said nothing for {self._timeout_sec:g} s", retryable=True) from error
         except openai.APIConnectionError as error:
-            reason = one_line(str(error.__cause__ or error), secret=self._api_key)
-            raise ModelError(f"the connection to the model failed: {reason}", retryable=True) from error
+            raise self._no_connection(error.__cause__ or error) from error
         except openai.APIError as error:
             raise explained(self._refusal(error)) from error
         except (httpx2.HTTPError, OSError) as error:  # the package lets them pass while it reads why it was refused
-            raise ModelError(f"the connection to the model failed: {one_line(str(error))}", retryable=True) from error
+            raise self._no_connection(error) from error
         except UnicodeEncodeError as error:
             raise ModelError("the request holds text that is not Unicode") from error
         except (ValueError, RecursionError) as error:
@@ -95,6 +96,10 @@ class OpenAIChatBackend:
             stream_cls=AsyncStream[object],
         )
 
+    def _no_connection(self, error: BaseException) -> ModelError:
+        reason = one_line(str(error), secret=self._api_key) or type(error).__name__
+        return ModelError(f"the connection to the model failed: {reason}", retryable=True)
+
     def _refusal(self, error: "APIError") -> Refusal:
         response = getattr(error, "response", None)
         return refusal_of(
@@ -104,24 +109,17 @@ class OpenAIChatBackend:
             secret=self._api_key,
         )
 
-    def _client(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI
+    def _client(self) -> "ServiceClient":
+        from skills_runtime.llm.client import ServiceClient
 
         # Connections belong to the event loop they were opened in, and every `Agent.run` has one of its own.
         for loop in [loop for loop in self._clients if loop.is_closed()]:
             del self._clients[loop]
         here = asyncio.get_running_loop()
         if here not in self._clients:
-            client = AsyncOpenAI(
-                base_url=self._base_url,
-                api_key=self._api_key,
-                timeout=self._timeout_sec,
-                max_retries=0,  # `RetryingBackend` does that, and says so
+            self._clients[here] = ServiceClient(
+                base_url=self._base_url, api_key=self._api_key, timeout_sec=self._timeout_sec
             )
-            if client.base_url.host != "api.openai.com":
-                # The package takes these from the environment, and they are nobody else's business.
-                client.organization = client.project = None
-            self._clients[here] = client
         return self._clients[here]
 
 

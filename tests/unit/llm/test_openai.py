@@ -1,6 +1,7 @@
 """The OpenAI-compatible backend against a real service on this machine: what goes out, what comes in, what breaks."""
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from skills_runtime.errors import ModelError
+from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm import OpenAIChatBackend
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 from tests.support import model_server
@@ -254,6 +255,35 @@ def test_importing_the_backend_does_not_import_the_openai_package() -> None:
 async def test_another_service_is_not_told_of_the_user_s_organization(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Token: mine\nAuthorization: Bearer mine")
     with model_server.start([says("x")]) as server:
         await _stream(_backend(server))
     assert "mine" not in str(server.headers)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("HTTP_PROXY", "ftp://proxy", "Unknown scheme for proxy URL URL('ftp://proxy')"),
+        ("HTTP_PROXY", "http://proxy:secret", "the address of a proxy is none"),
+        ("SSL_CERT_FILE", "/nowhere", "[Errno 2] No such file or directory"),
+    ],
+)
+async def test_an_environment_that_allows_no_connection_is_told_and_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, variable: str, value: str, reason: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with model_server.start([says("x")]) as server, pytest.raises(ConfigError) as caught:
+        await _stream(_backend(server))
+    assert caught.value.message == f"no connection to the model can be opened: {reason}"
+    assert "`HTTP_PROXY`" in caught.value.hint
+    gc.collect()
+    await asyncio.sleep(0)
+    assert not caplog.records, "nothing half made complains when it is forgotten"
+
+
+async def test_what_an_address_asks_for_is_asked_for_behind_the_path() -> None:
+    with model_server.start([says("x")]) as server:
+        backend = OpenAIChatBackend(base_url=f"{server.base_url}/d?api-version=2#there", api_key="k" * 20)
+        await _stream(backend)
+    assert server.paths == ["/v1/d/chat/completions?api-version=2"]
