@@ -153,6 +153,18 @@ def explained(refusal: Refusal) -> ModelError:
     )
 
 
+def no_stream(text: str, *, secret: str = "") -> ModelError:
+    """The error for a response without any event: the one it tells of, else what it holds instead."""
+    try:
+        body = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        body = None
+    if isinstance(body, dict) and cast(dict[str, Any], body).get("error"):
+        return explained(refusal_of(cast(object, body), secret=secret))
+    said = one_line(text, secret=secret)
+    return ModelError(f"the model's provider sent no stream but: {said}", hint="check `llm.base_url`", retryable=True)
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """What the provider asks for: seconds, or a date by its own clock; nonsense counts as nothing."""
     from email.utils import parsedate_to_datetime

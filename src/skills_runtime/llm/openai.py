@@ -9,14 +9,15 @@ import msgspec
 
 from skills_runtime.errors import ModelError
 from skills_runtime.llm.chunks import Assembly
-from skills_runtime.llm.failures import Refusal, explained, refusal_of, rejects_stream_options
+from skills_runtime.llm.failures import Refusal, explained, no_stream, refusal_of, rejects_stream_options
 from skills_runtime.llm.text import one_line
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 
 if TYPE_CHECKING:
-    from openai import APIError, AsyncStream
+    from openai import APIError
 
     from skills_runtime.llm.client import ServiceClient
+    from skills_runtime.llm.event_stream import EventStream
 
 
 class OpenAIChatBackend:
@@ -54,6 +55,8 @@ class OpenAIChatBackend:
             async with await self._open(parameters) as stream:
                 async for chunk in stream:
                     yield chunk
+                if stream.besides:
+                    raise no_stream(stream.besides, secret=self._api_key)
         except openai.APITimeoutError as error:
             raise ModelError(f"the model said nothing for {self._timeout_sec:g} s", retryable=True) from error
         except openai.APIConnectionError as error:
@@ -69,7 +72,7 @@ class OpenAIChatBackend:
                 f"the model sent a chunk that is not JSON: {one_line(str(error))}", retryable=True
             ) from error
 
-    async def _open(self, parameters: dict[str, Any]) -> "AsyncStream[object]":
+    async def _open(self, parameters: dict[str, Any]) -> "EventStream":
         """Send the request; a service that does not know how to count tokens is asked without that."""
         import openai
 
@@ -83,8 +86,8 @@ class OpenAIChatBackend:
         self._asks_for_usage = False
         return stream
 
-    async def _send(self, parameters: dict[str, Any]) -> "AsyncStream[object]":
-        from openai import AsyncStream
+    async def _send(self, parameters: dict[str, Any]) -> "EventStream":
+        from skills_runtime.llm.event_stream import EventStream
 
         return await self._client().post(
             "/chat/completions",
@@ -93,7 +96,7 @@ class OpenAIChatBackend:
             # The key and the conversation go where the user said, and nowhere else.
             options={"follow_redirects": False, "security": {"bearer_auth": True}},
             stream=True,
-            stream_cls=AsyncStream[object],
+            stream_cls=EventStream,
         )
 
     def _no_connection(self, error: BaseException) -> ModelError:

@@ -117,9 +117,30 @@ async def test_bytes_that_are_no_text_are_an_error_of_the_model() -> None:
     assert (await _error(packets(b'data: {"x": "\xff\xfe"}\n\n', line(end_chunk("stop"))))).kind == "llm_error"
 
 
-@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b'{"choices": [{"message": {"content": "Hi"}}]}', b""])
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b'{"choices": [{"message": {"content": "Hi"}}]}'])
 async def test_a_page_that_is_no_stream_is_no_answer(body: bytes) -> None:
-    assert "broke off" in (await _error(packets(body or b"\n"))).message
+    error = await _error(packets(body))
+    assert error.message == f"the model's provider sent no stream but: {body.decode()}"
+    assert (error.kind, error.hint, error.retryable) == ("llm_error", "check `llm.base_url`", True)
+
+
+async def test_a_stream_of_nothing_is_no_answer() -> None:
+    assert "broke off" in (await _error(packets(b"\n"))).message
+
+
+@pytest.mark.parametrize("more", ["", "\n", "\n\n"])
+async def test_a_page_that_tells_of_an_error_is_that_error(more: str) -> None:
+    body = '{"error":\n{"message": "prompt too long, sk-very-secret", "code": "context_length_exceeded"}}'
+    error = await _error(packets(f"{body}{more}".encode()))
+    assert (error.kind, "prompt too long, ***" in error.message) == ("context_length_exceeded", True)
+
+
+@pytest.mark.parametrize(
+    "field", [b"retry: 3000\n\n", b"id: 1\n\n", b"event: ping\n\n", b"data:\n\n", b"\xef\xbb\xbf", b"what: ever\n\n"]
+)
+async def test_what_the_standard_says_is_no_event_is_none(field: bytes) -> None:
+    answer = packets(field + line(text_chunk("Hi")), line(text_chunk("!")), line(end_chunk("stop")))
+    assert await _text(answer) == "Hi!"
 
 
 async def test_a_stream_may_end_without_saying_done() -> None:
