@@ -51,10 +51,12 @@ def excerpt(conversation: Conversation, read_blob: ReadBlob, *, limit: int) -> s
 
 
 def shortened(text: str, *, limit: int) -> str:
-    """The text, with its middle left out when it is longer than about `limit` characters."""
+    """The text in at most `limit` characters, with its middle left out when it has more."""
     if len(text) <= limit:
         return text
-    return f"{text[: limit // 3]}\n\n[… {len(text) - limit} characters left out …]\n\n{text[-(limit - limit // 3) :]}"
+    note = f"\n\n[… {len(text) - limit} characters left out …]\n\n"
+    room = max(0, limit - len(note))
+    return f"{text[: room // 3]}{note}{text[len(text) - (room - room // 3) :]}"
 
 
 def _messages(messages: list[Message], read_blob: ReadBlob) -> Iterator[dict[str, Any]]:
