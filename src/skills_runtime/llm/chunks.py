@@ -16,6 +16,9 @@ from skills_runtime.ports import ChatStreamEvent, ToolCall, ToolCallDelta
 MOST_TOKENS = 2**53
 """A count beyond this is nonsense."""
 
+ENDS_IN_ERROR = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
+"""What several services call the end of an answer that they could not finish."""
+
 
 class Assembly:
     """Puts one streamed answer together; `prefix` begins the ids of calls that come without one."""
@@ -49,7 +52,7 @@ class Assembly:
         """The calls and the end of the answer, if it has come."""
         if self._finish_reason is None:
             raise ModelError("the model's answer broke off before its end", retryable=True)
-        if self._finish_reason == "error":
+        if self._finish_reason.lower() in ENDS_IN_ERROR:
             raise ModelError("the model's provider ended the answer with an error", retryable=True)
         if self._refusal:
             raise ModelError(f"the model refused: {one_line(''.join(self._refusal))}", hint="ask for something else")

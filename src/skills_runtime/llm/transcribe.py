@@ -27,11 +27,15 @@ from skills_runtime.ports import (
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096
 
+_CUT = "the model's answer was cut off at its length limit"
+_WITHHELD = "the provider's filter withheld the model's answer"
 NOT_AN_ANSWER = {
-    "length": "the model's answer was cut off at its length limit",
-    "content_filter": "the provider's filter withheld the model's answer",
+    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), _CUT),
+    **dict.fromkeys(("content_filter", "sensitive", "safety", "recitation", "prohibited_content"), _WITHHELD),
 }
-"""Ends of a stream that are no end of an answer."""
+"""Ends of a stream that are no end of an answer, in the words of several services."""
+CALLING = ("tool_calls", "function_call")
+"""Ends of a stream that promise calls."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,10 +115,12 @@ class Transcriber:
         if self._end.usage is not None:
             self._record(_usage(self._model, self._end, self._price))
         reason = well_formed(self._end.finish_reason or "stop")
-        if reason in NOT_AN_ANSWER:
-            raise ModelError(NOT_AN_ANSWER[reason])
+        if (why := NOT_AN_ANSWER.get(reason.lower())) is not None:
+            raise ModelError(why)
         if not self._calls and not self._text.chars:
             raise ModelError("the model answered with nothing", retryable=True)
+        if not self._calls and reason in CALLING:
+            raise ModelError("the model's answer ended in calls that never came", retryable=True)
         return Answer(calls=_distinct(self._calls, self._taken), finish_reason=reason, text_chars=self._text.chars)
 
     def _turn_to(self, held: "_Words | _Writing") -> None:

@@ -135,9 +135,11 @@ def test_an_answer_without_its_end_is_an_error(chunks: list[object]) -> None:
     assert caught.value.retryable
 
 
-def test_an_end_by_error_is_an_error() -> None:
-    with pytest.raises(ModelError, match="ended the answer with an error"):
-        _events(text_chunk("Hal"), end_chunk("error"))
+@pytest.mark.parametrize("reason", ["error", "ERROR", "network_error", "insufficient_system_resource", "abort"])
+def test_an_end_by_error_is_an_error(reason: str) -> None:
+    with pytest.raises(ModelError, match="ended the answer with an error") as caught:
+        _events(text_chunk("Hal"), end_chunk(reason))
+    assert caught.value.retryable
 
 
 def test_a_refusal_is_an_error_that_repeats_it() -> None:

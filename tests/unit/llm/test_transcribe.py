@@ -237,7 +237,16 @@ def test_an_answer_without_its_end_is_an_error_and_its_text_is_kept() -> None:
     assert desk.deltas == [("text", "Hal")]
 
 
-@pytest.mark.parametrize(("reason", "message"), [("length", "cut off at its length"), ("content_filter", "withheld")])
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("length", "cut off at its length"),
+        ("MAX_TOKENS", "cut off at its length"),
+        ("model_context_window_exceeded", "cut off at its length"),
+        ("content_filter", "withheld"),
+        ("sensitive", "withheld"),
+    ],
+)
 def test_an_answer_that_was_cut_or_withheld_is_an_error_but_was_paid_for(reason: str, message: str) -> None:
     desk = Desk().take(*_text("x"), ChatStreamEvent(type="completed", finish_reason=reason, usage={"input_tokens": 1}))
     with pytest.raises(ModelError, match=message):
@@ -249,6 +258,18 @@ def test_an_answer_that_was_cut_or_withheld_is_an_error_but_was_paid_for(reason:
 def test_nothing_is_not_an_answer(said: list[ChatStreamEvent]) -> None:
     error = _error([*said, END])
     assert (error.message, error.retryable) == ("the model answered with nothing", True)
+
+
+@pytest.mark.parametrize("reason", ["tool_calls", "function_call"])
+def test_an_answer_that_ends_in_calls_and_has_none_is_no_answer(reason: str) -> None:
+    error = _error([*_text("I will look."), ChatStreamEvent(type="completed", finish_reason=reason)])
+    assert (error.message, error.retryable) == ("the model's answer ended in calls that never came", True)
+
+
+@pytest.mark.parametrize("reason", ["stop", "eos", "end_turn", "COMPLETE"])
+def test_other_ends_are_ends_of_answers(reason: str) -> None:
+    end = ChatStreamEvent(type="completed", finish_reason=reason)
+    assert Desk().take(*_text("Hello"), end).finish().finish_reason == reason
 
 
 def test_calls_without_text_are_an_answer() -> None:
