@@ -152,6 +152,10 @@ def _compacting(data: Data) -> str:
     return f"compacting the conversation ({data.get('reason')})"
 
 
+def _not_compacted(data: Data) -> str:
+    return f"no summary, an excerpt takes its place: {data.get('error')}"
+
+
 def _compacted(data: Data) -> str:
     return f"compacted, {plural(int(data.get('kept_messages') or 0), 'message')} kept"
 
@@ -210,6 +214,7 @@ _WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         "approval_decided": _decided,
         "approval_refused": _refused,
         "compaction_started": _compacting,
+        "compaction_failed": _not_compacted,
         "context_compacted": _compacted,
         "context_recovery_decided": _recovered,
         "child_run_started": _child_begun,
