@@ -16,6 +16,8 @@ from skills_runtime.ports import ChatStreamEvent, ToolCall, ToolCallDelta
 MOST_TOKENS = 2**53
 """A count beyond this is nonsense."""
 
+MOST_CHARS = 32 << 20
+"""No answer is that long, unless nothing ends it."""
 ENDS_IN_ERROR = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """What several services call the end of an answer that they could not finish."""
 
@@ -33,6 +35,7 @@ class Assembly:
         self._finish_reason: str | None = None
         self._usage: dict[str, int] | None = None
         self._request_id: str | None = None
+        self._chars = 0
 
     def take(self, chunk: object) -> Iterator[ChatStreamEvent]:
         """The events a chunk amounts to."""
@@ -69,10 +72,13 @@ class Assembly:
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[ChatStreamEvent]:
         reasoning = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
         if reasoning := reasoning or _thinking(delta.get("content")):
+            self._count(reasoning)
             yield ChatStreamEvent(type="reasoning_delta", text=reasoning)
         if text := _spoken(delta.get("content")):
+            self._count(text)
             yield ChatStreamEvent(type="text_delta", text=text)
         if refusal := _text(delta.get("refusal")):
+            self._count(refusal)
             self._refusal.append(refusal)
         for piece in map(_mapping, _list(delta.get("tool_calls"))):
             yield ChatStreamEvent(type="tool_call_delta", call_delta=self._add(piece))
@@ -82,12 +88,18 @@ class Assembly:
         call_id, name = _text(piece.get("id")), _text(function.get("name"))
         index = self._position(piece.get("index"), call_id, name)
         call, arguments = self._calls[index], _arguments(function.get("arguments"))
+        self._count(call_id, name, arguments)
         if call_id and not call.named_by_service:
             call.id, call.named_by_service = call_id, True
         added = name if name != call.name else ""  # some services repeat it with every piece
         call.name += added
         call.arguments.append(arguments)
         return ToolCallDelta(index=index, id=call.id, name=added, arguments=arguments)
+
+    def _count(self, *pieces: str) -> None:
+        self._chars += sum(map(len, pieces))
+        if self._chars > MOST_CHARS:
+            raise ModelError("the model's answer does not end")
 
     def _position(self, index: object, call_id: str, name: str) -> int:
         """Which call a piece belongs to: by its index, else by its id, else the one before."""

@@ -1,13 +1,17 @@
 """The events of a response as the standard has them, where the `openai` package is less exact; imports that package."""
 
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 from openai import AsyncStream
 from openai._streaming import ServerSentEvent, SSEDecoder
 
+from skills_runtime.errors import ModelError
 from skills_runtime.llm.failures import LONGEST_READ
 
+MOST_BYTES = 64 << 20
+"""What may come until an event is complete."""
 _FIELD = re.compile("(?:data|event|id|retry)?(?::|$)")
 
 
@@ -31,6 +35,13 @@ class _Events(SSEDecoder):
         super().__init__()
         self.besides = ""
         self.come = self._begun = False
+        self._bytes = 0
+
+    async def aiter_bytes(self, iterator: AsyncIterator[bytes]) -> AsyncIterator[ServerSentEvent]:
+        """The events in these bytes."""
+        async for event in super().aiter_bytes(self._bounded(iterator)):
+            self._bytes = 0
+            yield event
 
     def decode(self, line: str) -> ServerSentEvent | None:
         """Take in a line; some lines complete an event."""
@@ -43,3 +54,10 @@ class _Events(SSEDecoder):
             return None
         self.come = True
         return event
+
+    async def _bounded(self, iterator: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for piece in iterator:
+            self._bytes += len(piece)
+            if self._bytes > MOST_BYTES:
+                raise ModelError("the model's provider sent a chunk that does not end")
+            yield piece

@@ -142,6 +142,15 @@ def test_an_end_by_error_is_an_error(reason: str) -> None:
     assert caught.value.retryable
 
 
+@pytest.mark.parametrize("where", ["content", "reasoning_content", "refusal", "tool_calls"])
+def test_an_answer_that_does_not_end_is_an_error(where: str) -> None:
+    piece = "x" * (1 << 20)
+    delta = {where: [{"index": 0, "function": {"arguments": piece}}] if where == "tool_calls" else piece}
+    with pytest.raises(ModelError, match="does not end") as caught:
+        _events(*[chunk(delta)] * 33, end_chunk("stop"))
+    assert not caught.value.retryable
+
+
 def test_a_refusal_is_an_error_that_repeats_it() -> None:
     with pytest.raises(ModelError, match="the model refused: I will not") as caught:
         _events(chunk({"refusal": "I will"}), chunk({"refusal": " not."}), end_chunk("stop"))

@@ -143,6 +143,12 @@ async def test_what_the_standard_says_is_no_event_is_none(field: bytes) -> None:
     assert await _text(answer) == "Hi!"
 
 
+@pytest.mark.parametrize("begin", [b": ", b"data: "])
+async def test_a_chunk_that_does_not_end_is_an_error(begin: bytes) -> None:
+    error = await _error(packets(line(text_chunk("Hal")), begin, *[b"x" * (1 << 20)] * 65))
+    assert error.message == "the model's provider sent a chunk that does not end"
+
+
 async def test_a_stream_may_end_without_saying_done() -> None:
     assert await _text(Answer((text_chunk("Hi"), end_chunk("stop")), ending="closed")) == "Hi"
 
