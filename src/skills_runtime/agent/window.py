@@ -17,7 +17,7 @@ Reason = Literal["resume", "threshold", "context_length_exceeded"]
 CHARS_PER_TOKEN = 3
 """A careful guess, used only for what the model has not counted yet."""
 WORTH_IT = 0.25
-"""The share of a full window that has to come in between two compactions."""
+"""The share of a full window that another compaction has to make room for."""
 MAX_IN_A_ROW = 2
 """Compactions without an answer between them, after which another one will not help either."""
 CHOICES = (
@@ -55,20 +55,24 @@ def due(conversation: Conversation, rules: ContextRules) -> Reason | None:
     """Why it is time to compact before the model refuses, if it is."""
     if conversation.unanswered_compactions or used_up(conversation, rules):
         return None
-    full = rules.mode == "compact_first" and tokens_in(conversation) >= _full_at(conversation, rules)
     # Going on is no reason to sum up what a session said before.
     own = len(conversation.messages) - conversation.leading
-    resumes = conversation.to_sum_up and own > 2 + rules.keep_last_messages
-    reason = "resume" if resumes else "threshold" if full else None
-    # One message for one summary is nothing gained; asked last, for it looks at all messages.
-    return reason if reason and conversation.left_out(rules.keep_last_messages) > 1 else None
+    if conversation.to_sum_up and own > 2 + rules.keep_last_messages:
+        return "resume"
+    full = tokens_in(conversation) >= rules.window_tokens * rules.compact_at
+    return "threshold" if full and rules.mode == "compact_first" and _gains(conversation, rules) else None
 
 
-def _full_at(conversation: Conversation, rules: ContextRules) -> float:
-    """The tokens at which to compact; what no compaction makes smaller must not bring one about at every answer."""
-    full = rules.window_tokens * rules.compact_at
+def _gains(conversation: Conversation, rules: ContextRules) -> bool:
+    """Whether compacting a full window is worth it: what stays whatever is left out must not cost one every time."""
+    left_out = conversation.left_out(rules.keep_last_messages)
+    if len(left_out) < 2:
+        return False  # one message for one summary
+    if not conversation.compactions:
+        return True
+    enough = rules.window_tokens * rules.compact_at * WORTH_IT
     least = conversation.compacted_tokens or conversation.compacted_chars // CHARS_PER_TOKEN
-    return max(full, least + full * WORTH_IT)
+    return max(tokens_in(conversation) - least, sum(left_out) // CHARS_PER_TOKEN) >= enough
 
 
 def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:
@@ -76,7 +80,7 @@ def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:
     if conversation.unanswered_compactions >= MAX_IN_A_ROW or used_up(conversation, rules):
         return False
     kept = kept_messages("context_length_exceeded", rules)
-    return conversation.left_out(kept) > 0 or bool(conversation.skills_beyond(rules.skills_max_chars))
+    return bool(conversation.left_out(kept) or conversation.skills_beyond(rules.skills_max_chars))
 
 
 def kept_messages(reason: Reason, rules: ContextRules) -> int:

@@ -165,9 +165,9 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.measured_tokens = self.measured_chars = self.compacted_tokens = 0
         self.compacted_chars = self.chars
 
-    def left_out(self, kept_messages: int) -> int:
-        """How many messages a compaction would replace that keeps so many of the newest."""
-        return sum(not one.pinned for one in self.messages[: self._first_kept(kept_messages)])
+    def left_out(self, kept_messages: int) -> list[int]:
+        """How long the messages are that a compaction would replace which keeps so many of the newest."""
+        return [_size(one) for one in self.messages[: self._first_kept(kept_messages)] if not one.pinned]
 
     def tell_news(self, text: str) -> None:
         """Add what became of skills; the last such messages survive compaction, since the first list is old."""

@@ -108,7 +108,7 @@ def test_a_refusal_that_no_summary_can_help_ends_the_run_at_once(tmp_path: Path)
 def test_what_no_summary_makes_smaller_is_not_summed_up_at_every_answer(tmp_path: Path) -> None:
     model = SmallWindow(counted(12, tokens=900))
     assert ran(tmp_path, model).status == "completed"
-    assert len(model.compactions) == 1
+    assert 0 < len(model.compactions) <= 2
 
 
 def test_a_task_that_fills_the_window_is_not_summed_up_at_every_answer(tmp_path: Path) -> None:
