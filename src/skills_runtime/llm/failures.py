@@ -42,6 +42,12 @@ TOO_LONG = re.compile(
 CONVERSATION = re.compile("messages|input|prompt|content")
 """How parameters begin that shorter conversations make shorter."""
 
+OPTIONS = {
+    "stream_options": re.compile("stream_options|include_usage"),
+    "response_format": re.compile("response[_ ]format|json_schema", re.IGNORECASE),
+}
+"""Parameters that a run can do without, and how services name them."""
+
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 LIMITED = frozenset(
     {"rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "resource_exhausted"}
@@ -123,10 +129,12 @@ def is_too_long(refusal: Refusal) -> bool:
     return refusal.status in (None, 400, 422) and TOO_LONG.search(refusal.message) is not None
 
 
-def rejects_stream_options(refusal: Refusal) -> bool:
-    """Whether the service does not know the option that asks for usage."""
+def rejected_option(refusal: Refusal) -> str | None:
+    """Which parameter the service does not know and can be asked without: how to count, or the shape of the answer."""
+    if refusal.status not in (400, 404, 422):
+        return None
     named = f"{refusal.param} {refusal.message}"
-    return refusal.status in (400, 404, 422) and ("stream_options" in named or "include_usage" in named)
+    return next((option for option, words in OPTIONS.items() if words.search(named)), None)
 
 
 def meaning_of(refusal: Refusal) -> Meaning:

@@ -9,7 +9,7 @@ import msgspec
 
 from skills_runtime.errors import ModelError
 from skills_runtime.llm.chunks import Assembly
-from skills_runtime.llm.failures import Refusal, explained, no_stream, refusal_of, rejects_stream_options
+from skills_runtime.llm.failures import Refusal, explained, no_stream, refusal_of, rejected_option
 from skills_runtime.llm.text import one_line
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 
@@ -27,7 +27,8 @@ class OpenAIChatBackend:
         self._base_url = base_url
         self._api_key = api_key
         self._timeout_sec = timeout_sec
-        self._asks_for_usage = True
+        self._unknown: dict[str, set[str]] = {}
+        """The options that were refused, by model."""
         self._clients: dict[asyncio.AbstractEventLoop, ServiceClient] = {}
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
@@ -73,18 +74,24 @@ class OpenAIChatBackend:
             ) from error
 
     async def _open(self, parameters: dict[str, Any]) -> "EventStream":
-        """Send the request; a service that does not know how to count tokens is asked without that."""
+        """Send the request; what the service does not know is left out, and not asked of the same model again."""
         import openai
 
-        asked = self._asks_for_usage
-        try:
-            return await self._send({**parameters, "stream_options": {"include_usage": True}} if asked else parameters)
-        except openai.APIStatusError as error:
-            if not asked or not rejects_stream_options(self._refusal(error)):
-                raise
-        stream = await self._send(parameters)
-        self._asks_for_usage = False
-        return stream
+        model, rejected = str(parameters["model"]), set[str]()
+        wanted = {**parameters, "stream_options": {"include_usage": True}}
+        while True:
+            left_out = rejected | self._unknown.get(model, set())
+            asked = {name: value for name, value in wanted.items() if name not in left_out}
+            try:
+                stream = await self._send(asked)
+            except openai.APIStatusError as error:
+                option = rejected_option(self._refusal(error))
+                if option not in asked:
+                    raise
+                rejected.add(option)
+            else:
+                self._unknown.setdefault(model, set()).update(rejected)
+                return stream
 
     async def _send(self, parameters: dict[str, Any]) -> "EventStream":
         from skills_runtime.llm.event_stream import EventStream

@@ -11,6 +11,8 @@ from skills_runtime.events.envelope import reader
 
 MAX_REJECTIONS = 2
 """How often the model may try again."""
+MOST_TOLD = 20_000
+"""Characters of a schema that have room in a prompt."""
 
 _read = reader(object)
 
@@ -58,6 +60,14 @@ def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
 def _is_closed(schema: Mapping[str, Any]) -> bool:
     named, required = schema.get("properties", {}), schema.get("required", [])
     return schema.get("additionalProperties") is False and sorted(named) == sorted(required)
+
+
+def demand(schema: Mapping[str, Any] | None) -> str:
+    """What the model is told of the shape of its last answer: not every service tells it, or makes it keep to that."""
+    text = msgspec.json.encode(schema).decode() if schema is not None else ""
+    if not text or len(text) > MOST_TOLD:
+        return ""
+    return f"Your last answer, the one without a tool call, must be JSON alone that matches this schema: {text}"
 
 
 def correction(problem: str) -> str:

@@ -1,5 +1,6 @@
 """Structured output: data that matches a schema, or the model hears why not, or the run has failed."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,18 @@ def test_an_answer_that_matches_is_data(tmp_path: Path) -> None:
     assert (result.status, result.output, result.final_output) == ("completed", {"title": "大海", "pages": 3}, GOOD)
     assert watched.requests[0].response_format is not None
     assert watched.requests[0].response_format["json_schema"]["schema"] == SCHEMA
+
+
+def test_the_model_is_told_the_schema_whatever_its_service_does_with_it(tmp_path: Path) -> None:
+    _, watched = ran(tmp_path, GOOD)
+    assert json.dumps(SCHEMA, separators=(",", ":")) in watched.requests[0].messages[0]["content"]
+
+
+def test_a_schema_that_is_too_long_to_be_told_is_only_sent_along(tmp_path: Path) -> None:
+    schema = {**SCHEMA, "description": "x" * 20_000}
+    result, watched = ran(tmp_path, GOOD, schema=schema)
+    assert result.status == "completed"
+    assert "schema" not in watched.requests[0].messages[0]["content"]
 
 
 def test_without_a_schema_there_is_no_data(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.llm.failures import explained, is_too_long, refusal_of, rejects_stream_options, retry_after
+from skills_runtime.llm.failures import explained, is_too_long, refusal_of, rejected_option, retry_after
 
 TOO_LONG = [
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
@@ -161,12 +161,27 @@ def test_a_redirect_is_told_with_what_to_do() -> None:
     ],
 )
 def test_a_service_that_does_not_know_stream_options_is_recognised(body: object) -> None:
-    assert all(rejects_stream_options(refusal_of(body, status=status)) for status in (400, 404, 422))
-    assert not any(rejects_stream_options(refusal_of(body, status=status)) for status in (401, 429, 500, None))
+    for status in (400, 404, 422):
+        assert rejected_option(refusal_of(body, status=status)) == "stream_options"
+    for other in (401, 429, 500, None):
+        assert rejected_option(refusal_of(body, status=other)) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _body("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."),
+        _body("This response_format type is unavailable now"),
+        _body("This model does not support response format `json_schema`."),
+        _body("unknown field", param="response_format"),
+    ],
+)
+def test_a_service_that_does_not_know_shapes_of_answers_is_recognised(body: object) -> None:
+    assert rejected_option(refusal_of(body, status=400)) == "response_format"
 
 
 def test_other_refusals_do_not_name_stream_options() -> None:
-    assert not rejects_stream_options(refusal_of(_body("stream must be a boolean"), status=400))
+    assert rejected_option(refusal_of(_body("stream must be a boolean"), status=400)) is None
 
 
 @pytest.mark.parametrize(

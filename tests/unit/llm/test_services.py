@@ -4,6 +4,7 @@ import asyncio
 import threading
 from typing import Any
 
+import msgspec
 import pytest
 
 from skills_runtime.errors import ModelError
@@ -209,6 +210,23 @@ async def test_a_service_without_stream_options_is_asked_once_more_and_remembere
         first, second = await _ask(server, times=2)
     assert [events[0].text for events in (first, second)] == ["a", "b"]
     assert ["stream_options" in request for request in server.requests] == [True, False, False]
+
+
+async def test_a_model_that_knows_no_shapes_of_answers_is_asked_without_and_other_models_with() -> None:
+    shaped = msgspec.structs.replace(REQUEST, response_format={"type": "json_schema"})
+
+    def answer(request: dict[str, Any]) -> Answer:
+        refused = request["model"] == "m" and "response_format" in request
+        return refuses(400, "'response_format' is not supported with this model") if refused else says("x")
+
+    with model_server.start(answer) as server:
+        backend = OpenAIChatBackend(base_url=server.base_url, api_key="sk-very-secret")
+        for model in ("m", "m", "other"):
+            async for _ in backend.stream_chat(msgspec.structs.replace(shaped, model=model)):
+                pass
+        await backend.aclose()
+    assert ["response_format" in request for request in server.requests] == [True, False, False, True]
+    assert all("stream_options" in request for request in server.requests)
 
 
 async def test_a_request_under_way_while_another_learns_it_learns_it_too() -> None:

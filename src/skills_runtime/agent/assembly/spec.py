@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.events import Payload
+from skills_runtime.llm.output import demand
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Deliverable, RunSpec, is_legal_id, runs_root
 
@@ -43,6 +44,7 @@ def prompt_parts(
         cwd=resolved.workspace_root,
         library=library or library_of(resolved),
         tool_names=tool_names,
+        constraints=demand(resolved.settings.run.output_schema),
     )
 
 
