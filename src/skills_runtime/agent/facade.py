@@ -128,19 +128,19 @@ class Agent(Workshop):
         return offer if function is None else offer(function)
 
     def run(
-        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
+        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> RunResult:
         """Work on a task until it ends or waits; the id of a run that has not ended continues it."""
         return _wait(self._run_once(_request(task, run_id, initial_history)))
 
     async def run_async(
-        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
+        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> RunResult:
         """Like `run`, on the caller's event loop."""
         return await self.execute(await self._open(_request(task, run_id, initial_history)))
 
     async def run_stream_async(
-        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
+        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> AsyncGenerator[Event]:
         """The events of a run as they happen; leaving early stops the run cleanly."""
         run = await self._open(_request(task, run_id, initial_history))
@@ -162,7 +162,7 @@ class Agent(Workshop):
             await asyncio.wait([work])
 
     def run_stream(
-        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] = ()
+        self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> Iterator[Event]:
         """Like `run_stream_async`, for callers without an event loop."""
         with asyncio.Runner() as runner:
@@ -182,8 +182,8 @@ class Agent(Workshop):
             await self.aclose()
 
 
-def _request(task: str, run_id: str | None, history: Sequence[Mapping[str, str]]) -> RunRequest:
-    return RunRequest(prompt=task, run_id=run_id, history=tuple(history))
+def _request(task: str, run_id: str | None, history: Sequence[Mapping[str, str]] | None) -> RunRequest:
+    return RunRequest(prompt=task, run_id=run_id, history=tuple(history or ()))
 
 
 def _over(settings: Mapping[str, Any], *, models: Mapping[str, str | None], profile_id: str | None) -> dict[str, Any]:

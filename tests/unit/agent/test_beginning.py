@@ -94,6 +94,11 @@ def test_a_history_that_begins_with_an_answer_is_one_providers_take(tmp_path: Pa
     check_request(watched.requests[0])
 
 
+def test_no_history_may_be_said_as_none(tmp_path: Path) -> None:
+    agent = agent_in(tmp_path, [says("done")])
+    assert agent.run("Go.", initial_history=None).status == "completed"
+
+
 class Killed(BaseException):
     """The process dies."""
 
