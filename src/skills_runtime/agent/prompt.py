@@ -44,8 +44,8 @@ def arguments_of(call: Call, read_blob: ReadBlob) -> str:
     return _text(call.arguments, read_blob)
 
 
-def excerpt(conversation: Conversation, read_blob: ReadBlob, *, limit: int) -> str:
-    """The conversation as text of about `limit` characters, with the middle left out."""
+def excerpt(conversation: Conversation, read_blob: ReadBlob | None, *, limit: int) -> str:
+    """The conversation as text of `limit` characters, with the middle left out; without blobs only what events show."""
     lines = [line for one in conversation.messages for line in _lines(one, read_blob)]
     return shortened("\n\n".join(lines), limit=limit)
 
@@ -99,8 +99,8 @@ def _name(tool: str) -> str:
     return _NOT_IN_NAMES.sub("_", tool)[:64] or "unknown"
 
 
-def _text(content: Content, read_blob: ReadBlob) -> str:
-    data = read_blob(content.blob) if content.blob else msgspec.json.encode(content.data)
+def _text(content: Content, read_blob: ReadBlob | None) -> str:
+    data = read_blob(content.blob) if read_blob and content.blob else msgspec.json.encode(content.data)
     return data.decode()
 
 
@@ -125,7 +125,7 @@ def _picture(image: Mapping[str, Any], read_blob: ReadBlob) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:{image['media_type']};base64,{data}"}}
 
 
-def _lines(message: Message, read_blob: ReadBlob) -> Iterator[str]:
+def _lines(message: Message, read_blob: ReadBlob | None) -> Iterator[str]:
     if message.role == "tool":
         text = _text(message.result or Content(), read_blob)
         yield f"result of {message.call_id}: {_short(text)}"
@@ -133,7 +133,7 @@ def _lines(message: Message, read_blob: ReadBlob) -> Iterator[str]:
     if message.text or not message.calls:
         yield f"{message.role}: {message.text}"
     for call in message.calls:
-        yield f"call {call.id}: {call.tool} {_short(arguments_of(call, read_blob))}"
+        yield f"call {call.id}: {call.tool} {_short(_text(call.arguments, read_blob))}"
 
 
 def _short(text: str) -> str:

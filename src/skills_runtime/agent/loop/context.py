@@ -87,7 +87,9 @@ async def compact(run: Run, ports: "AgentPorts", *, reason: Reason) -> None:
         summary = await _summary(run, ports)
     except ModelError as error:
         run.append(CompactionFailed(reason=reason, error=error.message))
-        summary = excerpt(run.view.conversation, run.blobs.get, limit=room_for_summary(rules))
+        # It goes into the log and a file, which may hold what events show and nothing more.
+        shown = excerpt(run.view.conversation, None, limit=room_for_summary(rules))
+        summary = ports.secrets.text(shown)
     name = f"archive/compaction-{count:03d}.md"
     keep_artifact(run, name, summary.encode())
     left_out = run.view.conversation.skills_beyond(rules.skills_max_chars)

@@ -66,6 +66,21 @@ def test_nothing_is_not_handed_over(tmp_path: Path) -> None:
     assert (result.status, result.error_kind) == ("failed", "llm_error")
 
 
+def test_an_excerpt_in_place_of_a_summary_tells_no_more_than_the_log(tmp_path: Path) -> None:
+    hidden = [
+        calls(("shell_exec", {"argv": ["true"], "env": {"TOKEN": "of-the-sea"}})),
+        calls(("file_write", {"path": "a.txt", "content": "what only the file holds"})),
+    ]
+    result = ran(tmp_path, SmallWindow([*hidden, *looking(1, chars=5)], refusals=[3], summaries=[None]))
+    (excerpt,) = summaries_of(result)
+    root = Path(result.wal_locator).parent
+    assert "call_file_write_0: file_write" in excerpt
+    for path in (root / "archive" / "compaction-001.md", root / "events.jsonl", root / "transcript.md"):
+        assert "of-the-sea" not in path.read_text()
+        assert "what only the file holds" not in path.read_text()
+    assert (root / "archive" / "compaction-001.md").read_text() == excerpt
+
+
 def test_a_summary_longer_than_what_it_sums_up_is_shortened(tmp_path: Path) -> None:
     endless = ChatStreamEvent(type="text_delta", text="The sea. " * 100_000)
     model = SumsUpOddly(looking(6), endless, window_chars=9000)
