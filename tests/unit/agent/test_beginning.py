@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,6 +56,15 @@ def test_a_picture_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_pat
     assert watched.requests[1].messages[-1]["content"][1]["type"] == "image_url"
 
 
+def test_a_picture_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"d\xff.png")
+    path.write_bytes(PNG)
+    agent = agent_in(tmp_path, [says("a dot")])
+    result = asyncio.run(agent.execute(agent.create(RunRequest(prompt="?", images=(path,)))))
+    (attached,) = payloads_of(result.wal_locator, "images_attached")
+    assert attached.images[0]["name"] == "d\ufffd.png"
+
+
 def test_the_bytes_of_a_picture_are_not_in_the_log(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
     request = RunRequest(prompt="?", run_id=RUN_ID, images=(tmp_path / "dot.png",))
@@ -80,7 +90,14 @@ def test_what_was_said_before_comes_before_the_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [{"role": "system", "content": "x"}, {"role": "tool", "content": "x"}, {"role": "user"}, {}]
+    "message",
+    [
+        {"role": "system", "content": "x"},
+        {"role": "tool", "content": "x"},
+        {"role": "user"},
+        {"role": "user", "content": "half \ud800"},
+        {},
+    ],
 )
 def test_a_history_of_something_else_is_refused_and_leaves_no_run(tmp_path: Path, message: dict[str, str]) -> None:
     with pytest.raises(ValidationFailed):

@@ -24,6 +24,7 @@ from skills_runtime.events.payloads import (
     SkillInjected,
 )
 from skills_runtime.events.states import RunStatus
+from skills_runtime.events.text import well_formed
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Run
 from skills_runtime.tools.images import recognise
@@ -151,7 +152,7 @@ def _bounded(history: list[dict[str, str]], rule: "HistoryRule") -> list[dict[st
 
 def _spoken(message: Mapping[str, str]) -> dict[str, str]:
     role, content = message.get("role"), message.get("content")
-    if role not in ("user", "assistant") or not isinstance(content, str):
+    if role not in ("user", "assistant") or not isinstance(content, str) or well_formed(content) != content:
         raise ValidationFailed("a message of the history needs a `role`, user or assistant, and `content` text")
     return {"role": role, "content": content}
 
@@ -165,4 +166,4 @@ def _image(path: Path) -> tuple[str, str, bytes]:
     picture = recognise(data)
     if picture is None or len(data) > IMAGE_BYTES:
         raise ValidationFailed(f"`{path}` is not a picture a model can look at", hint="use PNG, JPEG, GIF or WebP")
-    return path.name, picture.mime, data
+    return well_formed(path.name), picture.mime, data
