@@ -5,7 +5,7 @@ import gc
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import msgspec
@@ -287,3 +287,24 @@ async def test_what_an_address_asks_for_is_asked_for_behind_the_path() -> None:
         backend = OpenAIChatBackend(base_url=f"{server.base_url}/d?api-version=2#there", api_key="k" * 20)
         await _stream(backend)
     assert server.paths == ["/v1/d/chat/completions?api-version=2"]
+
+
+@pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning")
+def test_connections_that_were_left_open_in_a_loop_that_ended_are_forgotten_without_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def ask(backend: OpenAIChatBackend) -> None:
+        async for _ in backend.stream_chat(REQUEST):
+            pass
+        gc.collect()
+
+    with model_server.start([says("a"), says("b")]) as server:
+        backend = _backend(server)
+        asyncio.run(ask(backend))
+        asyncio.run(_close_after(ask(backend), backend))
+    assert not caplog.records
+
+
+async def _close_after(work: Coroutine[Any, Any, None], backend: OpenAIChatBackend) -> None:
+    await work
+    await backend.aclose()
