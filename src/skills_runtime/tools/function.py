@@ -4,19 +4,26 @@ pydantic is imported only when a function becomes a tool.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+import msgspec
 
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.ports import Effect, Recovery, ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools.signature import ArgumentCheck, Function, Parameters, description_of, name_of, parameters_of
 from skills_runtime.tools.threads import in_thread
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-Function = Callable[..., Any]
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 """What services take as the name of a tool."""
+
+
+class Callee(msgspec.Struct, frozen=True):
+    """A function and what it takes."""
+
+    function: Function
+    parameters: Parameters
 
 
 class FunctionTool:
@@ -26,46 +33,36 @@ class FunctionTool:
     """
 
     def __init__(
-        self,
-        spec: ToolSpec,
-        function: Function,
-        model: "type[BaseModel]",
-        *,
-        context_name: str | None,
-        is_async: bool,
-        verify: Function | None = None,
+        self, spec: ToolSpec, check: ArgumentCheck, callee: Callee, *, is_async: bool, verify: Callee | None = None
     ) -> None:
         self.spec = spec
-        self._verify = verify
-        self._function = function
-        self._model = model
-        self._names = tuple(model.model_fields)
-        self._context_name = context_name
+        self._check = check
+        self._callee = callee
         self._is_async = is_async
+        self._verify = verify
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Validate, call, and wrap what comes back."""
-        typed = self._typed(arguments)
-        if self._context_name is not None:
-            typed[self._context_name] = context
-        value = self._function(**typed) if self._is_async else await in_thread(_called(self._function), **typed)
+        typed = self._callee.parameters.filled(self._typed(arguments), context)
+        function = self._callee.function
+        value = function(**typed) if self._is_async else await in_thread(_called(function), **typed)
         return as_result(await _whole(value))
 
     async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
         """What came of a call that was under way when the runtime died, by a function that can find out."""
         if self._verify is None:
             return None
-        value = await _whole(await in_thread(_called(self._verify), **self._typed(arguments)))
+        typed = self._verify.parameters.filled(self._typed(arguments), context)
+        value = await _whole(await in_thread(_called(self._verify.function), **typed))
         return None if value is None else as_result(value)
 
     def _typed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic_core import ValidationError
 
         try:
-            model = self._model.model_validate(dict(arguments))
+            return self._check.typed(arguments)
         except ValidationError as error:
             raise ToolError("validation", _problems(error)) from error
-        return {name: getattr(model, name) for name in self._names}
 
 
 def tool_from(
@@ -79,34 +76,34 @@ def tool_from(
 ) -> FunctionTool:
     """The tool a function amounts to; a parameter annotated `ToolContext` is filled in by the runtime.
 
-    `verify` takes the same arguments and finds out what came of an interrupted call: nothing means it had no effect.
+    `verify` takes the same arguments and finds out what came of an interrupted call: nothing means it had no effect. It
+    may have a parameter for the context as well.
     """
     import inspect
 
-    from pydantic import ConfigDict, PydanticUserError, create_model
+    from pydantic import PydanticUserError
 
-    title = name or getattr(function, "__name__", type(function).__name__)
+    title = name or name_of(function)
     _check_offer(title, timeout_sec)
     try:
-        parameters, context_name = _parameters(function)
-        model = create_model(title, __config__=ConfigDict(extra="forbid"), **parameters)
-        schema = model.model_json_schema()
-    except (NameError, TypeError, PydanticUserError) as error:
+        callee = Callee(function, parameters_of(function))
+        verifier = Callee(verify, parameters_of(verify)) if verify is not None else None
+        check = ArgumentCheck(title, callee.parameters)
+        schema = check.schema()
+    except (NameError, TypeError, ValueError, PydanticUserError) as error:
         raise ValidationFailed(
             f"`{title}` cannot be described to a model: {str(error).partition(chr(10))[0]}",
             hint="offer a function whose parameters have types that JSON can hold",
         ) from error
-    schema.pop("title", None)
     spec = ToolSpec(
         name=title,
-        description=inspect.getdoc(function) or title,
+        description=description_of(function) or title,
         parameters=schema,
         effect=effect,
         recovery="verify" if verify is not None else recovery,
         timeout_sec=timeout_sec,
     )
-    is_async = inspect.iscoroutinefunction(function)
-    return FunctionTool(spec, function, model, context_name=context_name, is_async=is_async, verify=verify)
+    return FunctionTool(spec, check, callee, is_async=inspect.iscoroutinefunction(function), verify=verifier)
 
 
 def _check_offer(name: str, timeout_sec: float | None) -> None:
@@ -146,38 +143,29 @@ def as_result(value: Any) -> ToolResult:
     return ToolResult(ok=True, stdout=data if isinstance(data, str) else _json(data), data={"result": data})
 
 
-def _parameters(function: Function) -> tuple[dict[str, Any], str | None]:
-    import inspect
-
-    hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {}
-    context_name = None
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise ValidationFailed(
-                f"the parameter `{parameter.name}` of `{function.__name__}` cannot be described to a model",
-                hint="use named parameters only",
-            )
-        kind = hints.get(parameter.name, Any)
-        if ToolContext in (kind, *get_args(kind)):
-            context_name = parameter.name
-        else:
-            default: Any = ... if parameter.default is parameter.empty else parameter.default
-            fields[parameter.name] = (kind, default)
-    return fields, context_name
-
-
 def _problems(error: Any) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors())
 
 
 def _plain(value: Any) -> Any:
+    """The value as data, or as Python shows it: the call was made, and what JSON cannot hold does not undo that."""
     from pydantic_core import to_jsonable_python
 
-    try:
-        return to_jsonable_python(value, fallback=str)
-    except UnicodeDecodeError:  # bytes that are no text
-        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
+    for bytes_mode in ("utf8", "base64"):
+        with suppress(ValueError, RecursionError):  # bytes that are no text; a value that holds itself, or is too deep
+            return to_jsonable_python(value, fallback=str, bytes_mode=bytes_mode)
+    return _shown(value)
+
+
+def _shown(value: Any) -> str:
+    import reprlib
+    import sys
+
+    brief = reprlib.Repr()  # which goes down a few levels, and says where it stops
+    for name in vars(brief):
+        if name.startswith("max") and name != "maxlevel":
+            setattr(brief, name, sys.maxsize)
+    return brief.repr(value)
 
 
 def _json(data: Any) -> str:

@@ -13,6 +13,7 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import Event
+from skills_runtime.events.payloads import ToolCallStarted
 from skills_runtime.ports import ToolContext
 from skills_runtime.tools import tool_from
 from tests.support.agents import Watched, agent_in, calls, payloads_of, says
@@ -106,6 +107,12 @@ def test_what_a_function_yields_is_made_in_its_thread_and_not_where_the_loop_run
     assert told_by(tmp_path, yields)["data"] == {"result": [False]}
 
 
+def _holding_itself() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
 @pytest.mark.parametrize(
     ("value", "data"),
     [
@@ -113,6 +120,8 @@ def test_what_a_function_yields_is_made_in_its_thread_and_not_where_the_loop_run
         ({"names": ["\udce9"]}, {"names": ["\ufffd"]}),
         (b"\xff\xfe", "__4="),
         (b"text", "text"),
+        (_holding_itself(), "[[[[[[[...]]]]]]]"),
+        ({"\ud800": 1}, "{'\\ud800': 1}"),
     ],
 )
 def test_a_value_that_is_no_text_does_not_make_a_call_that_worked_a_failure(
@@ -138,7 +147,7 @@ of_a_type_that_is_missing.__annotations__["thing"] = "Missing"
     [
         (of_a_type_nobody_knows, {}),
         (of_a_type_that_is_missing, {}),
-        (functools.partial(exits), {"name": "partial"}),
+        (int, {}),
         (lambda: None, {}),
         (exits, {"name": "not a name"}),
         (exits, {"timeout_sec": 0}),
@@ -158,6 +167,33 @@ def test_a_context_may_be_left_open(tmp_path: Path) -> None:
         return context.run_id if context else "nobody"
 
     assert told_by(tmp_path, odd)["stdout"].startswith("run_")
+
+
+def test_who_finds_out_what_came_of_a_call_may_ask_by_its_key(tmp_path: Path) -> None:
+    keys: list[str] = []
+
+    def agent(*, dies: bool) -> Agent:
+        def die(event: Event) -> None:
+            if dies and event.type == "tool_call_started":
+                assert isinstance(event.payload, ToolCallStarted)
+                keys.append(event.payload.idempotency_key)
+                raise Killed
+
+        def order(what: str) -> str:
+            return f"{what} ordered again"
+
+        def verify(what: str, call: ToolContext) -> str:
+            return f"{what} was ordered" if call.idempotency_key in keys else "nobody knows"
+
+        made = agent_in(tmp_path, Watched([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
+        made.tool(verify=verify)(order)
+        return made
+
+    with pytest.raises(Killed):
+        agent(dies=True).run("Go.", run_id=RUN_ID)
+    result = agent(dies=False).run("", run_id=RUN_ID)
+    (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
+    assert finished.result["stdout"] == "tea was ordered"
 
 
 def test_an_outcome_that_cannot_be_found_out_is_unknown_and_the_run_goes_on(tmp_path: Path) -> None:
