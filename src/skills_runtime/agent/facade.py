@@ -105,9 +105,10 @@ class Agent(Workshop):
         effect: Effect = "effectful",
         recovery: Recovery | None = None,
         timeout_sec: float | None = None,
+        max_parallel: int | None = None,
         verify: Callable[..., Any] | None = None,
     ) -> Callable[[F], F]: ...
-    def tool(
+    def tool(  # noqa: PLR0913 - by name only, and each may be left out
         self,
         function: F | None = None,
         /,
@@ -116,12 +117,21 @@ class Agent(Workshop):
         effect: Effect = "effectful",
         recovery: Recovery | None = None,
         timeout_sec: float | None = None,
+        max_parallel: int | None = None,
         verify: Callable[..., Any] | None = None,
     ) -> F | Callable[[F], F]:
         """Offer a typed function to the model: `@agent.tool`, or `@agent.tool(effect="read")`."""
 
         def offer(one: F) -> F:
-            tool = tool_from(one, name=name, effect=effect, recovery=recovery, timeout_sec=timeout_sec, verify=verify)
+            tool = tool_from(
+                one,
+                name=name,
+                effect=effect,
+                recovery=recovery,
+                timeout_sec=timeout_sec,
+                max_parallel=max_parallel,
+                verify=verify,
+            )
             self._tools.add(tool)
             return one
 

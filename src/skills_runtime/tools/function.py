@@ -65,13 +65,14 @@ class FunctionTool:
             raise ToolError("validation", _problems(error)) from error
 
 
-def tool_from(
+def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
     function: Function,
     *,
     name: str | None = None,
     effect: Effect = "effectful",
     recovery: Recovery | None = None,
     timeout_sec: float | None = None,
+    max_parallel: int | None = None,
     verify: Function | None = None,
 ) -> FunctionTool:
     """The tool a function amounts to; a parameter annotated `ToolContext` is filled in by the runtime.
@@ -84,7 +85,7 @@ def tool_from(
     from pydantic import PydanticUserError
 
     title = name or name_of(function)
-    _check_offer(title, timeout_sec)
+    _check_offer(title, timeout_sec, max_parallel)
     try:
         callee = Callee(function, parameters_of(function))
         verifier = Callee(verify, parameters_of(verify)) if verify is not None else None
@@ -102,11 +103,12 @@ def tool_from(
         effect=effect,
         recovery="verify" if verify is not None else recovery,
         timeout_sec=timeout_sec,
+        max_parallel=max_parallel,
     )
     return FunctionTool(spec, check, callee, is_async=inspect.iscoroutinefunction(function), verify=verifier)
 
 
-def _check_offer(name: str, timeout_sec: float | None) -> None:
+def _check_offer(name: str, timeout_sec: float | None, max_parallel: int | None) -> None:
     """Refuse what no service takes, or would never let the call end well."""
     if not NAME.fullmatch(name):
         raise ValidationFailed(
@@ -114,6 +116,10 @@ def _check_offer(name: str, timeout_sec: float | None) -> None:
         )
     if timeout_sec is not None and not 0 < timeout_sec < float("inf"):
         raise ValidationFailed(f"`{name}` has no time to run in: `timeout_sec` is {timeout_sec}", hint="give it more")
+    if max_parallel is not None and max_parallel < 1:
+        raise ValidationFailed(
+            f"`{name}` could never be called: `max_parallel` is {max_parallel}", hint="allow one call"
+        )
 
 
 def _called(function: Function) -> Function:

@@ -128,6 +128,24 @@ def test_calls_that_only_read_run_side_by_side(tmp_path: Path) -> None:
     assert [results[f"c{number}"]["stdout"] for number in range(5)] == ["met"] * 5
 
 
+def test_a_tool_may_limit_how_many_of_its_calls_run_at_once(tmp_path: Path) -> None:
+    agent = agent_for(tmp_path, *(("ask", "{}") for _ in range(6)))
+    under_way: list[int] = []
+
+    @agent.tool(effect="read", max_parallel=2)
+    async def ask() -> int:
+        """Say how many run now."""
+        under_way.append(1)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        count = len(under_way)
+        under_way.pop()
+        return count
+
+    results = results_of(agent)
+    assert max(results[f"c{number}"]["data"]["result"] for number in range(6)) == 2
+
+
 def test_calls_with_an_effect_run_one_after_another(tmp_path: Path) -> None:
     agent = agent_for(tmp_path, ("alone", "{}"), ("alone", "{}"))
     running: list[int] = []

@@ -153,6 +153,7 @@ of_a_type_that_is_missing.__annotations__["thing"] = "Missing"
         (exits, {"timeout_sec": 0}),
         (exits, {"timeout_sec": -1}),
         (exits, {"timeout_sec": float("nan")}),
+        (exits, {"max_parallel": 0}),
     ],
 )
 def test_what_cannot_be_offered_is_refused_in_a_sentence(function: Callable[..., Any], options: dict[str, Any]) -> None:
