@@ -213,6 +213,12 @@ def test_a_missing_argument_is_refused_by_name(tool: Tool) -> None:
             _call(tool, given_ones, workshop)
 
 
+def test_what_may_be_left_out_may_be_null_as_many_models_write_it(tool: Tool) -> None:
+    optional = tool.spec.parameters["properties"].keys() - set(tool.spec.parameters.get("required", ()))
+    with _workshop() as workshop:
+        assert _call(tool, dict.fromkeys(optional) | MAKING[tool.spec.name], workshop).ok
+
+
 def test_a_tool_that_only_reads_changes_nothing(tool: Tool) -> None:
     with _workshop() as workshop:
         before = tree(workshop.root)

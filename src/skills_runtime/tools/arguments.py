@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 import msgspec
+import msgspec.inspect
 
 from skills_runtime.errors import ToolError
 
@@ -33,8 +34,34 @@ def parse(arguments: Mapping[str, Any], into: type[A]) -> A:
         raise ToolError("validation", f"the arguments are not JSON: {error}") from error
     try:
         return msgspec.convert(given, into)
+    except msgspec.ValidationError:
+        pass  # most arguments fit as they are; only others are looked at more closely
+    try:
+        return msgspec.convert(_meant(given, msgspec.inspect.type_info(into)), into)
     except msgspec.ValidationError as error:
         raise ToolError("validation", str(error)) from error
+
+
+def _meant(value: Any, kind: "msgspec.inspect.Type") -> Any:
+    """The value without nulls for what may be left out, and with whole numbers as such: `5.0` is an integer in JSON."""
+    match kind, value:
+        case msgspec.inspect.Metadata(type=inner), _:
+            return _meant(value, inner)
+        case msgspec.inspect.StructType(fields=fields), dict():
+            known = {field.encode_name: field for field in fields}
+            return {
+                name: _meant(one, known[name].type) if name in known else one
+                for name, one in cast("dict[str, Any]", value).items()
+                if one is not None or name not in known or known[name].required
+            }
+        case msgspec.inspect.ListType(item_type=item), list():
+            return [_meant(one, item) for one in cast("list[Any]", value)]
+        case msgspec.inspect.UnionType(types=types), _:
+            return next((meant for one in types if (meant := _meant(value, one)) is not value), value)
+        case msgspec.inspect.IntType(), float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
 
 
 def _inlined(schema: Any, components: Mapping[str, Any]) -> Any:
