@@ -11,7 +11,7 @@ from skills_runtime.runs.files import RunFiles, isolated_policy
 from skills_runtime.tools import Arguments, Registry, builtin_tools, parse, schema_of
 from skills_runtime.tools.builtin import FileRead, FileWrite
 from tests.support.agents import Doing, succeed
-from tests.support.tools import Workshop
+from tests.support.tools import Workshop, data_of
 
 
 class Wanted(Arguments, frozen=True):
@@ -105,13 +105,21 @@ async def test_a_long_file_is_cut_and_that_is_said(context: Workshop) -> None:
     await FileWrite().invoke({"path": "workspace/a", "content": "x" * 20}, context)
     read = await FileRead().invoke({"path": "workspace/a", "max_bytes": 10}, context)
     assert (read.stdout, read.truncated) == ("x" * 10, True)
+    assert "only its first 10 bytes" in read.stderr
     whole = await FileRead().invoke({"path": "workspace/a", "max_bytes": 20}, context)
-    assert (len(whole.stdout), whole.truncated) == (20, False)
+    assert (len(whole.stdout), whole.truncated, whole.stderr) == (20, False, "")
+
+
+async def test_a_character_that_does_not_fit_is_left_out_whole(context: Workshop) -> None:
+    await FileWrite().invoke({"path": "workspace/a", "content": "xüx"}, context)
+    read = await FileRead().invoke({"path": "workspace/a", "max_bytes": 2}, context)
+    assert (read.stdout, data_of(read)["bytes"]) == ("x", 2)
 
 
 async def test_bytes_that_are_not_text_are_replaced(context: Workshop, tmp_path: Path) -> None:
     (tmp_path / "workspace" / "a").write_bytes(b"a\xffb")
-    assert (await FileRead().invoke({"path": "workspace/a"}, context)).stdout == "a�b"
+    read = await FileRead().invoke({"path": "workspace/a"}, context)
+    assert (read.stdout, data_of(read)["bytes"]) == ("a�b", 3)
 
 
 @pytest.mark.parametrize("name", ["create_dirs", "mkdirs"])

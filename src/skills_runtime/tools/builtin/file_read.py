@@ -1,5 +1,6 @@
 """file_read: the beginning of a file, as text."""
 
+import codecs
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -39,7 +40,14 @@ class FileRead:
         wanted = parse(arguments, FileReadArguments)
         data = context.files.read(wanted.path, limit=wanted.max_bytes + 1)
         truncated = len(data) > wanted.max_bytes
-        text = data[: wanted.max_bytes].decode(errors="replace")
+        kept = data[: wanted.max_bytes]
+        # A character cut in two at the limit is left out rather than shown as damage.
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(kept, final=not truncated)
+        note = f"[the file goes on: only its first {len(kept)} bytes were read; read_file shows the rest by lines]"
         return ToolResult(
-            ok=True, stdout=text, truncated=truncated, data={"path": wanted.path, "bytes": len(text.encode())}
+            ok=True,
+            stdout=text,
+            stderr=note if truncated else "",
+            truncated=truncated,
+            data={"path": wanted.path, "bytes": len(kept)},
         )
