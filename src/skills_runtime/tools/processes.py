@@ -242,6 +242,11 @@ def facts_of(evidence: Mapping[str, Any], **others: Any) -> dict[str, Any]:
     return {"sandbox": dict(evidence)} | {name: value for name, value in others.items() if value}
 
 
+def left_out(**streams: Captured) -> dict[str, int]:
+    """How many bytes of each stream were not kept anywhere; those that were kept whole are not named."""
+    return {name: stream.left_out for name, stream in streams.items() if stream.left_out}
+
+
 def _outside(path: str) -> ToolError:
     return ToolError(
         "validation", f"the directory `{shown(path)}` is outside the working directory", hint="use one that is inside"
@@ -296,12 +301,8 @@ def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) ->
         data=facts_of(
             evidence,
             signal=finished.signal,
-            left_out=_left_out(stdout=finished.stdout, stderr=finished.stderr),
+            left_out=left_out(stdout=finished.stdout, stderr=finished.stderr),
             exceeded=finished.exceeded,
             survivors=list(finished.survivors),
         ),
     )
-
-
-def _left_out(**streams: Captured) -> dict[str, int]:
-    return {name: stream.left_out for name, stream in streams.items() if stream.left_out}

@@ -11,7 +11,7 @@ from skills_runtime.errors import NotFound
 from skills_runtime.ports import SandboxPlan, Secrets, SecretStream, ToolContext, ToolResult
 from skills_runtime.processes import PtySession, Reading, Sessions, beginning
 from skills_runtime.tools.networks import Network, tell
-from skills_runtime.tools.processes import facts_of, outcome
+from skills_runtime.tools.processes import facts_of, left_out, outcome
 from skills_runtime.tools.redact import REDACTED
 from skills_runtime.tools.spill import LIMIT, Keep, spilled
 
@@ -28,7 +28,9 @@ WRITE_MS = 5000
 YieldMs = Annotated[
     int, Meta(ge=0, le=MAX_YIELD_MS, description="Milliseconds to wait for output, unless the program ends before.")
 ]
-OutputTokens = Annotated[int, Meta(ge=1, description="About how much output to show; all of it is kept.")]
+OutputTokens = Annotated[
+    int, Meta(ge=1, description="About how much output to show; the rest is kept as far as `left_out` names nothing.")
+]
 
 
 class RunSessions:
@@ -131,7 +133,8 @@ async def answer_of(
         tell(record, context, number)
     status = reading.status
     code, kind = outcome(status.exit_code, status.signal)
-    facts = facts_of(evidence, signal=status.signal, survivors=list(status.survivors))
+    lost = left_out(stdout=reading.output)
+    facts = facts_of(evidence, signal=status.signal, left_out=lost, survivors=list(status.survivors))
     text = reading.output.text()
     streams = context.scope.hold(Streams, Streams)
     result = ToolResult(

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,14 @@ async def test_a_cancelled_look_leaves_the_session(running: Workshop) -> None:
         await call
     said = await say(running, 1, "still here\n")
     await until(running, 1, "still here", after=said)
+
+
+async def test_what_nobody_could_keep_of_a_flood_is_counted(running: Workshop) -> None:
+    result = await to_the_end(running, "seq 1 300000")
+    lost = data_of(result)["left_out"]["stdout"]
+    (kept,) = [int(word) for word in re.findall(r"… (\d+) bytes left out …", result.stdout)]
+    assert lost == kept > 0
+    assert result.truncated
 
 
 async def test_little_is_shown_when_little_is_asked_for_and_all_is_kept(running: Workshop) -> None:
