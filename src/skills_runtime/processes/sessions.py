@@ -4,7 +4,7 @@ import asyncio
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.processes.command import Command
-from skills_runtime.processes.pty import DEFAULT_SIZE, Company, PtySession, SessionStatus, Size
+from skills_runtime.processes.pty import DEFAULT_GRACE, DEFAULT_SIZE, Company, PtySession, SessionStatus, Size
 
 DEFAULT_COUNT = 16
 
@@ -12,8 +12,9 @@ DEFAULT_COUNT = 16
 class Sessions:
     """Sessions by number; a number is never used twice."""
 
-    def __init__(self, *, count: int = DEFAULT_COUNT) -> None:
+    def __init__(self, *, count: int = DEFAULT_COUNT, grace_seconds: float = DEFAULT_GRACE) -> None:
         self._count = count
+        self._grace = grace_seconds
         self._sessions: dict[int, PtySession] = {}
         self._starting = 0
         self._last = 0
@@ -27,7 +28,7 @@ class Sessions:
             )
         self._starting += 1
         try:
-            session = await PtySession.start(command, size=size, company=company)
+            session = await PtySession.start(command, size=size, grace_seconds=self._grace, company=company)
         finally:
             self._starting -= 1
         self._last += 1

@@ -22,6 +22,8 @@ TOKEN_BYTES = 4
 """About so many bytes are one token."""
 DEFAULT_YIELD_MS = 50
 MAX_YIELD_MS = 10 * 60 * 1000
+GRACE_SECONDS = 0.3
+"""Between hanging up and killing: a command that runs beside a session has its own before, and both take no second."""
 WRITE_MS = 5000
 """How long a program may take to read what was typed."""
 
@@ -37,7 +39,7 @@ class RunSessions:
     """Sessions by number, each with what its fence promises; closed when work on the run stops."""
 
     def __init__(self) -> None:
-        self._sessions = Sessions()
+        self._sessions = Sessions(grace_seconds=GRACE_SECONDS)
         self._known: dict[int, tuple[PtySession, Mapping[str, Any]]] = {}
         self._programs: dict[int, str] = {}
         self._networks: dict[int, Network] = {}

@@ -176,6 +176,16 @@ async def test_a_cancelled_look_leaves_the_session(running: Workshop) -> None:
     await until(running, 1, "still here", after=said)
 
 
+async def test_a_session_that_does_not_want_to_end_is_gone_within_a_second(running: Workshop, fence: Tagging) -> None:
+    begun = await begin(running, "trap '' HUP TERM INT; echo trapped; while :; do sleep 60; done")
+    await until(running, 1, "trapped", after=begun)
+    now = asyncio.get_running_loop().time
+    asked = now()
+    await running.scope.aclose()
+    assert now() - asked < 1
+    assert fence.alive() == []
+
+
 async def test_what_nobody_could_keep_of_a_flood_is_counted(running: Workshop) -> None:
     result = await to_the_end(running, "seq 1 300000")
     lost = data_of(result)["left_out"]["stdout"]
