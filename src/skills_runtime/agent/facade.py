@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from skills_runtime.agent.equipment import ChildProfile, Equipment, RunRequest
 from skills_runtime.agent.outcome import RunResult
@@ -12,8 +12,9 @@ from skills_runtime.agent.skills.seen import left_out
 from skills_runtime.agent.workshop import Workshop
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event
-from skills_runtime.ports import Approver, Backend, Children, Effect, HumanIO, Inbox, Recovery, Tool
+from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Tool
 from skills_runtime.tools import builtin_tools, tool_from
+from skills_runtime.tools.function import Offer
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -97,45 +98,17 @@ class Agent(Workshop):
     @overload
     def tool(self, function: F, /) -> F: ...
     @overload
+    def tool(self, /, *, override: bool = False, **offer: Unpack[Offer]) -> Callable[[F], F]: ...
     def tool(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        effect: Effect = "effectful",
-        recovery: Recovery | None = None,
-        timeout_sec: float | None = None,
-        max_parallel: int | None = None,
-        verify: Callable[..., Any] | None = None,
-    ) -> Callable[[F], F]: ...
-    def tool(  # noqa: PLR0913 - by name only, and each may be left out
-        self,
-        function: F | None = None,
-        /,
-        *,
-        name: str | None = None,
-        effect: Effect = "effectful",
-        recovery: Recovery | None = None,
-        timeout_sec: float | None = None,
-        max_parallel: int | None = None,
-        verify: Callable[..., Any] | None = None,
+        self, function: F | None = None, /, *, override: bool = False, **offer: Unpack[Offer]
     ) -> F | Callable[[F], F]:
         """Offer a typed function to the model: `@agent.tool`, or `@agent.tool(effect="read")`."""
 
-        def offer(one: F) -> F:
-            tool = tool_from(
-                one,
-                name=name,
-                effect=effect,
-                recovery=recovery,
-                timeout_sec=timeout_sec,
-                max_parallel=max_parallel,
-                verify=verify,
-            )
-            self._tools.add(tool)
+        def take(one: F) -> F:
+            self._tools.add(tool_from(one, **offer), override=override)
             return one
 
-        return offer if function is None else offer(function)
+        return take if function is None else take(function)
 
     def run(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None

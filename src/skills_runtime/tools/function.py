@@ -6,7 +6,7 @@ pydantic is imported only when a function becomes a tool.
 import re
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import msgspec
 
@@ -17,6 +17,17 @@ from skills_runtime.tools.threads import in_thread
 
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 """What services take as the name of a tool."""
+
+
+class Offer(TypedDict, total=False):
+    """What may be said of a function that becomes a tool; `tool_from` says what each is if it is left out."""
+
+    name: str | None
+    effect: Effect
+    recovery: Recovery | None
+    timeout_sec: float | None
+    max_parallel: int | None
+    verify: Function | None
 
 
 class Callee(msgspec.Struct, frozen=True):

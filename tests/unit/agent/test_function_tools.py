@@ -53,6 +53,20 @@ def test_a_function_gets_typed_arguments_and_not_dictionaries(tmp_path: Path) ->
     assert results_of(agent)["c0"]["data"] == {"result": 8}
 
 
+def test_a_function_takes_the_place_of_a_built_in_tool_only_when_asked_to(tmp_path: Path) -> None:
+    agent = agent_for(tmp_path, ("list_dir", '{"dir_path": "."}'))
+
+    def list_dir(dir_path: str) -> str:
+        """List it in another way."""
+        return f"nothing in {dir_path}"
+
+    with pytest.raises(ValidationFailed, match="already registered") as caught:
+        agent.tool(list_dir)
+    assert "override=True" in caught.value.hint
+    agent.tool(override=True)(list_dir)
+    assert results_of(agent)["c0"]["stdout"] == "nothing in ."
+
+
 def test_an_async_function_is_awaited(tmp_path: Path) -> None:
     agent = agent_for(tmp_path, ("later", "{}"))
 
