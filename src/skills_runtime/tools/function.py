@@ -18,6 +18,9 @@ from skills_runtime.tools.threads import in_thread
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 """What services take as the name of a tool."""
 
+_NOT_JSON = "offer a function whose parameters have types that JSON can hold"
+_OUT_OF_SIGHT = "define or import its types at the top of its module, not in a function nor for type checkers only"
+
 
 class Offer(TypedDict, total=False):
     """What may be said of a function that becomes a tool; `tool_from` says what each is if it is left out."""
@@ -103,10 +106,9 @@ def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
         check = ArgumentCheck(title, callee.parameters)
         schema = check.schema()
     except (NameError, TypeError, ValueError, PydanticUserError) as error:
-        raise ValidationFailed(
-            f"`{title}` cannot be described to a model: {str(error).partition(chr(10))[0]}",
-            hint="offer a function whose parameters have types that JSON can hold",
-        ) from error
+        hint = _OUT_OF_SIGHT if isinstance(error, NameError) else _NOT_JSON
+        reason = str(error).partition("\n")[0]
+        raise ValidationFailed(f"`{title}` cannot be described to a model: {reason}", hint=hint) from error
     spec = ToolSpec(
         name=title,
         description=description_of(function) or title,

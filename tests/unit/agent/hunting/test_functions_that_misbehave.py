@@ -163,6 +163,12 @@ def test_what_cannot_be_offered_is_refused_in_a_sentence(function: Callable[...,
     assert "\n" not in caught.value.message
 
 
+def test_a_type_that_cannot_be_found_is_told_from_one_that_json_cannot_hold() -> None:
+    with pytest.raises(ValidationFailed, match="'Missing' is not defined") as caught:
+        tool_from(of_a_type_that_is_missing)
+    assert "top of its module" in caught.value.hint
+
+
 def test_a_context_may_be_left_open(tmp_path: Path) -> None:
     def odd(context: ToolContext | None = None) -> str:
         return context.run_id if context else "nobody"
