@@ -2,13 +2,12 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
+from skills_runtime.clock import RandomIds
 from skills_runtime.engine import Desk
 from skills_runtime.errors import LogEnded, SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import InboxKind, InboxMessage
 from skills_runtime.projections import RunState
 from skills_runtime.runs import LogPorts, RunPaths, follow_lines, read_view
 
@@ -29,10 +28,9 @@ def cancel_run(
 ) -> RunState:
     """The state of the run once it has ended; raises when it ended otherwise, or takes too long."""
     before = read_view(paths, ports).state
-    message = desk.cancel(paths, reason)
-    if message is not None:
-        again = Desk(_SaidAlready(message), ports)
-        work = _until_ended(paths, before.last_seq, lambda: _ended_by_us(again, paths, reason), patience=patience)
+    key = RandomIds().new("cancel")  # said again it is the same message
+    if desk.cancel(paths, reason, key=key) is not None:
+        work = _until_ended(paths, before.last_seq, lambda: _ended_by_us(desk, paths, reason, key), patience=patience)
         if not asyncio.run(work):
             raise StillWorking(
                 f"the run `{before.run_id}` was told to end, but has not within {patience} s",
@@ -69,27 +67,9 @@ async def _read_to_end(paths: RunPaths, start: int) -> None:
         pass
 
 
-def _ended_by_us(desk: Desk, paths: RunPaths, reason: str) -> bool:
+def _ended_by_us(desk: Desk, paths: RunPaths, reason: str, key: str) -> bool:
     """End the run here when whoever worked on it is gone."""
     try:
-        return desk.cancel(paths, reason) is None
+        return desk.cancel(paths, reason, key=key) is None
     except LogEnded:
         return True
-
-
-class _SaidAlready:
-    """An inbox for a message that was sent before: it is not sent twice."""
-
-    def __init__(self, message: InboxMessage) -> None:
-        self._message = message
-
-    def send(
-        self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
-    ) -> InboxMessage:
-        return self._message
-
-    def pending(self, run_id: str) -> Sequence[InboxMessage]:
-        return (self._message,)
-
-    def acknowledge(self, message_id: str, *, event_seq: int) -> None:
-        pass

@@ -12,11 +12,11 @@ from skills_runtime.cli.cancelling import StillWorking, cancel_run
 from skills_runtime.cli.machine import log_ports, this_ledger
 from skills_runtime.engine import Desk
 from skills_runtime.errors import LogEnded
-from skills_runtime.events.payloads import RunCompleted
+from skills_runtime.events.payloads import InboxReceived, RunCompleted
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger
 from skills_runtime.ports import Inbox, InboxKind, InboxMessage
-from skills_runtime.runs import Run, RunPaths, finish_run, open_run
+from skills_runtime.runs import Run, RunPaths, finish_run, open_run, read_events
 from tests.e2e.cli.models import model_environment, read_until, slow_model
 from tests.e2e.cli.programs import TIMEOUT_SECONDS, call, invoke, say, start, write_config
 
@@ -81,9 +81,12 @@ def waiting(workspace: Path) -> RunPaths:
 
 def test_a_run_whose_process_has_gone_meanwhile_is_ended_here(waiting: RunPaths) -> None:
     with this_ledger() as ledger:
+        ledger.inbox.send("r", "steer", {"text": "One more thing"})
         run = open_run(waiting.root, log_ports())
         assert cancel_run(overheard(ledger, run), waiting, log_ports(), "no need").status is RunStatus.CANCELLED
-        assert [message.kind for message in ledger.inbox.pending("r")] == ["cancel"]
+        assert ledger.inbox.pending("r") == ()
+    heard = [one.payload.kind for one in read_events(waiting) if isinstance(one.payload, InboxReceived)]
+    assert heard == ["steer", "cancel"]
 
 
 def test_a_run_that_was_faster_is_not_called_cancelled(waiting: RunPaths) -> None:
