@@ -16,6 +16,7 @@ from skills_runtime.agent.assembly.spec import config_text_of, prompt_parts, spe
 from skills_runtime.agent.assembly.standing import Standing, standing_of
 from skills_runtime.agent.assembly.walls import secrets_in, without_secrets
 from skills_runtime.agent.equipment import Equipment, RunRequest
+from skills_runtime.agent.family.below import end_below
 from skills_runtime.agent.family.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.loop.ports import Control
@@ -119,6 +120,7 @@ class Workshop:
                 await ports.scope.aclose()
         except asyncio.CancelledError:
             if run.state.open and not control.stopping:  # cancelled before the loop had begun
+                end_below(run, self._equipment.inbox)
                 finish_run(run, RunCancelled(message="cancelled", wal_locator=str(run.paths.events)))
             raise
         except StorageFailed as error:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from skills_runtime.agent.family.below import end_below
 from skills_runtime.agent.hearing import finish_heard, open_inbox
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
@@ -75,6 +76,7 @@ class Desk:
         """End a run: at once when nobody works on it, else by a message to who does."""
         try:
             with opened(paths.root, self._ports) as run:
+                end_below(run, self._inbox)  # first: who dies before the end itself can do it again
                 cancelled = RunCancelled(message=reason, wal_locator=str(paths.events))
                 finish_heard(run, self._inbox, lambda: cancelled)
                 return None
@@ -92,6 +94,7 @@ class Desk:
                 wal_locator=str(paths.events),
                 metadata={"review": {"decision": "approved", "note": note}},
             )
+            end_below(run, self._inbox)
             finish_heard(run, self._inbox, lambda: done)  # the log tells also of what came too late
             return run.state.status
         finally:

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from skills_runtime.agent import Agent, RunResult
+from skills_runtime.agent.family.below import end_below
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import result_of
 from skills_runtime.engine.indexing import row_of
@@ -109,6 +110,7 @@ class LocalDispatcher:
                 return await self._agent.execute(run, control=control)
         except asyncio.CancelledError:
             if run.state.open and not control.stopping:  # it was still waiting for a slot
+                end_below(run, self._inbox)
                 finish_run(run, RunCancelled(message="cancelled", wal_locator=str(run.paths.events)))
             return result_of(run)
         finally:

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.assembly.standing import limits_of
 from skills_runtime.agent.equipment import Equipment, RunRequest
+from skills_runtime.agent.family.below import end_below, end_child
 from skills_runtime.agent.family.narrowed import MAX_DEPTH, narrowed
 from skills_runtime.agent.family.on_behalf import pass_approval, pass_question
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_status
 from skills_runtime.errors import LogEnded, LogError, ToolError
-from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted, RunCancelled
+from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import ChildStatus
 from skills_runtime.projections import RunState, RunView
-from skills_runtime.runs import Run, RunPaths, finish_run, read_view, runs_root
+from skills_runtime.runs import Run, RunPaths, read_view, runs_root
 from skills_runtime.runs.run import opened
 from skills_runtime.safety.limits import Spending
 from skills_runtime.safety.purse import Purse, Spent, recorded, spent_alone
@@ -124,7 +125,7 @@ class ChildRuns(Spending):
             task.cancel()
             await asyncio.wait([task])
         else:
-            _end(root)
+            end_child(root, "closed by the run that began it", self._equipment.inbox, log_ports())
         return self._status(child_id)
 
     async def aclose(self) -> None:
@@ -136,6 +137,8 @@ class ChildRuns(Spending):
             tasks.append(task)
         if tasks:
             await asyncio.wait(tasks)
+        if not self._run.state.open:
+            end_below(self._run, self._equipment.inbox)
 
     async def _answer(self, child_id: str) -> bool:
         """Pass on what a child asks to whoever answers for the parent, and the answers back."""
@@ -237,11 +240,3 @@ def _tidy(root: Path) -> None:
     """Write what a process that died with its last event did not get to: what is made of the log when a run ends."""
     with suppress(LogEnded), opened(root, log_ports()):
         pass
-
-
-def _end(root: Path) -> None:
-    try:
-        with opened(root, log_ports()) as run:
-            finish_run(run, RunCancelled(message="closed by the run that began it", wal_locator=str(run.paths.events)))
-    except LogEnded:
-        return
