@@ -89,6 +89,20 @@ def test_a_tool_that_asks_twice_in_one_call_gets_both_answers(tmp_path: Path) ->
     assert heard == [{"colour": "blue"}, {"size": "small"}]
 
 
+@pytest.mark.parametrize("names", [("size",), ("size", "shape")])
+def test_answers_from_elsewhere_have_the_names_of_their_questions(tmp_path: Path, names: tuple[str, ...]) -> None:
+    wanted = [{"id": name, "question": f"Which {name}?"} for name in names]
+    watched = Watched([calls(("request_user_input", {"questions": wanted})), says("x")])
+    agent, paths = (
+        agent_for(tmp_path, watched, inbox=(inbox := InMemoryInbox())),
+        RunPaths(runs_root(tmp_path) / RUN_ID),
+    )
+    assert agent.run("Go.", run_id=RUN_ID).status == "waiting_human"
+    Desk(inbox, log_ports()).answer(paths, "big")
+    assert agent.run("", run_id=RUN_ID).status == "completed"
+    assert told_to(watched)[0]["data"]["answers"] == [{"id": name, "answer": "big"} for name in names]
+
+
 def test_a_question_that_came_to_nothing_is_not_open_any_more(tmp_path: Path) -> None:
     seen: list[Mapping[str, Any]] = []
     paths = RunPaths(runs_root(tmp_path) / RUN_ID)

@@ -33,7 +33,14 @@ async def ask(
         first = next(iter(given.values()), "")
         run.append(HumanResponse(call_id=call.id, answer=first, answers=dict(given)), step_id=call.step_id)
         await run.commit_async()
-    return pending.responses[call.id]
+    return _by_id(pending.responses[call.id], questions)
+
+
+def _by_id(given: Mapping[str, str], questions: Sequence[Question]) -> dict[str, str]:
+    """Every answer by what whoever asks calls its question; the log gives a single one no name of its own."""
+    if len(questions) == 1:
+        return {questions[0].id: next(iter(given.values()), "")}
+    return {one.id: given.get(one.id, "") for one in questions}
 
 
 async def _ask_now(run: Run, ports: "AgentPorts", call: Call, questions: Sequence[Question]) -> Mapping[str, str]:
