@@ -1,4 +1,4 @@
-"""Sub-agents that ask somebody: what becomes of them when the run that began them ends."""
+"""Sub-agents that ask somebody: the run that began them asks for them, and takes them down when it ends."""
 
 import asyncio
 import re
@@ -13,14 +13,15 @@ from skills_runtime.engine import Desk
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ChildRunFinished
 from skills_runtime.llm import FakeChatCall
-from skills_runtime.ports import ChatRequest, ChatStreamEvent
+from skills_runtime.ports import ChatRequest, ChatStreamEvent, Decision
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, read_view, runs_root
+from skills_runtime.safety import InboxApprovals
 from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import calls, says
+from tests.support.agents import calls, payloads_of, says, writes
 
-FIRST = "$first"
-"""Stands for the id of the first sub-agent, which only the run knows."""
+FIRST, SECOND = "$first", "$second"
+"""Stand for the ids of sub-agents, which only the run knows."""
 
 
 class Kin:
@@ -33,9 +34,11 @@ class Kin:
         """Stream the next answer for this task."""
         task = next(str(one["content"]) for one in request.messages if one["role"] == "user")
         told = " ".join(str(one["content"]) for one in request.messages if one["role"] == "tool")
-        begun = re.search(r'"id":"([^"]+)"', told)
+        begun = dict(zip((FIRST, SECOND), re.findall(r'"id":"([^"]+)","status":"running"', told), strict=False))
         for event in self._scripts[task][request.answered].events:
-            raw = msgspec.json.encode(event).decode().replace(FIRST, begun[1] if begun else FIRST)
+            raw = msgspec.json.encode(event).decode()
+            for name, known in begun.items():
+                raw = raw.replace(name, known)
             yield msgspec.json.decode(raw, type=ChatStreamEvent)
 
 
@@ -104,3 +107,84 @@ def test_closing_a_sub_agent_that_waits_ends_those_below_it(tmp_path: Path) -> N
     assert thoughtful(tmp_path, scripts).run("top").status == "completed"
     found = states_in(tmp_path)
     assert (found["middle"].status, found["leaf"].status) == ("cancelled", "cancelled")
+
+
+PARTS = [
+    {"id": "size", "question": "Which size?", "header": "Size", "options": [{"label": "big", "description": "10 m"}]},
+    {"id": "shape", "question": "Which shape?"},
+]
+
+
+def test_questions_of_several_parts_are_asked_whole_from_two_levels_below(tmp_path: Path) -> None:
+    inbox = InMemoryInbox()
+    leaf = [calls(("request_user_input", {"questions": PARTS})), says("leaf done")]
+    middle = [spawns("leaf"), WAITS, says("middle done")]
+    agent = agent_of(
+        tmp_path, Kin({"top": [spawns("middle"), WAITS, says("done")], "middle": middle, "leaf": leaf}), inbox
+    )
+    waiting = agent.run("top", run_id="top")
+    (asked,) = payloads_of(waiting.wal_locator, "human_request")
+    assert [(one["id"], one.get("choices", [])) for one in asked.questions] == [
+        ("size", [{"label": "big", "description": "10 m"}]),
+        ("shape", []),
+    ]
+    Desk(inbox, log_ports()).answer(RunPaths(runs_root(tmp_path) / "top"), {"size": "big", "shape": "round"})
+    assert agent.run("", run_id="top").status == "completed"
+    (below,) = states_in(tmp_path)["middle"].children.values()
+    (told,) = payloads_of(str(RunPaths(Path(below.root)).events), "tool_call_finished")
+    answers = [{"id": "size", "answer": "big"}, {"id": "shape", "answer": "round"}]
+    assert (told.result["ok"], told.result["data"]["answers"]) == (True, answers)
+
+
+BOTH = calls(("wait", {"ids": [FIRST, SECOND]}))
+
+
+def test_sub_agents_that_ask_at_the_same_time_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    inbox = InMemoryInbox()
+    spawn = calls(("spawn_agent", {"message": "leaf"}), ("spawn_agent", {"message": "other"}), ids=["one", "two"])
+    other = [calls(("ask_human", {"question": "how many?"})), says("other done")]
+    agent = agent_of(tmp_path, Kin({"top": [spawn, BOTH, says("done")], "leaf": ASKS, "other": other}), inbox)
+    assert agent.run("top", run_id="top").status == "waiting_human"
+    top = RunPaths(runs_root(tmp_path) / "top")
+    asked = {one.question: name for name, one in read_view(top, log_ports()).pending.questions.items()}
+    assert set(asked) == {"which colour?", "how many?"}
+    Desk(inbox, log_ports()).answer(top, "three", call_id=asked["how many?"])
+    assert agent.run("", run_id="top").status == "waiting_human"
+    found = states_in(tmp_path)
+    assert (found["leaf"].status, found["other"].status) == ("waiting_for_user", "completed")
+    Desk(inbox, log_ports()).answer(top, "blue")
+    assert agent.run("", run_id="top").status == "completed"
+
+
+def test_a_question_that_the_sub_agent_was_answered_itself_is_not_asked_any_more(tmp_path: Path) -> None:
+    inbox = InMemoryInbox()
+    later = calls(("ask_human", {"question": "and now?"}))
+    agent = agent_of(tmp_path, Kin({"top": [spawns("leaf"), WAITS, later, says("done")], "leaf": ASKS}), inbox)
+    assert agent.run("top", run_id="top").status == "waiting_human"
+    (leaf,) = (Path(one.root) for one in states_in(tmp_path)["top"].children.values())
+    Desk(inbox, log_ports()).answer(RunPaths(leaf), "blue")
+    result = agent.run("", run_id="top")
+    top = read_view(RunPaths(runs_root(tmp_path) / "top"), log_ports())
+    assert [one.question for one in top.pending.questions.values()] == ["and now?"]
+    assert [one.answer for one in payloads_of(result.wal_locator, "human_response")] == ["blue"]
+
+
+def test_a_request_that_the_sub_agent_was_answered_itself_is_void(tmp_path: Path) -> None:
+    inbox = InMemoryInbox()
+    later = calls(("ask_human", {"question": "and now?"}))
+    leaf = [calls(writes("a.txt", "one")), says("leaf done")]
+    agent = Agent(
+        workspace_root=tmp_path,
+        backend=Kin({"top": [spawns("leaf"), WAITS, later, says("done")], "leaf": leaf}),
+        session_settings={"safety": {"mode": "ask", "tool_allowlist": ["spawn_agent", "wait", "ask_human"]}},
+        approval_provider=InboxApprovals(),
+        inbox=inbox,
+    )
+    assert agent.run("top", run_id="top").status == "waiting_human"
+    (below,) = (Path(one.root) for one in states_in(tmp_path)["top"].children.values())
+    Desk(inbox, log_ports()).decide(RunPaths(below), Decision(decision="approved", decided_by="ann"))
+    result = agent.run("", run_id="top")
+    assert read_view(RunPaths(runs_root(tmp_path) / "top"), log_ports()).pending.approvals.open == {}
+    assert [one.message for one in payloads_of(result.wal_locator, "approval_refused")] == [
+        "the sub-agent does not ask for it any more"
+    ]

@@ -16,13 +16,13 @@ from skills_runtime.agent.assembly.standing import limits_of
 from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.family.below import end_below, end_child
 from skills_runtime.agent.family.narrowed import MAX_DEPTH, narrowed
-from skills_runtime.agent.family.on_behalf import pass_approval, pass_question
+from skills_runtime.agent.family.on_behalf import pass_approval, pass_question, withdraw
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_status
 from skills_runtime.errors import LogEnded, LogError, ToolError
 from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import ChildStatus
+from skills_runtime.ports import ChildStatus, Parked
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import Run, RunPaths, read_view, runs_root
 from skills_runtime.runs.run import opened
@@ -89,16 +89,22 @@ class ChildRuns(Spending):
         return await self.resume(child_id)
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
-        """Where they stand once all have ended or wait for somebody, or the time is over."""
-        while True:
-            for child_id in ids:
+        """Where they stand once all have ended or wait for somebody, or the time is over.
+
+        What they ask is asked by this run; it waits for an answer only when none of them has work left.
+        """
+        mine = going = list(dict.fromkeys(ids))
+        while going:
+            for child_id in going:
                 await self.resume(child_id)
-            tasks = [self._work[child_id][0] for child_id in ids if child_id in self._work]
+            tasks = [self._work[child_id][0] for child_id in mine if child_id in self._work]
             if tasks:
                 await asyncio.wait(tasks, timeout=timeout_ms / 1000 if timeout_ms is not None else None)
-            answered = [child_id for child_id in ids if await self._answer(child_id)]
-            if not answered:
-                return [self._status(child_id) for child_id in ids]
+            heard = {child_id: await self._pass_on(child_id) for child_id in mine}
+            going = [child_id for child_id in mine if any(heard[child_id])]
+            if not going and any(heard.values()) and not any(self._running(child_id) for child_id in mine):
+                raise Parked(", ".join(child_id for child_id in mine if heard[child_id]))
+        return [self._status(child_id) for child_id in ids]
 
     async def send(self, child_id: str, message: str) -> ChildStatus:
         """Tell a run something it takes in at its next turn."""
@@ -140,17 +146,17 @@ class ChildRuns(Spending):
         if not self._run.state.open:
             end_below(self._run, self._equipment.inbox)
 
-    async def _answer(self, child_id: str) -> bool:
-        """Pass on what a child asks to whoever answers for the parent, and the answers back."""
+    async def _pass_on(self, child_id: str) -> list[bool]:
+        """Ask what a child asks, and give it the answers: for each question whether there was one."""
         inbox = self._equipment.inbox
         if inbox is None or self._running(child_id):
-            return False
-        pending = _view(self._root(child_id)).pending
-        for question in pending.questions.values():
-            await pass_question(self._run, child_id, question, inbox)
-        for asked in pending.approvals.open.values():
-            await pass_approval(self._run, self._root(child_id), asked, inbox)
-        return bool(pending.questions or pending.approvals.open)
+            return []
+        root = self._root(child_id)
+        pending = _view(root).pending
+        await withdraw(self._run, root, pending)
+        questions = [await pass_question(self._run, root, one, inbox) for one in pending.questions.values()]
+        approvals = [await pass_approval(self._run, root, one, inbox) for one in pending.approvals.open.values()]
+        return [*questions, *approvals]
 
     def _begin(self, child_id: str, run: Run, profile: str) -> None:
         control = Control()

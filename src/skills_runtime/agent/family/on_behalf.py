@@ -1,9 +1,11 @@
 """What sub-agents ask, asked by the run that began them: the same words up, the same answer down, each exactly once."""
 
+import hashlib
 from pathlib import Path
 
 import msgspec
 
+from skills_runtime.errors import LogCorrupt
 from skills_runtime.events.payloads import (
     ApprovalDecided,
     ApprovalRefused,
@@ -11,31 +13,40 @@ from skills_runtime.events.payloads import (
     HumanRequest,
     HumanResponse,
 )
-from skills_runtime.ports import Inbox, Parked
+from skills_runtime.ports import Inbox
 from skills_runtime.projections.approvals import PendingApproval, SentDecision
-from skills_runtime.projections.pending import PendingQuestion
-from skills_runtime.runs import Run, RunPaths
+from skills_runtime.projections.pending import Pending, PendingQuestion
+from skills_runtime.runs import Run, RunPaths, read_events
 from skills_runtime.runs.blobs import Blobs
 
 
-async def pass_question(run: Run, child_id: str, question: PendingQuestion, inbox: Inbox) -> None:
-    """Ask a child's question and give it the answer; raises `Parked` until there is one."""
-    name, pending = f"{child_id}:{question.call_id}", run.view.pending
+async def pass_question(run: Run, child: Path, question: PendingQuestion, inbox: Inbox) -> bool:
+    """Ask a child's question, or give it the answer; returns whether there was one."""
+    name, pending = f"{child.name}:{question.call_id}", run.view.pending
     if name not in pending.answers and name not in pending.responses:
         if name not in pending.questions:
-            asked = HumanRequest(call_id=name, question=question.question, choices=question.choices, tool="wait")
-            run.append(asked)
+            run.append(msgspec.structs.replace(_whole(child, question), call_id=name, tool="wait"))
             await run.commit_async()
-        raise Parked(name)
+        return False
     if name in pending.answers:
-        run.append(HumanResponse(call_id=name, answers=pending.answers[name]))
+        given = pending.answers[name]
+        run.append(HumanResponse(call_id=name, answer=next(iter(given.values()), ""), answers=given))
         await run.commit_async()
     said = {"call_id": question.call_id, "answers": pending.responses[name]}
-    inbox.send(child_id, "answer", said, idempotency_key=name)
+    inbox.send(child.name, "answer", said, idempotency_key=f"answer-{hashlib.sha256(name.encode()).hexdigest()}")
+    return True
 
 
-async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: Inbox) -> None:
-    """Ask for a child's approval and give it the decision; raises `Parked` until there is one."""
+def _whole(child: Path, question: PendingQuestion) -> HumanRequest:
+    """The question with all its parts, their choices and its context, as the child's log has it."""
+    event = next(read_events(RunPaths(child), from_seq=question.seq))
+    if not isinstance(event.payload, HumanRequest):
+        raise LogCorrupt(f"event {question.seq} of `{child.name}` is not the question it was")
+    return event.payload
+
+
+async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: Inbox) -> bool:
+    """Ask for a child's approval, or give it the decision; returns whether there was one."""
     approvals, name = run.view.pending.approvals, f"{child.name}:{asked.call_id}"
     sent = approvals.decision_on(asked.approval_id)
     if sent is not None:
@@ -47,20 +58,42 @@ async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: In
         inbox.send(child.name, "approve", body, idempotency_key=f"decision-{asked.approval_id}")
         run.append(_decided(asked, sent, name))
         await run.commit_async()
-        return
+        return True
     if asked.approval_id not in approvals.open:
         outdated = approvals.of_call(name)
         if outdated is not None:
-            run.append(_void(outdated))
+            run.append(_void(outdated, "the sub-agent asks for something else by now"))
         run.append(_requested(run, child, asked, name))
         await run.commit_async()
-    raise Parked(name)
+    return False
 
 
-def _void(outdated: PendingApproval) -> ApprovalRefused:
+async def withdraw(run: Run, child: Path, pending: Pending) -> None:
+    """Close what was asked for a child that asks it no more: somebody answered the child itself, or it has ended."""
+    own, before = f"{child.name}:", run.view.state.last_seq
+    for name in [*run.view.pending.questions, *run.view.pending.answers]:
+        if name.startswith(own) and name.removeprefix(own) not in pending.questions:
+            run.append(msgspec.structs.replace(_answered(child, name.removeprefix(own)), call_id=name))
+    for asked in list(run.view.pending.approvals.open.values()):
+        if asked.call_id.startswith(own) and asked.approval_id not in pending.approvals.open:
+            run.append(_void(asked, "the sub-agent does not ask for it any more"))
+    if run.view.state.last_seq > before:
+        await run.commit_async()
+
+
+def _answered(child: Path, call_id: str) -> HumanResponse:
+    """What a child heard when somebody answered it; nothing where nobody did."""
+    heard = HumanResponse(call_id=call_id)
+    for event in read_events(RunPaths(child)):
+        if isinstance(event.payload, HumanResponse) and event.payload.call_id == call_id:
+            heard = event.payload
+    return heard
+
+
+def _void(outdated: PendingApproval, why: str) -> ApprovalRefused:
     return ApprovalRefused(
         reason="changed",
-        message="the sub-agent asks for something else by now",
+        message=why,
         approval_id=outdated.approval_id,
         approval_key=outdated.approval_key,
         call_id=outdated.call_id,
