@@ -117,6 +117,21 @@ def test_a_child_gets_the_tools_of_its_profile_only(tmp_path: Path) -> None:
     assert [tool["name"] for tool in request.tools] == ["file_read"]
 
 
+WHOLE = {
+    "run": {"review": "required", "output_schema": {"type": "object", "required": ["a"]}},
+    "deliverables": {"required": ["report.md"]},
+}
+
+
+def test_what_the_result_of_a_task_has_to_be_is_not_asked_of_its_parts(tmp_path: Path) -> None:
+    after = [calls(writes("deliverables/report.md", "# R")), says('{"a": 1}')]
+    agent = agent_in(tmp_path, Waiting([says("child done")], after), settings=WHOLE)
+    result = agent.run("parent task", run_id="parent")
+    child = state_of(tmp_path, child_of(result.wal_locator))
+    assert (child.status, child.final_output) == ("completed", "child done")
+    assert state_of(tmp_path, "parent").status == "review_required"
+
+
 def test_an_unknown_kind_of_child_is_refused(tmp_path: Path) -> None:
     script = [calls(("spawn_agent", {"message": "x", "agent_type": "boss"})), says("done")]
     agent = Agent(

@@ -15,7 +15,7 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.assembly.standing import limits_of
 from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.family.below import end_below, end_child
-from skills_runtime.agent.family.narrowed import MAX_DEPTH, narrowed
+from skills_runtime.agent.family.narrowed import MAX_DEPTH, for_a_part, narrowed
 from skills_runtime.agent.family.on_behalf import pass_approval, pass_question, withdraw
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_status
@@ -201,7 +201,7 @@ class ChildRuns(Spending):
         from skills_runtime.agent.workshop import Workshop
 
         given = narrowed(self._equipment, self._run, self._limits, profile=profile, purse=purse)
-        return Workshop(self._agent.resolved, given)
+        return Workshop(for_a_part(self._agent.resolved), given)
 
     def _running(self, child_id: str) -> bool:
         return child_id in self._work and not self._work[child_id][0].done()

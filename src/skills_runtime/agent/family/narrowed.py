@@ -1,6 +1,8 @@
-"""What a sub-agent is given: never more than the agent that begins it has."""
+"""What a sub-agent is given, never more than the agent that begins it has, and what is asked of it."""
 
+import dataclasses
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -9,6 +11,9 @@ from skills_runtime.runs import Run
 from skills_runtime.safety.limits import Limits, shared
 from skills_runtime.safety.purse import Purse
 from skills_runtime.tools import Registry
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
 
 MAX_DEPTH = 3
 FAMILY = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_agent"})
@@ -38,6 +43,16 @@ def narrowed(equipment: Equipment, run: Run, limits: Limits, *, profile: str, pu
         library=library.only(chosen.skills) if library is not None and chosen.skills is not None else library,
         first_skills=_first_skills(equipment, run),
     )
+
+
+def for_a_part(resolved: "Resolved") -> "Resolved":
+    """The settings without deliverables, the form of the answer and review, which are asked of the whole task."""
+    settings = resolved.settings
+    whole: dict[str, Any] = {
+        "run": settings.run.model_copy(update={"review": "none", "output_schema": None}),
+        "deliverables": settings.deliverables.model_copy(update={"required": ()}),
+    }
+    return dataclasses.replace(resolved, settings=settings.model_copy(update=whole))
 
 
 def _first_skills(equipment: Equipment, run: Run) -> Mapping[str, str] | None:
