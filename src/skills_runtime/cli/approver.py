@@ -1,5 +1,6 @@
 """Whoever sits at the terminal decides on calls; nothing but a clear yes is a yes."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ _WAYS = "answer with y, s, r, e, n or q; v shows everything"
 class TerminalApprover:
     """Asks at the terminal whether a call may run; who ends the input leaves the request for later."""
 
+    keeps_time = True  # what is asked at the same time is shown one after the other
+
     def __init__(self, terminal: "Terminal", *, who: str = "", rule_file: Path | None = None) -> None:
         self._terminal = terminal
         self._who = who
@@ -30,16 +33,23 @@ class TerminalApprover:
 
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
         """Decide on one call."""
-        async with self._terminal.floor():
+        async with self._terminal.floor(), asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
             self._terminal.show(*asking.approval_lines(request))
             self._terminal.show(asking.ways_line(ruled=bool(self._rules(request)), timeout_ms=timeout_ms))
-            while (line := await self._terminal.read(asking.ALLOW)) is not None:
-                word, _, rest = line.strip().partition(" ")
-                decision = await self._chosen(word.lower(), rest.strip(), request)
-                if decision is not None:
-                    return msgspec.structs.replace(decision, decided_by=self._who)
-            self._terminal.show(asking.hint("the request waits; it can be decided later"))
+            decision = await self._decided(request)
+        if decision is None:
             raise Parked(request.call_id)
+        return msgspec.structs.replace(decision, decided_by=self._who)
+
+    async def _decided(self, request: ApprovalRequest) -> Decision | None:
+        """What they decide; nothing when they leave it for later."""
+        while (line := await self._terminal.read(asking.ALLOW)) is not None:
+            word, _, rest = line.strip().partition(" ")
+            decision = await self._chosen(word.lower(), rest.strip(), request)
+            if decision is not None:
+                return decision
+        self._terminal.show(asking.hint("the request waits; it can be decided later"))
+        return None
 
     async def _chosen(self, word: str, rest: str, request: ApprovalRequest) -> Decision | None:
         """What a word means; nothing when it decides nothing."""

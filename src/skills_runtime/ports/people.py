@@ -81,6 +81,13 @@ class Approver(Protocol):
         ...
 
 
+@runtime_checkable
+class TimedApprover(Approver, Protocol):
+    """One who raises `TimeoutError` by itself: the time begins when somebody sees the request, not when it is made."""
+
+    keeps_time: bool
+
+
 class InboxMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A durable message to a run."""
 

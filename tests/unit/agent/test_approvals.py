@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,19 @@ def test_a_request_with_numbers_too_large_for_anybody_can_be_asked_about(tmp_pat
     agent.register_tool(tool)
     assert agent.run("Go.").status == "completed"
     assert tool.times == 1
+
+
+def test_an_approver_that_keeps_the_time_itself_is_not_hurried(tmp_path: Path) -> None:
+    class Thinking(Answering):
+        keeps_time = True
+
+        async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await asyncio.Event().wait()
+            return await super().request_approval(request=request, timeout_ms=timeout_ms)
+
+    settings = {"safety": {"mode": "ask", "approval_timeout_ms": 10}}
+    result = agent_in(tmp_path, SCRIPT, settings=settings, approver=Thinking("approved")).run("Go.")
+    (decided,) = payloads_of(result.wal_locator, "approval_decided")
+    assert decided.decision == "approved"

@@ -190,3 +190,15 @@ async def test_asking_can_be_cancelled_and_leaves_the_terminal_to_the_next(tty: 
     assert asking.cancelled()
     assert screen.getvalue().endswith("allow? \n")
     assert not asyncio.get_running_loop().remove_reader(tty[1])
+
+
+async def test_the_time_to_decide_begins_when_the_request_is_seen(tty: Tty) -> None:
+    terminal, screen = seated(tty)
+    approver = TerminalApprover(terminal)
+    async with terminal.floor():  # somebody is asked something else, and thinks about it
+        asked = asyncio.create_task(approver.request_approval(request=request(), timeout_ms=20))
+        assert (await asyncio.wait({asked}, timeout=0.1))[0] == set()
+        assert screen.getvalue() == ""
+    with pytest.raises(TimeoutError):
+        await asked
+    assert "needs your approval" in screen.getvalue()

@@ -9,6 +9,7 @@ import msgspec
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, ApprovalRequested
 from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Parked, Secrets
+from skills_runtime.ports.people import TimedApprover
 from skills_runtime.projections.approvals import Approvals, PendingApproval, SentDecision, Settled
 from skills_runtime.safety.approvals.request import Wanted, masked, shown_to_approver
 from skills_runtime.safety.approvals.stray import lateness
@@ -194,8 +195,9 @@ async def _heard(wanted: Wanted, asked: PendingApproval, room: Room, asking: Ask
 
 async def _said(shown: ApprovalRequest, asking: Asking) -> tuple[Decision, str]:
     """What was decided and by what; only a clear yes in time is a yes."""
+    limit = asking.timeout_ms if not isinstance(asking.approver, TimedApprover) else None
     try:
-        async with asyncio.timeout(asking.timeout_ms / 1000 if asking.timeout_ms else None):
+        async with asyncio.timeout(limit / 1000 if limit else None):
             said = await asking.approver.request_approval(request=shown, timeout_ms=asking.timeout_ms)
     except TimeoutError:
         return Decision(decision="denied"), TIMEOUT
