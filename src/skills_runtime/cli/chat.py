@@ -5,6 +5,7 @@ import sys
 from rich.text import Text
 
 from skills_runtime.agent import RunRequest
+from skills_runtime.cli.edge import complain
 from skills_runtime.cli.options import ViewOptions
 from skills_runtime.cli.people import People
 from skills_runtime.cli.planning import plan_run
@@ -13,6 +14,7 @@ from skills_runtime.cli.render.console import talk
 from skills_runtime.cli.terminal import wait_for_line
 from skills_runtime.cli.working import work_on
 from skills_runtime.config import Resolved
+from skills_runtime.errors import SkillsRuntimeError
 
 PROMPT = "you> "
 
@@ -24,7 +26,13 @@ def converse(resolved: Resolved, session_id: str, options: ViewOptions, program:
     code = 0
     while message := _next_message(no_color=options.no_color):
         request = RunRequest(prompt=message, session_id=session_id)
-        ending = work_on(lambda index, request=request: plan_run(resolved, request, index), options, program, people)
+        try:
+            ending = work_on(
+                lambda index, request=request: plan_run(resolved, request, index), options, program, people
+            )
+        except SkillsRuntimeError as error:  # such as a skill that is not there: the next message may be better
+            code = complain(error, program)
+            continue
         sys.stdout.flush()
         code = ending.exit_code
         if ending.signal is not None:

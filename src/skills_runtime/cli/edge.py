@@ -25,12 +25,12 @@ def guarded(work: Callable[[], int], program: Program) -> int:
     except typer.TyperException as error:
         return _misused(error, program)
     except SkillsRuntimeError as error:
-        return _failed(error, program)
+        return complain(error, program)
     except OSError as error:
-        return _failed(_translated(error), program)
+        return complain(_translated(error), program)
     except Exception as error:  # noqa: BLE001 - the process edge: nobody is told by a traceback
         report = f"skills-runtime met an error it does not know: {type(error).__name__}: {error}"
-        return _failed(SkillsRuntimeError(report, hint=f"`{program.name} --debug …` shows where"), program)
+        return complain(SkillsRuntimeError(report, hint=f"`{program.name} --debug …` shows where"), program)
     finally:
         _release_output()
 
@@ -41,7 +41,8 @@ def say(message: str, *, kind: str, hint: str) -> None:
     sys.stderr.write("\n".join(lines) + "\n")
 
 
-def _failed(error: SkillsRuntimeError, program: Program) -> int:
+def complain(error: SkillsRuntimeError, program: Program) -> int:
+    """Tell a person about an error, and give its exit code."""
     if program.debug:
         traceback.print_exc()
     say(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` shows what is possible")

@@ -150,6 +150,20 @@ def test_what_was_approved_for_the_session_is_not_asked_about_in_the_next_run_of
     assert screen.text.count("needs your approval") == 1
 
 
+def test_a_message_that_cannot_be_worked_on_does_not_end_the_talk(workspace: Path) -> None:
+    write_config(workspace, say("I see."))
+    with on_a_terminal("kgent", "run", "--session", "talk", "--config", "kgent.yaml", cwd=workspace) as screen:
+        screen.expect("you> ")
+        screen.type("$[web:mvp].nope Write it\n")
+        screen.expect("error: `$[web:mvp].nope` names a namespace that no space has\n  kind: not_found\n")
+        screen.expect("you> ")
+        screen.type("Then without it\n")
+        screen.expect("I see.\n")
+        screen.expect("you> ")
+        screen.type("\n")
+        assert screen.end() == 0
+
+
 def test_ctrl_c_ends_a_talk(workspace: Path) -> None:
     write_config(workspace, say("I see."))
     with on_a_terminal("kgent", "run", "--session", "talk", "--config", "kgent.yaml", cwd=workspace) as screen:
