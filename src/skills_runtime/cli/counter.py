@@ -14,6 +14,7 @@ from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger
 from skills_runtime.ports import InboxMessage
+from skills_runtime.ports.people import KeyTaken
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.projections.pending import PendingQuestion
 from skills_runtime.runs import LogPorts, RunPaths, read_view
@@ -56,7 +57,10 @@ class Counter:
             said = chosen(said, question.choices)
         self._refuse_second(view.state.run_id, question, said)
         key = f"answer:{question.seq}:{question.call_id}"[:KEY_CHARS]  # said again it is the same message
-        return self.desk.answer(self.paths, said, call_id=question.call_id, key=key)
+        try:
+            return self.desk.answer(self.paths, said, call_id=question.call_id, key=key)
+        except KeyTaken as taken:
+            raise _second(question) from taken
 
     def next_of(self, state: RunState, program: str) -> str:
         """The command that lets the run go on, where nobody works on it."""
@@ -69,10 +73,7 @@ class Counter:
         for message in self.ledger.inbox.pending(run_id):
             same_call = message.kind == "answer" and message.body.get("call_id") == question.call_id
             if same_call and {"call_id": question.call_id, **given} != message.body:
-                raise ValidationFailed(
-                    f"another answer to `{question.call_id}` is on its way already",
-                    hint="send a message instead: `runs send RUN TEXT`",
-                )
+                raise _second(question)
 
 
 @contextmanager
@@ -96,6 +97,13 @@ def _meant(view: RunView, call_id: str | None) -> PendingQuestion | None:
     if not view.state.open or (call_id is None and len(questions) != 1):
         return None
     return questions.get(call_id) if call_id is not None else next(iter(questions.values()))
+
+
+def _second(question: PendingQuestion) -> ValidationFailed:
+    return ValidationFailed(
+        f"another answer to `{question.call_id}` is on its way already",
+        hint="send a message instead: `runs send RUN TEXT`",
+    )
 
 
 def _refuse_one_for_all(question: PendingQuestion) -> None:

@@ -18,9 +18,10 @@ from skills_runtime.cli.resuming import resume_run
 from skills_runtime.cli.waits import command_for
 from skills_runtime.engine import Desk
 from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, NotFound
+from skills_runtime.events.payloads import ApprovalDecided
 from skills_runtime.ledger import Ledger
 from skills_runtime.ports import Decision, InboxMessage
-from skills_runtime.runs import RunPaths, read_view
+from skills_runtime.runs import RunPaths, read_events, read_view
 
 PATIENCE_SECONDS = 2.0
 """How long somebody who works on the run has to take the decision in, before we say that it waits."""
@@ -68,7 +69,7 @@ def go_on(asked: Asked, message: InboxMessage, options: DecisionOptions, program
         try:
             return resume_run(run, options, program).exit_code
         except (LogLocked, LogEnded):
-            if _is_taken_in(asked):
+            if _is_taken_in(asked, message):
                 return _handed_over(asked, message, "taken in by the process that works on the run", options)
     return _handed_over(asked, message, "handed over to the process that works on the run", options)
 
@@ -77,16 +78,26 @@ def _handed_over(asked: Asked, message: InboxMessage, how: str, options: Decisio
     return write_receipt(message, f"the decision on `{short_approval(asked.id)}` was {how}", as_json=options.json)
 
 
-def _is_taken_in(asked: Asked) -> bool:
-    """Whether somebody acts on the decision before long."""
+def _is_taken_in(asked: Asked, message: InboxMessage) -> bool:
+    """Whether somebody acts on the decision before long; one that came too late is refused."""
     ports, deadline = log_ports(), time.monotonic() + PATIENCE_SECONDS
     while True:
         view = read_view(asked.paths, ports)
         if not view.state.open or asked.id not in view.pending.approvals.open:
+            _refuse_late(asked, message)
             return True
         if time.monotonic() > deadline:
             return False
         time.sleep(_PAUSE_SECONDS)
+
+
+def _refuse_late(asked: Asked, message: InboxMessage) -> None:
+    """Somebody at the terminal of the run may have been faster."""
+    for event in read_events(asked.paths, from_seq=asked.pending.seq):
+        made = event.payload
+        if isinstance(made, ApprovalDecided) and made.approval_id == asked.id and made.message_id != message.id:
+            said, by = WORDS.get(made.decision, "decided"), f" by {made.decided_by}" if made.decided_by else ""
+            raise ApprovalStale(f"`{short_approval(asked.id)}` was decided already: {said}{by}")
 
 
 def _to_resume(asked: Asked) -> RunPaths:

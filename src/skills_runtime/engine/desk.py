@@ -11,7 +11,7 @@ from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, Lo
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Decision, Inbox, InboxKind, InboxMessage
-from skills_runtime.ports.people import InboxClosed
+from skills_runtime.ports.people import InboxClosed, KeyTaken
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
@@ -70,7 +70,10 @@ class Desk:
         for earlier in self._inbox.pending(view.state.run_id):
             if earlier.kind == "approve" and earlier.body.get("approval_id") == asked.approval_id:
                 raise ApprovalStale(f"`{asked.approval_id}` was decided already: {earlier.body.get('decision')}")
-        return self._keep(paths, view.state.run_id, "approve", body)
+        try:
+            return self._keep(paths, view.state.run_id, "approve", body, f"decide-{asked.approval_id}")
+        except KeyTaken as taken:  # by somebody who was faster
+            raise ApprovalStale(f"`{asked.approval_id}` was decided already by somebody else") from taken
 
     def cancel(self, paths: RunPaths, reason: str = "cancelled", *, key: str | None = None) -> InboxMessage | None:
         """End a run: at once when nobody works on it, else by a message to who does."""

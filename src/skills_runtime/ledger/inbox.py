@@ -11,7 +11,7 @@ import msgspec
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ledger.database import Database
 from skills_runtime.ports import Clock, Ids, InboxKind, InboxMessage
-from skills_runtime.ports.people import InboxClosed
+from skills_runtime.ports.people import InboxClosed, KeyTaken
 from skills_runtime.runs.ids import check_id
 
 BODY_BYTES = 1_048_576
@@ -159,7 +159,7 @@ def _check_key(key: str | None) -> None:
 
 def _check_repeated(known: Mapping[str, Any], kind: str, encoded: bytes) -> None:
     if (known["kind"], known["body"]) != (kind, encoded):
-        raise ValidationFailed(
+        raise KeyTaken(
             f"idempotency key `{known['idempotency_key']}` was used for another message",
             hint="use a new key for a new message",
         )

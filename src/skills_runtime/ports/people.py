@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from skills_runtime.errors import LogEnded, UsageError
+from skills_runtime.errors import LogEnded, UsageError, ValidationFailed
 from skills_runtime.ports.intent import Intent
 
 DecisionKind = Literal["approved", "approved_for_session", "denied", "abort"]
@@ -115,6 +115,10 @@ class Inbox(Protocol):
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
         """Note that the run's log holds the message; harmless when repeated."""
         ...
+
+
+class KeyTaken(ValidationFailed):
+    """Another message was sent under the same idempotency key."""
 
 
 class InboxClosed(UsageError):

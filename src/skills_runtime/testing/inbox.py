@@ -10,7 +10,7 @@ import msgspec
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ports import Clock, Ids, InboxKind, InboxMessage
-from skills_runtime.ports.people import InboxClosed
+from skills_runtime.ports.people import InboxClosed, KeyTaken
 
 _BODY_BYTES = 1_048_576
 _KEY = re.compile("[^\ud800-\udfff]{1,256}", re.DOTALL)
@@ -40,8 +40,8 @@ class InMemoryInbox:
         with self._lock:
             known = self._keys.get((run_id, idempotency_key)) if idempotency_key else None
             if known:
-                same = known.kind == kind and _encoded(known.body) == encoded
-                _check(same, f"idempotency key `{idempotency_key}` was used for another message")
+                if known.kind != kind or _encoded(known.body) != encoded:
+                    raise KeyTaken(f"idempotency key `{idempotency_key}` was used for another message")
                 return _copy(known)
             if run_id in self._closed:
                 raise InboxClosed(f"the run `{run_id}` has ended and takes no more messages")

@@ -13,7 +13,7 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.engine import Desk
 from skills_runtime.errors import ApprovalStale, LogCorrupt
 from skills_runtime.llm import FakeChatCall
-from skills_runtime.ports import Decision, Intent, ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Decision, InboxMessage, Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import RunPaths, read_view, runs_root
@@ -336,3 +336,17 @@ def test_a_decision_forged_into_the_middle_stops_everything(place: Place) -> Non
     with pytest.raises(LogCorrupt):
         place.work()
     assert not (place.root / "a.txt").exists()
+
+
+def test_of_two_who_decide_at_the_same_moment_the_second_is_refused(place: Place) -> None:
+    class Unseen(InMemoryInbox):
+        """Messages that the other has not seen yet."""
+
+        def pending(self, run_id: str) -> tuple[InboxMessage, ...]:
+            return ()
+
+    place.work()
+    desk = Desk(Unseen(), log_ports())
+    desk.decide(place.paths, YES)
+    with pytest.raises(ApprovalStale, match="was decided already"):
+        desk.decide(place.paths, NO)
