@@ -116,10 +116,13 @@ class Conversation(msgspec.Struct, kw_only=True):
         """Take the task; a fork may have been given another one, which replaces it or follows what was said."""
         if payload.task == self.task and len(self.messages) > self.leading:
             return
-        if not self.answers:
-            self.messages = self.messages[: self.leading]
+        task = Message(role="user", text=payload.task, pinned=True)
+        if self.answers:
+            self.say(task)
+        else:  # what was said since the task was given stands behind the new one too
+            said = [one for one in self.messages[self.leading :] if not (one.pinned and one.text == self.task)]
+            self.messages = [*self.messages[: self.leading], task, *said]
             self.chars = sum(map(_size, self.messages))
-        self.say(Message(role="user", text=payload.task, pinned=True))
         self.task = payload.task
 
     def lead(self, message: Message) -> None:
