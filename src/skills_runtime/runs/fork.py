@@ -22,8 +22,6 @@ from skills_runtime.runs.log.opening import header_of, verifier_at
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.log.recovery import verified_lines
 
-MAX_ANCESTORS = 100
-
 
 def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
     """The place after event `seq` of a run, verified up to there."""
@@ -52,28 +50,47 @@ def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
 
 def beginning(point: ForkPoint | None, ports: LogPorts) -> RunView:
     """What a run starts from: nothing, or the conversation its parent had at the fork."""
-    if point is None:
-        return RunView()
-    paths = _parent(point)
-    before = fold(_prefix(paths, point, ports), beginning(fork_of(paths), ports))
-    state = RunState(turns=before.state.turns, steps=before.state.steps, task=before.state.task)
+    points = [*_reachable(point)]
+    missing = fork_of(RunPaths(Path(points[-1].root))) if points else point
+    if missing is not None:
+        raise NotFound(
+            f"the run `{missing.run_id}` this one was forked from is no longer at `{missing.root}`", hint="put it back"
+        )
+    view = RunView()
+    for one in reversed(points):
+        view = _after(one, view, ports)
+    return view
+
+
+def _after(point: ForkPoint, before: RunView, ports: LogPorts) -> RunView:
+    """What a fork starts from; its parent itself started from `before`."""
+    paths = RunPaths(Path(point.root))
+    view = fold(_prefix(paths, point, ports), before)
+    # The calls of the parent count for the fork, and so does what it was given for more of them.
+    state = RunState(
+        turns=view.state.turns, steps=view.state.steps, task=view.state.task, extra_steps=view.state.extra_steps
+    )
     if was_imported(paths):  # where its skills lay is what somebody elsewhere says: commands must not read there
-        talk = before.conversation
+        talk = view.conversation
         talk.skills = {mention: msgspec.structs.replace(one, path="") for mention, one in talk.skills.items()}
-    asked = before.pending  # what people said to a call that is still open, they need not say again
+    asked = view.pending  # what people said to a call that is still open, they need not say again
     pending = Pending(questions=asked.questions, answers=asked.answers, responses=asked.responses)
-    return RunView(state=state, conversation=before.conversation, pending=pending)
+    return RunView(state=state, conversation=view.conversation, pending=pending)
 
 
-def whole_history(paths: RunPaths, *, until: int | None = None) -> Iterator[Event]:
-    """The events of a run up to one of them, after those of the runs it was forked from, as far as they are there."""
-    point = fork_of(paths)
-    if point is not None and Path(point.root, "events.jsonl").is_file():
-        yield from whole_history(RunPaths(Path(point.root)), until=point.seq)
-    for event in read_events(paths):
-        if until is not None and event.seq > until:
-            return
-        yield event
+def whole_history(paths: RunPaths) -> Iterator[Event]:
+    """The events of a run, after those of the runs it was forked from, as far as they are there."""
+    yield from history_before(paths)
+    yield from read_events(paths)
+
+
+def history_before(paths: RunPaths) -> Iterator[Event]:
+    """The events that a fork shares with the runs it was forked from, as far as they are there."""
+    for point in reversed([*_reachable(fork_of(paths))]):
+        for event in read_events(RunPaths(Path(point.root))):
+            if event.seq > point.seq:
+                break
+            yield event
 
 
 def fork_of(paths: RunPaths) -> ForkPoint | None:
@@ -84,26 +101,21 @@ def fork_of(paths: RunPaths) -> ForkPoint | None:
 
 def ancestors(point: ForkPoint | None) -> Iterator[RunPaths]:
     """The runs a run stands on, nearest first, as far as they are still there."""
-    for _ in range(MAX_ANCESTORS):
-        if point is None or not Path(point.root, "events.jsonl").is_file():
-            return
-        paths = RunPaths(Path(point.root))
-        yield paths
-        point = fork_of(paths)
+    return (RunPaths(Path(one.root)) for one in _reachable(point))
+
+
+def _reachable(point: ForkPoint | None) -> Iterator[ForkPoint]:
+    """A fork's place in its parent, then the parent's place in its own and so on, as far as the runs are there."""
+    seen: set[str] = set()  # somebody could forge runs that stand on each other
+    while point is not None and point.root not in seen and Path(point.root, "events.jsonl").is_file():
+        seen.add(point.root)
+        yield point
+        point = fork_of(RunPaths(Path(point.root)))
 
 
 def blobs_of(paths: RunPaths) -> Blobs:
     """The blobs of a run, and of those it was forked from."""
     return Blobs(paths.blobs, *(one.blobs for one in ancestors(fork_of(paths))))
-
-
-def _parent(point: ForkPoint) -> RunPaths:
-    paths = RunPaths(Path(point.root))
-    if not paths.events.is_file():
-        raise NotFound(
-            f"the run `{point.run_id}` this one was forked from is no longer at `{point.root}`", hint="put it back"
-        )
-    return paths
 
 
 def _prefix(paths: RunPaths, point: ForkPoint, ports: LogPorts) -> Iterator[Event]:

@@ -1,0 +1,39 @@
+"""What a fork keeps of its parent: what people said to it, and what they gave it."""
+
+import asyncio
+from pathlib import Path
+
+from skills_runtime.testing import InMemoryInbox
+from tests.support.agents import Doing, Watched, agent_in, calls, events_of, says, succeed
+from tests.support.people import Person
+from tests.support.small_window import SmallWindow, spoken_to
+
+FIVE_CALLS = [*(calls(("look", {"n": n}), ids=[f"call_{n}"]) for n in range(5)), says("done")]
+
+
+def test_another_task_before_the_first_answer_keeps_what_people_said_since(tmp_path: Path) -> None:
+    inbox = InMemoryInbox()
+    inbox.send("parent", "steer", {"text": "Be brief."})
+    parent = agent_in(tmp_path, [says("done")], inbox=inbox).run("Go.", run_id="parent")
+    heard = next(event.seq for event in events_of(parent.wal_locator) if event.type == "inbox_received")
+    watched = Watched([says("done")])
+    agent = agent_in(tmp_path, watched)
+    asyncio.run(agent.execute(agent.fork(Path(parent.wal_locator).parent, heard, prompt="Something else.")))
+    assert spoken_to(watched.requests[0]) == ["Something else.", "Be brief."]
+
+
+def test_a_fork_may_make_the_calls_that_its_parent_was_given(tmp_path: Path) -> None:
+    recovery = {"mode": "ask_first", "increase_budget_extra_steps": 10}
+    settings = {"run": {"max_steps": 3, "context_recovery": recovery}}
+    person = Person("increase_budget_continue")
+    agent = agent_in(tmp_path, SmallWindow(FIVE_CALLS, refusals=[1]), settings=settings, human=person)
+    agent.register_tool(Doing(succeed, name="look", effect="read"))
+    parent = agent.run("Go.")
+    more = [*FIVE_CALLS, calls(("look", {}), ids=["another"]), says("still done")]
+    agent = agent_in(tmp_path, more, settings=settings)
+    agent.register_tool(Doing(succeed, name="look", effect="read"))
+    end = events_of(parent.wal_locator)[-1].seq
+    fork = agent.fork(Path(parent.wal_locator).parent, end, prompt="And now?")
+    result = asyncio.run(agent.execute(fork))
+    assert parent.status == "completed", "five calls where three were allowed"
+    assert (result.status, result.final_output) == ("completed", "still done")
