@@ -14,15 +14,18 @@ import msgspec
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.assembly.recorded import recording_of, replaying
 from skills_runtime.agent.assembly.spec import spec_for, text_in
+from skills_runtime.agent.assembly.standing import limits_of
 from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.unmade import no_such_tool
 from skills_runtime.engine.replay_ends import was_ended_from_outside
+from skills_runtime.engine.replay_limits import with_what_was_given
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,
     HistoryLoaded,
+    HumanResponse,
     ImagesAttached,
     InboxReceived,
     RunStarted,
@@ -39,6 +42,7 @@ from skills_runtime.ports import (
     InboxMessage,
     Intent,
     Parked,
+    Question,
     Tool,
     ToolContext,
     ToolResult,
@@ -46,6 +50,7 @@ from skills_runtime.ports import (
 )
 from skills_runtime.projections import Conversation, Moves, fold
 from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, read_events, whole_history
+from skills_runtime.runs.fork import fork_of, history_before
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -76,7 +81,7 @@ class RecordedTool:
     """Answers every call as it was answered before."""
 
     def __init__(self, spec: ToolSpec, recorded: "RecordedCalls") -> None:
-        self.spec = spec
+        self.spec = msgspec.structs.replace(spec, recovery="retry")  # of one under way at a fork it is known what came
         self._recorded = recorded
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
@@ -122,42 +127,57 @@ class RecordedApprover:
         return Decision(decision=cast("DecisionKind", decided.decision), note=decided.note)
 
 
+class RecordedPerson:
+    """Answers what the loop itself asks as somebody answered it then."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._answers = {
+            event.payload.call_id: event.payload for event in events if isinstance(event.payload, HumanResponse)
+        }
+
+    async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
+        """The recorded answer; what nobody has answered goes no further."""
+        given = self._answers.get(call_id)
+        if given is None:
+            raise Parked(call_id)
+        return given.answers.get(question.id, given.answer)
+
+
 class RecordedInbox:
     """Hands out the messages of a recording when the replay has come as far as the run had when they came."""
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    def __init__(self, before: Iterable[Event], events: Iterable[Event]) -> None:
         self._now = Conversation()
-        self._messages: list[tuple[tuple[int, int], InboxMessage]] = []
+        self._messages: list[tuple[tuple[int, ...], InboxMessage]] = []
         self._skills: dict[str, list[Payload]] = {}
-        then, begun, skills = Conversation(), False, list[Payload]()
+        then, begun, skills = fold(before, Conversation()), False, list[Payload]()
         for event in events:
-            begun = begun or isinstance(event.payload, RunStarted)
             match event.payload:
                 case SkillInjected() as taught if begun and event.step_id is None:
                     skills.append(taught)
                 case InboxReceived(kind="steer") as received:
                     self._skills[received.message_id], skills = skills, []
                     self._keep(then, received.message_id, received.body)
-                case RunStarted(task=task) if then.answers and task != then.task:
-                    # A fork was given another task: to the loop that is a message like any other.
-                    self._skills[f"task_{event.run_id}"], skills = skills, []
-                    self._keep(then, f"task_{event.run_id}", {"text": task})
+                case RunStarted(task=task) if begun and then.answers and task != then.task:
+                    # An older product gave a run another task as it went on: to the loop that is a message.
+                    self._keep(then, f"task_{event.seq}", {"text": task})
                     then.apply(event)
                 case _:
                     then.apply(event)
+            begun = begun or isinstance(event.payload, RunStarted)
 
     def _keep(self, then: Conversation, message_id: str, body: Mapping[str, Any]) -> None:
         position = len(self._messages) + 1
         message = InboxMessage(id=message_id, run_id="", position=position, kind="steer", body=body, created_at="")
-        self._messages.append(((then.answers, then.settled), message))
+        self._messages.append((_how_far(then), message))
 
     def skills_of(self, message: InboxMessage) -> Sequence[Payload]:
         """The skills that a message brought with it then, whatever has become of them since."""
         return self._skills.get(message.id, ())
 
-    def watch(self, event: Event) -> None:
-        """See how far the replay is."""
-        self._now.apply(event)
+    def watch(self, replay: Conversation) -> None:
+        """See how far the replay is, which goes on while it is watched."""
+        self._now = replay
 
     def send(
         self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
@@ -167,7 +187,7 @@ class RecordedInbox:
 
     def pending(self, run_id: str) -> Sequence[InboxMessage]:
         """The messages that had come by now."""
-        now = (self._now.answers, self._now.settled)
+        now = _how_far(self._now)
         return [message for then, message in self._messages if then <= now]
 
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
@@ -175,26 +195,35 @@ class RecordedInbox:
         self._messages = [(then, one) for then, one in self._messages if one.id != message_id]
 
 
+def _how_far(talk: Conversation) -> tuple[int, ...]:
+    """What a run counts as it goes on: of two moments the later one is greater."""
+    return talk.answers, talk.settled, talk.rejections
+
+
 async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
-    """Run the recording again and compare the moves."""
+    """Run the recording again and compare the moves; a fork goes on from where it was forked, as it did then."""
     paths = RunPaths(root.resolve())
     recorded = fold(whole_history(paths), Moves())
     if was_ended_from_outside(whole_history(paths)):
         recorded.end = ""
-    inbox = RecordedInbox(whole_history(paths))
+    inbox = RecordedInbox(history_before(paths), read_events(paths))
+    allowed = with_what_was_given(limits_of(resolved), read_events(paths), settled=recorded.conversation.settled)
     equipment = Equipment(
         backend=replaying(paths.root, recording_of(paths.root)),
         tools=_recorded_tools(paths, recorded.conversation),
         inbox=inbox,
         skills_of=inbox.skills_of,
-        hooks=(inbox.watch,),
+        human=RecordedPerson(read_events(paths)),
+        limits=allowed,
         approver=RecordedApprover(whole_history(paths)),
     )
     agent = Agent.from_resolved(resolved, equipment)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as aside:
-        request = RunRequest(prompt=_first_task(paths), sandbox_path=Path(aside) / "run")
-        result = await agent.execute(_begun_like(paths, resolved, request))
-        replayed = fold(read_events(RunPaths(Path(result.wal_locator).parent)), Moves())
+        request = RunRequest(prompt=_first_task(paths), sandbox_path=Path(aside) / "run", fork=fork_of(paths))
+        run = _begun_like(paths, resolved, request)
+        inbox.watch(run.view.conversation)
+        await agent.execute(run)
+        replayed = fold(whole_history(run.paths), Moves())
     return first_divergence(recorded, replayed)
 
 
@@ -203,7 +232,7 @@ def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> R
     archived = paths.root / "effective-system-prompt.md"
     system = text_in(archived) if archived.is_file() else None
     blobs = blobs_of(paths)
-    given = [event.payload for event in whole_history(paths) if isinstance(event.payload, (*BEGINNINGS, RunStarted))]
+    given = [event.payload for event in read_events(paths) if isinstance(event.payload, (*BEGINNINGS, RunStarted))]
     begun = next((number for number, payload in enumerate(given) if isinstance(payload, RunStarted)), len(given))
     later = (payload for payload in given[begun:] if not isinstance(payload, RunStarted | SkillInjected))
     contents = tuple(blobs.get(digest) for payload in given for digest in _blobs_of(payload))
@@ -223,9 +252,9 @@ def _blobs_of(payload: Payload) -> list[str]:
 
 
 def _first_task(paths: RunPaths) -> str:
-    """The task that was answered first: a fork may have replaced one that nobody had answered yet."""
+    """The task that the run answered first: in old logs it may have replaced one that nobody had answered yet."""
     talk = Conversation()
-    for event in whole_history(paths):
+    for event in read_events(paths):
         talk.apply(event)
         if talk.answers:
             break
