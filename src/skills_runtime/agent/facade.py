@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from skills_runtime.agent.equipment import ChildProfile, Equipment, RunRequest
+from skills_runtime.agent.loop.outlasting import outlast
 from skills_runtime.agent.outcome import RunResult
 from skills_runtime.agent.skills.seen import left_out
 from skills_runtime.agent.workshop import Workshop
@@ -142,7 +143,7 @@ class Agent(Workshop):
             work.result()
         finally:
             work.cancel()
-            await asyncio.wait([work])
+            await outlast([work])
 
     def run_stream(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
@@ -187,6 +188,14 @@ def _refuse_another_log(wal_backend: object) -> None:
             "`wal_backend` is not supported: the log of a run is always in its run directory",
             hint="put `workspace_root` where runs shall be kept, and copy events elsewhere with `event_hooks`",
         )
+
+
+async def _let_go(children: ChildRuns, scope: RunScope) -> None:
+    """Stop the work on sub-agents, and close what tools have held on to."""
+    try:
+        await children.aclose()
+    finally:
+        await scope.aclose()
 
 
 async def _next(events: AsyncGenerator[Event]) -> Event | None:

@@ -19,7 +19,8 @@ from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.family.below import end_below
 from skills_runtime.agent.family.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.outlasting import outlast
+from skills_runtime.agent.loop.ports import Control, RunScope
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.skills.seen import Seen, library_for
 from skills_runtime.agent.watching import cancelled_by
@@ -116,8 +117,9 @@ class Workshop:
                 async with cancelled_by(self._equipment.cancel_checker, control):
                     await run_segment(run, ports)
             finally:
-                await children.aclose()
-                await ports.scope.aclose()
+                letting_go = asyncio.create_task(_let_go(children, ports.scope), name="letting go")
+                await outlast([letting_go])
+                letting_go.result()
         except asyncio.CancelledError:
             if run.state.open and not control.stopping:  # cancelled before the loop had begun
                 end_below(run, self._equipment.inbox)
@@ -182,3 +184,11 @@ class Workshop:
             return None
         root = runs_root(self._resolved.workspace_root) / check_id(run_id, "run")
         return open_run(root, self._log_ports) if root.exists() else None
+
+
+async def _let_go(children: ChildRuns, scope: RunScope) -> None:
+    """Stop the work on sub-agents, and close what tools have held on to."""
+    try:
+        await children.aclose()
+    finally:
+        await scope.aclose()

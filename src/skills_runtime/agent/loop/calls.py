@@ -11,6 +11,7 @@ import msgspec
 from skills_runtime.agent.loop.answer import read_arguments
 from skills_runtime.agent.loop.call_context import CallContext
 from skills_runtime.agent.loop.human import ask
+from skills_runtime.agent.loop.outlasting import outlast
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.prompt import arguments_of
 from skills_runtime.agent.unmade import GAVE_UP, UNKNOWN, no_such_tool, not_found_out
@@ -85,17 +86,10 @@ async def _over(task: asyncio.Task[Settled]) -> None:
 
 
 async def _let_go(work: Sequence[asyncio.Task[Settled]]) -> None:
-    """Stop calls and return only when each has let go, however often somebody asks us to hurry."""
+    """Stop calls and return only when each has let go."""
     for task in work:
         task.cancel()
-    hurried = False
-    while not all(task.done() for task in work):
-        try:
-            await asyncio.wait(work)
-        except asyncio.CancelledError:
-            hurried = True
-    if hurried:
-        raise asyncio.CancelledError
+    await outlast(work)
 
 
 def together(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:

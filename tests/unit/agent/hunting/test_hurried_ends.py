@@ -1,0 +1,99 @@
+"""Runs that are cancelled again while they end: they return when everything they began is gone, and not before."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_runtime.events import Event
+from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
+from tests.support.agents import Doing, Streaming, agent_in, calls
+
+BOUND = 30
+HURRIES = 5
+
+
+class Place:
+    """A parent and a sub-agent at work, whose tools hold on to something that is slow to let go."""
+
+    def __init__(self, path: Path) -> None:
+        self.busy, self.closing, self.released = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.closed = 0
+        self._at_work = 0
+        self.agent = agent_in(path, Streaming(self._stream))
+        self.agent.register_tool(Doing(self._hold, name="hold"))
+
+    async def aclose(self) -> None:
+        """Let go, when the test says so."""
+        self.closing.set()
+        await self.released.wait()
+        self.closed += 1
+
+    async def _hold(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        context.scope.hold(Place, lambda: self)
+        return ToolResult(ok=True)
+
+    async def _stream(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        """Hold something, the parent begins a sub-agent besides, and then never answer."""
+        of_parent = {"role": "user", "content": "parent"} in request.messages
+        if request.answered == 0:
+            begin = [("spawn_agent", {"message": "child"})] if of_parent else []
+            for event in calls(("hold", {}), *begin).events:
+                yield event
+            return
+        self._at_work += 1
+        if self._at_work == 2:
+            self.busy.set()
+        await asyncio.Future()
+
+
+async def _hurry(place: Place, work: asyncio.Task[Any]) -> None:
+    await asyncio.wait_for(place.closing.wait(), BOUND)
+    for _ in range(HURRIES):
+        work.cancel()
+        await asyncio.sleep(0)
+    assert not work.done(), "something of it is still there"
+    place.released.set()
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait_for(work, BOUND)
+    assert place.closed == 2
+
+
+async def test_a_run_that_is_hurried_lets_go_of_its_sub_agents_and_of_what_its_tools_hold(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    work = asyncio.create_task(place.agent.run_async("parent"))
+    await asyncio.wait_for(place.busy.wait(), BOUND)
+    work.cancel()
+    await _hurry(place, work)
+
+
+async def test_a_stream_that_is_left_in_a_hurry_ends_when_its_run_is_gone(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    events = place.agent.run_stream_async("parent")
+    work = asyncio.create_task(_last(events))
+    await asyncio.wait_for(place.busy.wait(), BOUND)
+    work.cancel()
+    await _hurry(place, work)
+
+
+async def _last(events: AsyncGenerator[Event]) -> None:
+    async for _ in events:
+        pass
+
+
+async def test_what_cannot_be_let_go_reaches_the_caller(tmp_path: Path) -> None:
+    class Stuck:
+        async def aclose(self) -> None:
+            raise RuntimeError("it will not go")
+
+    async def hold(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        context.scope.hold(Stuck, Stuck)
+        return ToolResult(ok=True)
+
+    agent = agent_in(tmp_path, [calls(("hold", {}))])
+    agent.register_tool(Doing(hold, name="hold"))
+    with pytest.raises(RuntimeError, match="it will not go"):
+        await agent.run_async("Go.")
