@@ -1,14 +1,14 @@
 """The Agent: the door for Python callers."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from skills_runtime.agent.equipment import ChildProfile, Equipment, RunRequest
-from skills_runtime.agent.loop.outlasting import outlast
 from skills_runtime.agent.outcome import RunResult
+from skills_runtime.agent.outlasting import outlast
+from skills_runtime.agent.own_loop import one_by_one, wait_for
 from skills_runtime.agent.skills.seen import left_out
 from skills_runtime.agent.workshop import Workshop
 from skills_runtime.errors import ConfigError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from skills_runtime.tools.builtin import SearchProvider
     from skills_runtime.tools.exec_sessions import ExecSessions
 
-T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -115,7 +114,7 @@ class Agent(Workshop):
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> RunResult:
         """Work on a task until it ends or waits; the id of a run that has not ended continues it."""
-        return _wait(self._run_once(_request(task, run_id, initial_history)))
+        return wait_for(self._run_once(_request(task, run_id, initial_history)))
 
     async def run_async(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
@@ -149,14 +148,7 @@ class Agent(Workshop):
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> Iterator[Event]:
         """Like `run_stream_async`, for callers without an event loop."""
-        with asyncio.Runner() as runner:
-            events = self.run_stream_async(task, run_id=run_id, initial_history=initial_history)
-            try:
-                while (event := runner.run(_next(events))) is not None:
-                    yield event
-            finally:
-                runner.run(events.aclose())
-                runner.run(self.aclose())
+        return one_by_one(self.run_stream_async(task, run_id=run_id, initial_history=initial_history), self.aclose)
 
     async def _run_once(self, request: RunRequest) -> RunResult:
         """A run on an event loop of its own, which takes the model's connections with it."""
@@ -188,25 +180,3 @@ def _refuse_another_log(wal_backend: object) -> None:
             "`wal_backend` is not supported: the log of a run is always in its run directory",
             hint="put `workspace_root` where runs shall be kept, and copy events elsewhere with `event_hooks`",
         )
-
-
-async def _let_go(children: ChildRuns, scope: RunScope) -> None:
-    """Stop the work on sub-agents, and close what tools have held on to."""
-    try:
-        await children.aclose()
-    finally:
-        await scope.aclose()
-
-
-async def _next(events: AsyncGenerator[Event]) -> Event | None:
-    return await anext(events, None)
-
-
-def _wait(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also from inside a running event loop (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1, thread_name_prefix="agent-run") as aside:
-        return aside.submit(asyncio.run, work).result()

@@ -15,20 +15,21 @@ from skills_runtime.agent.assembly.rules import rules_for
 from skills_runtime.agent.assembly.spec import config_text_of, prompt_parts, spec_for, text_in
 from skills_runtime.agent.assembly.standing import Standing, standing_of
 from skills_runtime.agent.assembly.walls import secrets_in, without_secrets
+from skills_runtime.agent.ends import interrupted
 from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.family.below import end_below
 from skills_runtime.agent.family.children import ChildRuns
+from skills_runtime.agent.hearing import finish_heard
 from skills_runtime.agent.loop import run_segment
-from skills_runtime.agent.loop.outlasting import outlast
-from skills_runtime.agent.loop.ports import Control, RunScope
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
+from skills_runtime.agent.outlasting import close_all
 from skills_runtime.agent.skills.seen import Seen, library_for
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
-from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.llm.output import check_schema
 from skills_runtime.ports import Backend, Question
-from skills_runtime.runs import Run, check_id, create_run, finish_run, fork_point, open_run, runs_root
+from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, runs_root
 from skills_runtime.safety import Rules
 from skills_runtime.safety.gate import Known
 from skills_runtime.tools import Registry
@@ -117,13 +118,11 @@ class Workshop:
                 async with cancelled_by(self._equipment.cancel_checker, control):
                     await run_segment(run, ports)
             finally:
-                letting_go = asyncio.create_task(_let_go(children, ports.scope), name="letting go")
-                await outlast([letting_go])
-                letting_go.result()
+                await close_all(children, ports.scope)
         except asyncio.CancelledError:
             if run.state.open and not control.stopping:  # cancelled before the loop had begun
                 end_below(run, self._equipment.inbox)
-                finish_run(run, RunCancelled(message="cancelled", wal_locator=str(run.paths.events)))
+                finish_heard(run, self._equipment.inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
             raise
         except StorageFailed as error:
             # The disk is the one thing the log cannot tell of: the run stays open and can be resumed.
@@ -184,11 +183,3 @@ class Workshop:
             return None
         root = runs_root(self._resolved.workspace_root) / check_id(run_id, "run")
         return open_run(root, self._log_ports) if root.exists() else None
-
-
-async def _let_go(children: ChildRuns, scope: RunScope) -> None:
-    """Stop the work on sub-agents, and close what tools have held on to."""
-    try:
-        await children.aclose()
-    finally:
-        await scope.aclose()

@@ -11,8 +11,8 @@ import msgspec
 from skills_runtime.agent.loop.answer import read_arguments
 from skills_runtime.agent.loop.call_context import CallContext
 from skills_runtime.agent.loop.human import ask
-from skills_runtime.agent.loop.outlasting import outlast
 from skills_runtime.agent.loop.ports import AgentPorts
+from skills_runtime.agent.outlasting import outlast
 from skills_runtime.agent.prompt import arguments_of
 from skills_runtime.agent.unmade import GAVE_UP, UNKNOWN, no_such_tool, not_found_out
 from skills_runtime.errors import (

@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Any
+
+from skills_runtime.ports import Closing
 
 
 async def outlast(work: Sequence[asyncio.Task[Any]]) -> None:
@@ -15,3 +18,16 @@ async def outlast(work: Sequence[asyncio.Task[Any]]) -> None:
             hurried = True
     if hurried:
         raise asyncio.CancelledError
+
+
+async def close_all(*things: Closing) -> None:
+    """Close things one after the other, and return only when all have let go."""
+    closing = asyncio.create_task(_close(things), name="letting go")
+    await outlast([closing])
+    closing.result()
+
+
+async def _close(things: Sequence[Closing]) -> None:
+    async with AsyncExitStack() as stack:  # which goes on with the others when one fails
+        for thing in reversed(things):
+            stack.push_async_callback(thing.aclose)
