@@ -17,9 +17,8 @@ from skills_runtime.agent.assembly.standing import Standing, standing_of
 from skills_runtime.agent.assembly.walls import secrets_in, without_secrets
 from skills_runtime.agent.ends import interrupted
 from skills_runtime.agent.equipment import Equipment, RunRequest
-from skills_runtime.agent.family.below import end_below
+from skills_runtime.agent.family.below import finish_family
 from skills_runtime.agent.family.children import ChildRuns
-from skills_runtime.agent.hearing import finish_heard
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
@@ -121,8 +120,7 @@ class Workshop:
                 await close_all(children, ports.scope)
         except asyncio.CancelledError:
             if run.state.open and not control.stopping:  # cancelled before the loop had begun
-                end_below(run, self._equipment.inbox)
-                finish_heard(run, self._equipment.inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
+                finish_family(run, self._equipment.inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
             raise
         except StorageFailed as error:
             # The disk is the one thing the log cannot tell of: the run stays open and can be resumed.

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.family.below import end_below
-from skills_runtime.agent.hearing import finish_heard, open_inbox
+from skills_runtime.agent.family.below import finish_family
+from skills_runtime.agent.hearing import open_inbox
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus
@@ -79,9 +79,8 @@ class Desk:
         """End a run: at once when nobody works on it, else by a message to who does."""
         try:
             with opened(paths.root, self._ports) as run:
-                end_below(run, self._inbox)  # first: who dies before the end itself can do it again
                 cancelled = RunCancelled(message=reason, wal_locator=str(paths.events))
-                finish_heard(run, self._inbox, lambda: cancelled)
+                finish_family(run, self._inbox, lambda: cancelled)
                 return None
         except LogLocked:
             state = self._open(paths).state
@@ -97,8 +96,7 @@ class Desk:
                 wal_locator=str(paths.events),
                 metadata={"review": {"decision": "approved", "note": note}},
             )
-            end_below(run, self._inbox)
-            finish_heard(run, self._inbox, lambda: done)  # the log tells also of what came too late
+            finish_family(run, self._inbox, lambda: done)  # the log tells also of what came too late
             return run.state.status
         finally:
             run.close()

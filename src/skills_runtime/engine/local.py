@@ -4,15 +4,15 @@ import asyncio
 from contextlib import suppress
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.family.below import end_below
+from skills_runtime.agent.ends import interrupted
+from skills_runtime.agent.family.below import finish_family
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import result_of
 from skills_runtime.engine.indexing import row_of
 from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
-from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.ledger import RunIndex, SqliteInbox
 from skills_runtime.projections import RunState
-from skills_runtime.runs import Run, finish_run, runs_root
+from skills_runtime.runs import Run, runs_root
 
 DEFAULT_SLOTS = 8
 WATCH_SECONDS = 0.05
@@ -110,8 +110,7 @@ class LocalDispatcher:
                 return await self._agent.execute(run, control=control)
         except asyncio.CancelledError:
             if run.state.open and not control.stopping:  # it was still waiting for a slot
-                end_below(run, self._inbox)
-                finish_run(run, RunCancelled(message="cancelled", wal_locator=str(run.paths.events)))
+                finish_family(run, self._inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
             return result_of(run)
         finally:
             run.close()

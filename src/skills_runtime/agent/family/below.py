@@ -1,5 +1,6 @@
 """Sub-agents end with the run that began them, also those that nobody works on just then."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,8 +10,14 @@ from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Inbox
 from skills_runtime.ports.people import InboxClosed
-from skills_runtime.runs import LogPorts, Run
+from skills_runtime.runs import End, Run, RunPaths, read_view
 from skills_runtime.runs.run import opened
+
+
+def finish_family(run: Run, inbox: Inbox | None, end: Callable[[], End]) -> None:
+    """End a run that no loop works on, and before it all that it began: who dies between the two can do it again."""
+    end_below(run, inbox)
+    finish_heard(run, inbox, end)
 
 
 def end_below(run: Run, inbox: Inbox | None) -> None:
@@ -20,16 +27,17 @@ def end_below(run: Run, inbox: Inbox | None) -> None:
         if RunStatus(child.status).terminal or not root.exists():
             continue
         with suppress(SkillsRuntimeError, OSError):
-            end_child(root, "the run that began it has ended", inbox, run.ports)
+            end_child(root, run, "the run that began it has ended", inbox)
 
 
-def end_child(root: Path, reason: str, inbox: Inbox | None, ports: LogPorts) -> None:
+def end_child(root: Path, parent: Run, reason: str, inbox: Inbox | None) -> None:
     """End a sub-agent and those below it; whoever works on it elsewhere is told to."""
+    if read_view(RunPaths(root), parent.ports).state.parent_run_id != parent.state.run_id:
+        return  # another run, which a log from elsewhere names
     try:
-        with opened(root, ports) as child:
-            end_below(child, inbox)
+        with opened(root, parent.ports) as child:
             cancelled = RunCancelled(message=reason, wal_locator=str(child.paths.events))
-            finish_heard(child, inbox, lambda: cancelled)
+            finish_family(child, inbox, lambda: cancelled)
     except LogLocked:
         if inbox is not None:
             with suppress(InboxClosed):  # it ends by itself just now

@@ -131,7 +131,7 @@ class ChildRuns(Spending):
             task.cancel()
             await asyncio.wait([task])
         else:
-            end_child(root, "closed by the run that began it", self._equipment.inbox, log_ports())
+            end_child(root, self._run, "closed by the run that began it", self._equipment.inbox)
         return self._status(child_id)
 
     async def aclose(self) -> None:
