@@ -13,6 +13,7 @@ from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ForkPoint, RunCreated
 from skills_runtime.projections import Pending, RunState, RunView, fold
+from skills_runtime.projections.approvals import Approvals
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.imported import was_imported
 from skills_runtime.runs.layout import RunPaths
@@ -74,7 +75,13 @@ def _after(point: ForkPoint, before: RunView, ports: LogPorts) -> RunView:
         talk = view.conversation
         talk.skills = {mention: msgspec.structs.replace(one, path="") for mention, one in talk.skills.items()}
     asked = view.pending  # what people said to a call that is still open, they need not say again
-    pending = Pending(questions=asked.questions, answers=asked.answers, responses=asked.responses)
+    pending = Pending(
+        # Approvals were given to the parent only, but a skill that is active confines whoever goes on with it.
+        approvals=Approvals(confining=asked.approvals.confining),
+        questions=asked.questions,
+        answers=asked.answers,
+        responses=asked.responses,
+    )
     return RunView(state=state, conversation=view.conversation, pending=pending)
 
 

@@ -1,5 +1,6 @@
 """What a skill can and cannot give itself, as a hostile or careless author would try it."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from skills_runtime.skills.activation import filled
 from skills_runtime.skills.activation.files import files_of
 from skills_runtime.skills.skill import Skill
 from tests.e2e.cli.programs import Answer, invoke, say, write_config
-from tests.support.agents import Streaming, Watched, agent_in, calls, payloads_of, says
+from tests.support.agents import Streaming, Watched, agent_in, calls, events_of, payloads_of, says
 from tests.support.people import Person
 from tests.support.unprivileged import Unprivileged
 from tests.unit.agent.test_activation import event_of
@@ -140,6 +141,25 @@ def test_what_confines_a_run_cannot_be_left_by_a_fork(tmp_path: Path) -> None:
     model = Watched([*(calls(one) for one in steps), says("done")])
     result = sdk(tmp_path, model, safety={"mode": "allow", "skill_tools": "enforce"})
     assert payloads_of(result.wal_locator, "child_run_started") == []
+
+
+@pytest.mark.parametrize("generations", [1, 2])
+def test_what_confines_a_run_cannot_be_left_by_going_another_way_from_it(tmp_path: Path, generations: int) -> None:
+    put(tmp_path, "narrow", extra="allowed-tools: Read\n")
+    writing = calls(("file_write", {"path": "x.txt", "content": "y"}))
+    model = Watched([calls(("activate_skill", {"name": "narrow"})), writing, says("done")])
+    settings = {"skills": SKILLS, "safety": {"mode": "allow", "skill_tools": "enforce"}}
+    agent = agent_in(tmp_path, model, settings=settings)
+    place = Path(agent.run("Go.").wal_locator).parent
+    at = next(one.seq for one in events_of(f"{place}/events.jsonl") if one.type == "tool_call_finished")
+    for _ in range(generations):
+        fork = agent.fork(place, at)
+        place, at = fork.paths.root, fork.state.last_seq
+        fork.close()
+    asyncio.run(agent.execute(agent.resume(place)))
+    (told,) = payloads_of(f"{place}/events.jsonl", "tool_call_finished")
+    assert told.result["error_kind"] == "permission"
+    assert not list(tmp_path.rglob("x.txt"))
 
 
 def test_files_of_a_skill_for_people_only_can_be_read_while_it_is_active(tmp_path: Path) -> None:
