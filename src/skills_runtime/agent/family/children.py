@@ -32,6 +32,9 @@ from skills_runtime.safety.purse import Purse, Spent, recorded, spent_alone
 if TYPE_CHECKING:
     from skills_runtime.agent.workshop import Workshop
 
+KNOWN_BY = 100
+"""How much of its id the runs below a run have in theirs, which may not be longer than 128 characters."""
+
 
 class ChildRuns(Spending):
     """The runs that one run has begun, and the work on them in this process."""
@@ -70,8 +73,7 @@ class ChildRuns(Spending):
         if profiles and agent_type not in profiles:
             raise ToolError("permission", f"there is no kind of agent `{agent_type}`", hint=", ".join(profiles))
         state = self._run.state
-        name = hashlib.sha256(f"{state.turns}\n{call_id}".encode()).hexdigest()[:8]
-        child_id = f"{state.run_id[:100]}-{name}"
+        child_id = _name_of(state, call_id)
         root = runs_root(self._agent.workspace_root) / child_id
         self._run.append(
             ChildRunStarted(
@@ -226,6 +228,14 @@ class ChildRuns(Spending):
             error_kind=state.error_kind,
             profile_id=self._run.state.children[child_id].profile_id,
         )
+
+
+def _name_of(state: RunState, call_id: str) -> str:
+    """The id of the run that a call begins: the same whenever it is made, and that of no other call."""
+    known = state.run_id[:KNOWN_BY]
+    rest = f"{state.run_id}\n" if known != state.run_id else ""
+    name = f"{rest}{state.turns}\n{call_id}"
+    return f"{known}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _view(root: Path) -> RunView:

@@ -5,9 +5,12 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from skills_runtime.engine.replay import replay
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall, ToolContext, ToolResult
-from tests.support.agents import Doing, Streaming, agent_in, payloads_of
+from skills_runtime.runs import runs_root
+from tests.support.agents import Doing, Streaming, agent_in, calls, payloads_of, says
 
 TURNS = 30
 LONGEST_ID = 40
@@ -40,3 +43,26 @@ async def test_an_id_used_every_turn_names_each_call_once_and_stays_short(tmp_pa
     assert (len(ids), len(set(ids))) == (TURNS, TURNS)
     assert max(map(len, ids)) <= LONGEST_ID
     assert await replay(Path(result.wal_locator).parent, agent.resolved) is None
+
+
+async def each_begins_another(request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+    """Begin a sub-agent and wait for it, always under the same ids."""
+    below = {"first": "second", "second": "third"}
+    task = next(str(one["content"]) for one in request.messages if one["role"] == "user")
+    told = [json.loads(one["content"]) for one in request.messages if one["role"] == "tool"]
+    if task not in below or request.answered > 1:
+        answer = says(f"{task} done")
+    elif request.answered == 0:
+        answer = calls(("spawn_agent", {"message": below[task]}), ids=["call_0"])
+    else:
+        answer = calls(("wait", {"ids": [told[0]["data"]["id"]]}), ids=["call_1"])
+    for event in answer.events:
+        yield event
+
+
+@pytest.mark.parametrize("length", [10, 100, 101, 128])
+async def test_runs_below_a_run_with_a_long_id_have_ids_of_their_own(tmp_path: Path, length: int) -> None:
+    result = await agent_in(tmp_path, Streaming(each_begins_another)).run_async("first", run_id="x" * length)
+    family = [str(root / "events.jsonl") for root in runs_root(tmp_path).iterdir()]
+    said = sorted(end.final_output for log in family for end in payloads_of(log, "run_completed"))
+    assert (result.status, said) == ("completed", ["first done", "second done", "third done"])
