@@ -38,6 +38,11 @@ def failed(error: SkillsRuntimeError, locator: str) -> RunFailed:
     )
 
 
+def stopped(locator: str) -> RunWaitingHuman:
+    """Somebody stopped the work, which can go on."""
+    return RunWaitingHuman(message="stopped", error_kind="stopped", wal_locator=locator)
+
+
 def interrupted(view: RunView, broken: str, locator: str) -> RunCancelled | RunFailed:
     """Somebody stopped the work for good: who wanted that, or who could not say whether they did."""
     if broken:

@@ -15,7 +15,7 @@ from skills_runtime.agent.assembly.rules import rules_for
 from skills_runtime.agent.assembly.spec import config_text_of, prompt_parts, spec_for, text_in
 from skills_runtime.agent.assembly.standing import Standing, standing_of
 from skills_runtime.agent.assembly.walls import secrets_in, without_secrets
-from skills_runtime.agent.ends import interrupted
+from skills_runtime.agent.ends import interrupted, stopped
 from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.family.below import finish_family
 from skills_runtime.agent.family.children import ChildRuns
@@ -26,6 +26,7 @@ from skills_runtime.agent.outlasting import close_all
 from skills_runtime.agent.skills.seen import Seen, library_for
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
+from skills_runtime.events.states import RunStatus
 from skills_runtime.llm.output import check_schema
 from skills_runtime.ports import Backend, Question
 from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, runs_root
@@ -119,8 +120,13 @@ class Workshop:
             finally:
                 await close_all(children, ports.scope)
         except asyncio.CancelledError:
-            if run.state.open and not control.stopping:  # cancelled before the loop had begun
-                finish_family(run, self._equipment.inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
+            locator = str(run.paths.events)  # where it is still at work, the loop had not begun or was done
+            if run.state.open and not control.stopping:
+                finish_family(run, self._equipment.inbox, lambda: interrupted(run.view, "", locator))
+            elif run.state.status is RunStatus.RUNNING:
+                run.append(stopped(locator))
+                run.commit()
+                run.save()
             raise
         except StorageFailed as error:
             # The disk is the one thing the log cannot tell of: the run stays open and can be resumed.

@@ -7,7 +7,7 @@ state = fold(log) -> take in messages | settle calls | answer | end, wait or yie
 
 import asyncio
 
-from skills_runtime.agent.ends import asking, failed, interrupted, over
+from skills_runtime.agent.ends import asking, failed, interrupted, over, stopped
 from skills_runtime.agent.hearing import begin_to_hear, finish_heard, finish_heard_async
 from skills_runtime.agent.loop.answer import answer
 from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, together
@@ -151,7 +151,7 @@ async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> bool:
 def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
     """Record at once that the run was stopped, which can be undone, or cancelled, which cannot."""
     if ports.control.stopping:
-        run.append(RunWaitingHuman(message="stopped", error_kind="stopped", wal_locator=locator))
+        run.append(stopped(locator))
         run.commit()
         run.save()
         return

@@ -7,6 +7,7 @@ import pytest
 
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.equipment import RunRequest
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.events import Event
 from skills_runtime.runs import fork_point, read_record, runs_root
 from skills_runtime.runs.verify import verify_run
@@ -41,6 +42,20 @@ async def test_a_run_cancelled_before_it_waits_for_anything_is_cancelled_for_goo
     with pytest.raises(asyncio.CancelledError):
         await asyncio.create_task(work())
     assert status_of(tmp_path, "run_1") == "cancelled"
+
+
+async def test_a_run_stopped_before_its_loop_has_begun_waits_and_is_shown_so(tmp_path: Path) -> None:
+    agent, control = agent_in(tmp_path, [says("done")]), Control()
+    control.stopping = True
+    run = agent.create(RunRequest(prompt="Go.", run_id="run_1"))
+    work = asyncio.create_task(agent.execute(run, control=control))
+    await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert events_of(str(run.paths.events))[-1].type == "run_waiting_human"
+    assert status_of(tmp_path, "run_1") == "waiting_for_user"
+    assert (await agent.run_async("", run_id="run_1")).status == "completed"
 
 
 async def test_a_stream_left_at_its_first_event_is_cancelled_for_good(tmp_path: Path) -> None:
