@@ -120,13 +120,7 @@ class Workshop:
             finally:
                 await close_all(children, ports.scope)
         except asyncio.CancelledError:
-            locator = str(run.paths.events)  # where it is still at work, the loop had not begun or was done
-            if run.state.open and not control.stopping:
-                finish_family(run, self._equipment.inbox, lambda: interrupted(run.view, "", locator))
-            elif run.state.status is RunStatus.RUNNING:
-                run.append(stopped(locator))
-                run.commit()
-                run.save()
+            self._leave(run, control)
             raise
         except StorageFailed as error:
             # The disk is the one thing the log cannot tell of: the run stays open and can be resumed.
@@ -134,6 +128,19 @@ class Workshop:
         finally:
             run.close()
         return result_of(run, structured=self._resolved.settings.run.output_schema is not None)
+
+    def _leave(self, run: Run, control: Control) -> None:
+        """Record an interruption that the loop did not, because it had not begun or was done."""
+        locator = str(run.paths.events)
+        if not run.state.open:
+            return
+        if not control.stopping:
+            finish_family(run, self._equipment.inbox, lambda: interrupted(run.view, "", locator))
+            return
+        if run.state.status is RunStatus.RUNNING:
+            run.append(stopped(locator))
+        run.commit()
+        run.save()
 
     async def aclose(self) -> None:
         """Close the model's connections in this event loop; the agent can still be used."""

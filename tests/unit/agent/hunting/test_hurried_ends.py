@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from skills_runtime.agent.assemble import log_ports
 
+from skills_runtime.agent import RunRequest
+from skills_runtime.agent.loop.ports import Control
 from skills_runtime.events import Event
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
-from tests.support.agents import Doing, Streaming, agent_in, calls
+from skills_runtime.runs import verify_run
+from skills_runtime.testing import InMemoryInbox
+from tests.support.agents import Doing, Streaming, agent_in, calls, payloads_of
 
 BOUND = 30
 HURRIES = 5
@@ -97,3 +102,21 @@ async def test_what_cannot_be_let_go_reaches_the_caller(tmp_path: Path) -> None:
     agent.register_tool(Doing(hold, name="hold"))
     with pytest.raises(RuntimeError, match="it will not go"):
         await agent.run_async("Go.")
+
+
+async def test_a_run_stopped_in_the_moment_it_begins_to_wait_is_shown_to_wait(tmp_path: Path) -> None:
+    control, work = Control(), list[asyncio.Task[Any]]()
+    control.stopping = True
+
+    def stop(event: Event) -> None:
+        if event.type == "run_waiting_human":
+            work[0].cancel()
+
+    script = [calls(("ask_human", {"question": "Which?"}))]
+    agent = agent_in(tmp_path, script, inbox=InMemoryInbox(), hooks=[stop])
+    run = agent.create(RunRequest(prompt="Go."))
+    work.append(asyncio.create_task(agent.execute(run, control=control)))
+    with pytest.raises(asyncio.CancelledError):
+        await work[0]
+    assert verify_run(run.paths.root, log_ports().keys).findings == []
+    assert len(payloads_of(str(run.paths.events), "run_waiting_human")) == 1
