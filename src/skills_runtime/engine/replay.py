@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import msgspec
 
@@ -32,12 +32,14 @@ from skills_runtime.events.payloads import (
     SkillInjected,
     SkillUnloaded,
     ToolCallRequested,
+    ToolCallStarted,
 )
 from skills_runtime.ports import (
     ApprovalRequest,
     Decision,
     DecisionKind,
     DescribingTool,
+    Effect,
     InboxKind,
     InboxMessage,
     Intent,
@@ -285,7 +287,20 @@ def _recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
     missing = {name for call_id, name in named.items() if results.get(call_id) == no_such_tool(name)}
     calls = RecordedCalls(results, _skills_of_calls(whole_history(paths)))
     offered = {*named.values(), *known} - missing
-    return Registry(*(_recorded(known.get(name), name, calls) for name in sorted(offered)))
+    effects = _effects(whole_history(paths))
+    return Registry(*(_recorded(known.get(name) or _unknown(name, effects), calls) for name in sorted(offered)))
+
+
+def _effects(events: Iterable[Event]) -> dict[str, Effect]:
+    """What tools have declared, which says whether their calls were made side by side with others."""
+    begun = (event.payload for event in events if isinstance(event.payload, ToolCallStarted))
+    return {one.tool: cast("Effect", one.effect) for one in begun if one.effect in get_args(Effect)}
+
+
+def _unknown(name: str, effects: Mapping[str, Effect]) -> ToolSpec:
+    """What is known of a tool that is not here."""
+    schema = {"type": "object"}
+    return ToolSpec(name=name, description=name, parameters=schema, effect=effects.get(name, "effectful"))
 
 
 def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:
@@ -301,8 +316,7 @@ def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:
     return found
 
 
-def _recorded(tool: Tool | None, name: str, calls: RecordedCalls) -> RecordedTool:
+def _recorded(tool: Tool | ToolSpec, calls: RecordedCalls) -> RecordedTool:
     if hasattr(tool, "intent"):
         return DescribedTool(cast("DescribingTool", tool), calls)
-    spec = tool.spec if tool else ToolSpec(name=name, description=name, parameters={"type": "object"})
-    return RecordedTool(spec, calls)
+    return RecordedTool(tool if isinstance(tool, ToolSpec) else tool.spec, calls)

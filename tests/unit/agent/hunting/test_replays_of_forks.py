@@ -127,3 +127,13 @@ def test_a_fork_whose_parent_is_gone_cannot_be_replayed_and_says_so(tmp_path: Pa
     Path(parent.wal_locator).parent.rename(tmp_path / "elsewhere")
     with pytest.raises(NotFound, match="is no longer at"):
         replayed(fork, agent)
+
+
+async def test_a_call_beside_one_that_still_waits_is_replayed_although_its_tool_is_not_here(tmp_path: Path) -> None:
+    script = [calls(("ask_human", {"question": "Which?"}), ("look", {})), says("done")]
+    agent = agent_in(tmp_path, script, inbox=InMemoryInbox())
+    agent.register_tool(Doing(succeed, name="look", effect="read"))
+    result = await agent.run_async("Go.")
+    assert result.status == "waiting_human"
+    assert len(payloads_of(result.wal_locator, "tool_call_finished")) == 1
+    assert await replay(Path(result.wal_locator).parent, agent.resolved) is None
