@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-from skills_runtime.agent.assemble import log_ports
 
 from skills_runtime.agent import Agent
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.engine import Desk
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ChildRunFinished

@@ -6,9 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from skills_runtime.agent.assemble import log_ports
 
 from skills_runtime.agent import RunRequest
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import Desk

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skills_runtime.agent.assemble import log_ports
 
 from skills_runtime.agent import RunRequest
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.events import Event
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from skills_runtime.agent.assemble import log_ports
 
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.prompt import Prompt
 from skills_runtime.errors import NotFound
 from skills_runtime.events.payloads import ForkPoint

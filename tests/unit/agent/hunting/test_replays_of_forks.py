@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skills_runtime.agent.assemble import log_ports
 
 from skills_runtime.agent import Agent, RunResult
+from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.engine import Desk
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.errors import NotFound
