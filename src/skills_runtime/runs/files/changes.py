@@ -6,7 +6,6 @@ be, never a part of one.
 """
 
 import hashlib
-import itertools
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,21 +16,18 @@ import msgspec
 
 from skills_runtime.errors import DeleteDisabled, StorageFailed, ValidationFailed
 from skills_runtime.ports import FileChange
-from skills_runtime.runs.files.content import lstat, opened, read_bytes, write_bytes
+from skills_runtime.runs.files.content import lstat, opened, read_bytes
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.locate import Links, Place, locate, parents_made
 from skills_runtime.runs.files.paths import Location, check_write, parse_path, shown
 from skills_runtime.runs.files.policy import PathPolicy
-from skills_runtime.runs.files.replace import create, remove, sync_directory
+from skills_runtime.runs.files.replace import Draft, sync_directory
 from skills_runtime.runs.files.trash import discard
 from skills_runtime.runs.files.walk import Opener
 from skills_runtime.runs.layout import FILE_MODE
 
 MAX_CHANGES = 100
 """Each change keeps a few files open until all are made."""
-
-_ACCESS_BITS = 0o777
-_numbers = itertools.count()
 
 
 class Facts(Protocol):
@@ -83,9 +79,8 @@ class _Step(msgspec.Struct):
     goal: _Goal
     place: Place
     found: os.stat_result | None = None
-    draft: str = ""
-    draft_inode: int = 0
-    backup: str = ""
+    draft: Draft | None = None
+    backup: Draft | None = None
 
 
 def _goals(change: FileChange) -> Iterator[_Goal]:
@@ -114,8 +109,8 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
             _change_names(steps, policy)
         finally:
             for step in steps:
-                for name in filter(None, (step.draft, step.backup)):
-                    remove(step.place.parent, name)
+                for draft in filter(None, (step.draft, step.backup)):
+                    draft.drop()
         for step in steps:
             with suppress(OSError):  # every name is changed by now, so there is nothing to take back
                 sync_directory(step.place.parent)
@@ -200,34 +195,14 @@ def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
         _check_size(policy, step.goal, data)
         if hashlib.sha256(data).hexdigest() != step.goal.before:
             raise _changed(step)
-    fd, step.backup = _new_file(step, FILE_MODE)
-    _fill(fd, data, found)
+    step.backup = Draft(step.place.parent, FILE_MODE)
+    step.backup.fill(data, found)
     return found
 
 
 def _write_new(step: _Step, like: os.stat_result | None, mode: int) -> None:
-    fd, step.draft = _new_file(step, FILE_MODE if like else mode)
-    step.draft_inode = os.fstat(fd).st_ino
-    _fill(fd, step.goal.data, like)
-
-
-def _new_file(step: _Step, mode: int) -> tuple[int, str]:
-    names = (f".skills-runtime-{os.getpid()}-change-{number}.tmp" for number in _numbers)
-    return create(step.place.parent, names, mode)
-
-
-def _fill(fd: int, data: bytes, like: os.stat_result | None) -> None:
-    try:
-        write_bytes(fd, data)
-        if like:
-            own = os.fstat(fd)
-            if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
-                with suppress(PermissionError):
-                    os.fchown(fd, like.st_uid, like.st_gid)
-            os.fchmod(fd, like.st_mode & _ACCESS_BITS)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    step.draft = Draft(step.place.parent, FILE_MODE if like else mode)
+    step.draft.fill(step.goal.data, like)
 
 
 def _change_names(steps: Sequence[_Step], policy: PathPolicy) -> None:
@@ -247,27 +222,22 @@ def _change_name(step: _Step, policy: PathPolicy) -> None:
         _check_free(step)
     elif _state(lstat(step.place)) != _state(step.found):
         raise _changed(step)
-    if step.goal.change == "remove":
+    if step.draft is None:
         discard(step.place, policy.trash, policy.max_file_bytes)
     else:
-        parent = step.place.parent
-        os.rename(step.draft, step.place.name, src_dir_fd=parent, dst_dir_fd=parent)
+        step.draft.put(step.place.name)
 
 
 def _is_undone(step: _Step) -> bool:
     """Whether the name is what it was before, after taking back what was done to it."""
     # What happened is read from the disk: a call that failed can have had its effect all the same.
-    parent, name = step.place.parent, step.place.name
     try:
         now = _inode(step.place)
-        if step.goal.change == "remove":
-            if now is None:
-                os.rename(step.backup, name, src_dir_fd=parent, dst_dir_fd=parent)
-        elif now == step.draft_inode:
+        if now == (step.draft.inode if step.draft else None):
             if step.backup:
-                os.rename(step.backup, name, src_dir_fd=parent, dst_dir_fd=parent)
+                step.backup.put(step.place.name)
             else:
-                os.unlink(name, dir_fd=parent)
+                os.unlink(step.place.name, dir_fd=step.place.parent)
     except OSError:
         return False
     return True

@@ -3,7 +3,7 @@
 import errno
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from skills_runtime.runs.files.content import digest_of, opened, write_bytes
 from skills_runtime.runs.files.locate import Place
 from skills_runtime.runs.layout import FILE_MODE
 
+_UNNAMED = os.O_WRONLY | os.O_CLOEXEC | getattr(os, "O_TMPFILE", os.O_DIRECTORY)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ACCESS_BITS = 0o777
 _MAX_TRIES = 1000
@@ -25,22 +26,64 @@ class _Previous(NamedTuple):
 def replace(place: Place, data: bytes, mode: int) -> str | None:
     """Put `data` in place of the regular file of that name, if any; returns the digest of what was there."""
     before = _look(place)
-    names = (f".skills-runtime-{os.getpid()}-{number}.tmp" for number in _numbers)
-    fd, name = create(place.parent, names, FILE_MODE if before else mode)
+    draft = Draft(place.parent, FILE_MODE if before else mode)
     try:
-        try:
-            write_bytes(fd, data)
-            if before:
-                _keep_access(fd, before.found)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        os.rename(name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
-    except BaseException:
-        remove(place.parent, name)
-        raise
+        draft.fill(data, before.found if before else None)
+        draft.put(place.name)
+    finally:
+        draft.drop()
     sync_directory(place.parent)
     return before.sha256 if before else None
+
+
+class Draft:
+    """New content beside its place; it has no name before it is put there, where the file system can do that.
+
+    So whoever is killed while it is written leaves nothing behind.
+    """
+
+    def __init__(self, directory: int, mode: int) -> None:
+        self._directory = directory
+        self._name = ""
+        try:
+            self._fd = os.open(".", _UNNAMED, mode, dir_fd=directory)
+        except OSError:  # it cannot, or nobody may: the other way tells which
+            self._fd, self._name = create(directory, _names(), mode)
+
+    @property
+    def inode(self) -> int:
+        """By which it is known under any name."""
+        return os.fstat(self._fd).st_ino
+
+    def fill(self, data: bytes, like: os.stat_result | None = None) -> None:
+        """Write it, with the access that another file has, and return when it is on the disk."""
+        write_bytes(self._fd, data)
+        if like is not None:
+            _keep_access(self._fd, like)
+        os.fsync(self._fd)
+
+    def put(self, name: str) -> None:
+        """Put it in place of whatever has that name."""
+        if not self._name:
+            self._name = self._linked()
+        os.rename(self._name, name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+
+    def drop(self) -> None:
+        """Let go of it; what was not put in place is gone."""
+        os.close(self._fd)
+        if self._name:
+            remove(self._directory, self._name)
+
+    def _linked(self) -> str:
+        for name in itertools.islice(_names(), _MAX_TRIES):
+            with suppress(FileExistsError):
+                os.link(f"/proc/self/fd/{self._fd}", name, dst_dir_fd=self._directory, follow_symlinks=True)
+                return name
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _names() -> Iterator[str]:
+    return (f".skills-runtime-{os.getpid()}-{number}.tmp" for number in _numbers)
 
 
 def create(directory: int, names: Iterable[str], mode: int) -> tuple[int, str]:

@@ -1,5 +1,7 @@
 """A run directory with something outside it worth protecting, seen through both ways of opening."""
 
+import itertools
+import os
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +16,7 @@ from skills_runtime.runs.files.policy import PathPolicy, isolated_policy, shared
 from skills_runtime.runs.files.walk import Opener, open_by_kernel, open_by_walking
 from skills_runtime.runs.layout import SUBDIRECTORIES
 
+DIED = 9
 Swapping = Callable[[Callable[[], None]], AbstractContextManager[None]]
 
 
@@ -124,3 +127,21 @@ def swapping() -> Swapping:
         assert not failures
 
     return during
+
+
+def dies_at_sync(nth: int, work: Callable[[], object]) -> bool:
+    """Do something in a process that dies when it syncs a file for the n-th time; false when it ended before that."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == DIED
+    left = itertools.count(nth - 1, -1)
+
+    def sync(_: int) -> None:
+        if not next(left):
+            os._exit(DIED)
+
+    try:
+        os.fsync = sync
+        work()
+    finally:
+        os._exit(1)

@@ -27,7 +27,7 @@ from skills_runtime.runs.files.policy import isolated_policy
 from tests.support.runs import count_descriptors
 from tests.support.trees import modes, tree
 from tests.support.unprivileged import Unprivileged
-from tests.unit.runs.files.conftest import make_run
+from tests.unit.runs.files.conftest import dies_at_sync, make_run
 
 
 def digest(data: bytes) -> str:
@@ -199,7 +199,7 @@ def test_a_name_taken_before_its_turn_is_left_alone(
     ("call", "nth"),
     [
         (call, nth)
-        for call, count in {"write": 5, "fsync": 9, "fchmod": 5, "rename": 4}.items()
+        for call, count in {"write": 5, "fsync": 9, "fchmod": 5, "link": 2, "rename": 4}.items()
         for nth in range(1, count + 1)
     ],
 )
@@ -226,6 +226,14 @@ def test_whatever_call_fails_everything_is_as_it_was(
         deleting.apply(wanted)
     assert tree(workspace) == before
     assert count_descriptors() == descriptors
+
+
+@pytest.mark.parametrize("nth", range(1, 6))
+def test_whoever_is_killed_while_it_writes_leaves_nothing(nth: int, files: RunFiles, workspace: Path) -> None:
+    before = tree(workspace)
+    wanted = [updated("workspace/a", b"a"), updated("workspace/b", b"b"), added("workspace/new")]
+    assert dies_at_sync(nth, lambda: files.apply(wanted))
+    assert tree(workspace) == before
 
 
 def test_an_interruption_is_undone_too(files: RunFiles, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.policy import PathPolicy, isolated_policy
 from skills_runtime.runs.files.walk import Opener
 from tests.support.unprivileged import Unprivileged
+from tests.unit.runs.files.conftest import dies_at_sync
 
 
 def sha256(data: bytes) -> str:
@@ -200,7 +201,10 @@ def test_too_much_data_is_refused_before_anything_is_made(
     assert not (run_root / "workspace" / "d").exists()
 
 
-@pytest.mark.parametrize(("call", "code"), [("write", errno.ENOSPC), ("fsync", errno.EIO), ("rename", errno.EIO)])
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [("write", errno.ENOSPC), ("fsync", errno.EIO), ("link", errno.EIO), ("rename", errno.EIO)],
+)
 def test_a_failing_disk_leaves_the_old_file_and_nothing_else(
     call: str, code: int, files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch, records: list[FileOperation]
 ) -> None:
@@ -257,6 +261,29 @@ def test_a_limit_of_the_system_on_file_sizes_is_a_storage_error(unprivileged: Un
         return [path.name for path in (unprivileged.path / "workspace").iterdir()]
 
     assert unprivileged(write) == []
+
+
+def test_whoever_is_killed_while_it_writes_leaves_nothing(files: RunFiles, run_root: Path) -> None:
+    (run_root / "workspace" / "x").write_bytes(b"old")
+    assert dies_at_sync(1, lambda: files.write("workspace/x", b"new", create_dirs=False))
+    assert tree(run_root / "workspace") == {"x": b"old"}
+
+
+def test_a_file_system_that_wants_names_gets_them(
+    files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def refuse(path: str, flags: int, *more: int, **options: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+        return real(path, flags, *more, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    files.write("workspace/x", b"old", create_dirs=False)
+    files.write("workspace/x", b"new", create_dirs=False)
+    monkeypatch.undo()
+    assert tree(run_root / "workspace") == {"x": b"new"}
 
 
 def test_a_leftover_of_a_crash_is_never_in_the_way(files: RunFiles, run_root: Path) -> None:
