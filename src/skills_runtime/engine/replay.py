@@ -205,6 +205,8 @@ def _how_far(talk: Conversation) -> tuple[int, ...]:
 async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     """Run the recording again and compare the moves; a fork goes on from where it was forked, as it did then."""
     paths = RunPaths(root.resolve())
+    if not any(isinstance(event.payload, RunStarted) for event in read_events(paths)):
+        return None  # it ended, or waits, before anybody worked on it
     recorded = fold(whole_history(paths), Moves())
     if was_ended_from_outside(whole_history(paths)):
         recorded.end = ""

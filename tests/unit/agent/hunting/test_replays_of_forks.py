@@ -120,6 +120,20 @@ def test_a_fork_of_a_run_that_asked_what_to_do_is_replayed_with_the_answer(tmp_p
     assert replayed(result, agent) is None
 
 
+@pytest.mark.parametrize("prompt", [None, "And now?"])
+async def test_a_fork_that_was_cancelled_before_anybody_worked_on_it_has_nothing_to_repeat(
+    tmp_path: Path, prompt: str | None
+) -> None:
+    agent, inbox = agent_in(tmp_path, [says("done"), says("more")]), InMemoryInbox()
+    parent = await agent.run_async("Go.")
+    fork = agent.fork(Path(parent.wal_locator).parent, 0, prompt=prompt)
+    fork.close()
+    desk = Desk(inbox, log_ports())
+    desk.send(fork.paths, "Hurry.")
+    desk.cancel(fork.paths)
+    assert await replay(fork.paths.root, agent.resolved) is None
+
+
 def test_a_fork_whose_parent_is_gone_cannot_be_replayed_and_says_so(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, [says("done"), says("more")])
     parent = agent.run("Go.")
