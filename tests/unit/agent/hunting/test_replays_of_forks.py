@@ -56,9 +56,9 @@ def test_a_limit_that_a_run_never_came_to_is_still_a_difference(tmp_path: Path) 
 
 def test_a_run_that_somebody_gave_more_steps_on_the_way_is_replayed_with_them(tmp_path: Path) -> None:
     recovery = {"mode": "ask_first", "increase_budget_extra_steps": 10}
-    settings = {"run": {"max_steps": 1, "context_recovery": recovery}}
+    settings = {"run": {"max_steps": 2, "context_recovery": recovery}}
     person = Person("increase_budget_continue")
-    agent = looking(tmp_path, SmallWindow(THREE_CALLS, refusals=[1]), settings, human=person)
+    agent = looking(tmp_path, SmallWindow(THREE_CALLS, refusals=[2]), settings, human=person)
     result = agent.run("Go.")
     assert result.status == "completed"
     assert replayed(result, agent) is None

@@ -26,7 +26,7 @@ def test_a_fork_may_make_the_calls_that_its_parent_was_given(tmp_path: Path) -> 
     recovery = {"mode": "ask_first", "increase_budget_extra_steps": 10}
     settings = {"run": {"max_steps": 3, "context_recovery": recovery}}
     person = Person("increase_budget_continue")
-    agent = agent_in(tmp_path, SmallWindow(FIVE_CALLS, refusals=[1]), settings=settings, human=person)
+    agent = agent_in(tmp_path, SmallWindow(FIVE_CALLS, refusals=[2]), settings=settings, human=person)
     agent.register_tool(Doing(succeed, name="look", effect="read"))
     parent = agent.run("Go.")
     more = [*FIVE_CALLS, calls(("look", {}), ids=["another"]), says("still done")]
