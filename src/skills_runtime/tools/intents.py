@@ -7,8 +7,8 @@ import hashlib
 
 import msgspec
 
+from skills_runtime.diffs import unified
 from skills_runtime.ports import Files, FileTouch, Intent, Touch
-from skills_runtime.tools.diffs import unified
 
 MAX_DIFF_BYTES = 1 << 20
 """Of each side; larger files are shown by their size and digest."""

@@ -1,6 +1,5 @@
 """What can be done with layers: lay one, look at it, commit it, discard it; one at a time for each layer."""
 
-import difflib
 import fcntl
 import os
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from skills_runtime.diffs import unified
 from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
 from skills_runtime.sandbox.overlay.committing import apply
 from skills_runtime.sandbox.overlay.comparing import difference, manifest_of, mode_of, read_layer
@@ -105,7 +105,7 @@ def text_of(layer: Layer, change: Change) -> str:
     old, new = (
         f"{side}/{change.path}" if one else "/dev/null" for side, one in (("a", change.before), ("b", change.after))
     )
-    lines = difflib.unified_diff(before, after, old, new)
+    lines = unified(before, after, (old, new))
     return "".join(line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines)
 
 

@@ -1,12 +1,13 @@
 """Two runs side by side, over HTTP: what each said and did that the other did not."""
 
 from collections import Counter
-from difflib import SequenceMatcher, unified_diff
+from difflib import SequenceMatcher
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from skills_runtime.diffs import unified
 from skills_runtime.projections import Moves, fold
 from skills_runtime.projections.moves import Move
 from skills_runtime.runs import whole_history
@@ -42,14 +43,13 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
     one, other = _moves(request, run_id), _moves(request, other_id)
     lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (one, other))
     chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
-    unified = unified_diff(lines, other_lines, run_id, other_id, lineterm="", n=1)
     return as_json(
         {
             "a": run_id,
             "b": other_id,
             "same": [str(move) for move in one] == [str(move) for move in other],
             "truncated": max(len(one), len(other)) > MAX_MOVES,
-            "unified": [line[:chars] for line in unified],
+            "unified": [line[:chars] for line in unified(lines, other_lines, (run_id, other_id), context=1, end="")],
             "rows": rows_of(one, other, (lines, other_lines), chars),
         }
     )

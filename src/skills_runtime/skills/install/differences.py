@@ -1,12 +1,12 @@
 """What a new version of a skill changes, file by file."""
 
-import difflib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from skills_runtime.diffs import unified
 from skills_runtime.skills.files import opened, read_below
 from skills_runtime.skills.install.hashing import Entry, Hashed
 
@@ -62,7 +62,7 @@ def _text(root: Path, entry: Entry) -> list[str] | None:
 def _lines(path: str, before: list[str] | None, after: list[str] | None) -> tuple[str, ...]:
     if before is None or after is None:
         return ()
-    lines = list(difflib.unified_diff(before, after, f"before/{path}", f"after/{path}", lineterm=""))
+    lines = list(unified(before, after, (f"before/{path}", f"after/{path}"), end=""))
     if len(lines) > MAX_LINES:
         return (*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines")
     return tuple(lines)

@@ -18,18 +18,27 @@ FREQUENT = 100
 
 
 def unified(
-    old: Sequence[str], new: Sequence[str], names: tuple[str, str], *, max_steps: int = MAX_STEPS
+    old: Sequence[str],
+    new: Sequence[str],
+    names: tuple[str, str],
+    *,
+    context: int = CONTEXT,
+    end: str = "\n",
+    max_steps: int = MAX_STEPS,
 ) -> Iterator[str]:
-    """The difference in the form people know, one line at a time; nothing where there is none."""
+    """The difference in the form people know, one line at a time; nothing where there is none.
+
+    `end` is what the lines end in.
+    """
     comparison = _Comparison(old, new, max_steps)
     comparison.look(range(len(old)), range(len(new)))
-    groups = list(comparison.get_grouped_opcodes(CONTEXT))
+    groups = list(comparison.get_grouped_opcodes(context))
     if groups:
-        yield f"--- {names[0]}\n"
-        yield f"+++ {names[1]}\n"
+        yield f"--- {names[0]}{end}"
+        yield f"+++ {names[1]}{end}"
     for group in groups:
         here, there = range(group[0][1], group[-1][2]), range(group[0][3], group[-1][4])
-        yield f"@@ -{_place(here)} +{_place(there)} @@\n"
+        yield f"@@ -{_place(here)} +{_place(there)} @@{end}"
         for kind, i, i_end, j, j_end in group:
             if kind == "equal":
                 yield from (f" {line}" for line in old[i:i_end])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.tools.diffs import CONTEXT, unified
+from skills_runtime.diffs import CONTEXT, unified
 
 NAMES = ("a/x", "b/x")
 texts = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"]), max_size=30)
