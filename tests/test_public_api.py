@@ -26,6 +26,9 @@ SURFACE = {
     "skills_runtime.engine": """
         Desk Dispatcher LocalDispatcher read_row refresh row_of workspace_roots
     """,
+    "skills_runtime.engine.replay": """
+        Divergence replay
+    """,
     "skills_runtime.engine.skill_evals": """
         BENCHMARK Bench Case Evaluation OnTrial Place Plan Query Report Suite Trial place_for report_of suite_at
     """,
