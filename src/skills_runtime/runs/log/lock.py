@@ -33,7 +33,8 @@ class RunLock:
             except BlockingIOError:
                 holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
                 os.close(fd)
-                raise LogLocked(f"another process (pid {holder or 'unknown'}) is writing this run") from None
+                name = Path(path).parent.name  # it may be a sub-agent of the run that somebody has named
+                raise LogLocked(f"another process (pid {holder or 'unknown'}) is writing the run `{name}`") from None
             if _is_still(path, fd):
                 return fd
             os.close(fd)  # somebody replaced the file while we waited for it
