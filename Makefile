@@ -4,8 +4,8 @@
 .PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests
 
 BIN := .venv/bin
-# The tests of a file share what they have started.
-PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile
+# The tests of a file share what they have started. Files are begun in the order of tests/conftest.py.
+PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 heading = @printf '\n== %s\n' '$(1)'
 
 help: ## list the targets
