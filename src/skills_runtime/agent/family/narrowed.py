@@ -1,6 +1,5 @@
 """What a sub-agent is given, never more than the agent that begins it has, and what is asked of it."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -47,12 +46,14 @@ def narrowed(equipment: Equipment, run: Run, limits: Limits, *, profile: str, pu
 
 def for_a_part(resolved: "Resolved") -> "Resolved":
     """The settings without deliverables, the form of the answer and review, which are asked of the whole task."""
+    from dataclasses import replace
+
     settings = resolved.settings
     whole: dict[str, Any] = {
         "run": settings.run.model_copy(update={"review": "none", "output_schema": None}),
         "deliverables": settings.deliverables.model_copy(update={"required": ()}),
     }
-    return dataclasses.replace(resolved, settings=settings.model_copy(update=whole))
+    return replace(resolved, settings=settings.model_copy(update=whole))
 
 
 def _first_skills(equipment: Equipment, run: Run) -> Mapping[str, str] | None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 HOLDS_NS = 1_000_000_000
 """So long a look holds at most: the clock of a disk that others share may be wrong."""
-SETTLED_NS = 50_000_000
-"""A directory that changed so short a time before the look may change again without showing it."""
+SETTLED_NS = 20_000_000
+"""A directory that changed so short a time before the look may change again unseen: clocks of disks tick slowly."""
 SECOND_NS, SECONDS_NS = 1_000_000_000, 2_000_000_000
 """A disk that counts whole seconds shows changes only after so many of them."""
 
