@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.service.servers import Service
 from tests.e2e.studio.browsers import PATIENCE_MS, Watched
 from tests.e2e.studio.conftest import Open
-from tests.e2e.studio.furnished import settle
+from tests.e2e.studio.furnished import settle, until_it_waits
 from tests.e2e.studio.nasty import FILES, TEXT, VISIBLE, nasty_service
 
 POLICY = ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'")
@@ -26,6 +26,7 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
             for word in ("ASK", "RUN"):
                 answer = client.post("/api/v1/runs", json={"prompt": f"{word} {TEXT}"})
                 assert answer.status_code == 201, answer.text
+                until_it_waits(found, answer.json()["run_id"])
         yield found
 
 
