@@ -1,29 +1,15 @@
 """What every inbox promises to a run that ends: all that was accepted is found, and no more is accepted."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.errors import LogEnded, ValidationFailed
-from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.ports import InboxKind
 from skills_runtime.ports.people import ClosingInbox, InboxClosed
-from skills_runtime.testing.inbox import InMemoryInbox
+from tests.contract.conftest import AnyInbox
 
-AnyInbox = SqliteInbox | InMemoryInbox
 RUN = "run_1"
-
-
-@pytest.fixture(params=["sqlite", "memory"])
-def inbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyInbox]:
-    if request.param == "memory":
-        yield InMemoryInbox()
-        return
-    with open_ledger(tmp_path / "state", clock=SystemClock(), ids=RandomIds()) as ledger:
-        yield ledger.inbox
 
 
 def test_it_has_the_shape_of_the_port(inbox: AnyInbox) -> None:

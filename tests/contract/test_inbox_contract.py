@@ -1,30 +1,17 @@
 """What every inbox promises, checked on the durable one and on the one in memory."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.ports import Inbox, InboxKind
-from skills_runtime.testing.inbox import InMemoryInbox
+from tests.contract.conftest import AnyInbox
 
-AnyInbox = SqliteInbox | InMemoryInbox
 RUN = "run_1"
 MEBIBYTE = 1_048_576
-
-
-@pytest.fixture(params=["sqlite", "memory"])
-def inbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyInbox]:
-    if request.param == "memory":
-        yield InMemoryInbox()
-        return
-    with open_ledger(tmp_path / "state", clock=SystemClock(), ids=RandomIds()) as ledger:
-        yield ledger.inbox
 
 
 def test_it_has_the_shape_of_the_port(inbox: AnyInbox) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.errors import LogCorrupt
@@ -17,6 +18,19 @@ from skills_runtime.runs.layout import runs_root
 def open_at(state_home: Path) -> Ledger:
     """The ledger of a state directory, with the real clock."""
     return open_ledger(state_home, clock=SystemClock(), ids=RandomIds())
+
+
+def noted_connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """The connections that are opened from here on, in order."""
+    connections: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connections.append(connect(*arguments, **options))
+        return connections[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    return connections
 
 
 def sample(run_id: str = "run_1", **changes: Any) -> RunRow:

@@ -1,18 +1,16 @@
 """What only the durable inbox promises to a run that ends: other processes, sudden death, older files, its price."""
 
-import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from skills_runtime.ledger.database import Database
 from skills_runtime.ledger.migrations import known_migrations
 from skills_runtime.ports.people import InboxClosed
-from tests.unit.ledger.samples import open_at
+from tests.unit.ledger.samples import noted_connections, open_at
 
 RUN = "run_1"
 SENDER = """
@@ -86,14 +84,7 @@ def test_a_ledger_of_the_first_version_keeps_its_messages_and_can_be_closed(stat
 def test_closing_writes_once_and_opening_what_is_open_writes_nothing(
     state_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connections: list[sqlite3.Connection] = []
-    connect = sqlite3.connect
-
-    def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connections.append(connect(*arguments, **options))
-        return connections[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", noted)
+    connections = noted_connections(monkeypatch)
     with open_at(state_home) as ledger:
         (_, quick), said = connections, list[str]()
         assert quick.execute("PRAGMA synchronous").fetchone()[0] == 1  # it need not wait for the disk

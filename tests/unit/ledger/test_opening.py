@@ -24,7 +24,7 @@ from skills_runtime.ledger import Ledger, database
 from skills_runtime.ledger.migrations import known_migrations
 from skills_runtime.ledger.queries import parse_queries, queries
 from tests.support.unprivileged import Unprivileged
-from tests.unit.ledger.samples import open_at, sample
+from tests.unit.ledger.samples import noted_connections, open_at, sample
 
 FILES = ("ledger.db", "ledger.db-shm", "ledger.db-wal", "ledger.lock")
 
@@ -238,12 +238,7 @@ def test_closing_twice_is_harmless_and_using_it_afterwards_is_told(ledger: Ledge
 def test_messages_are_synced_fully_and_the_index_only_normally(
     state_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connections: list[sqlite3.Connection] = []
-    connect = sqlite3.connect
-
-    def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connections.append(connect(*arguments, **options))
-        return connections[-1]
+    connections = noted_connections(monkeypatch)
 
     def writer(write: Callable[[], object]) -> sqlite3.Connection:
         before = [connection.total_changes for connection in connections]
@@ -251,7 +246,6 @@ def test_messages_are_synced_fully_and_the_index_only_normally(
         (used,) = [one for one, changes in zip(connections, before, strict=True) if one.total_changes > changes]
         return used
 
-    monkeypatch.setattr(sqlite3, "connect", noted)
     with open_at(state_home) as ledger:
         inbox = writer(lambda: ledger.inbox.send("run_1", "steer", {}))
         index = writer(lambda: ledger.index.record(sample()))
