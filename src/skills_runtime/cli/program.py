@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 import typer
 
-from skills_runtime.cli.usage import ExampleCommand
+from skills_runtime.cli.usage import ExampleCommand, Misuse
 
 Options = TypeVar("Options")
 
@@ -44,13 +44,6 @@ class Group:
     text: str
     examples: tuple[str, str]
     commands: "Mapping[str, Command[Any] | Group]"
-
-
-class Misuse(typer.TyperException):
-    """The command line itself makes no sense."""
-
-    exit_code = 2
-    ctx: typer.Context | None = None
 
 
 class PipeClosed(Exception):

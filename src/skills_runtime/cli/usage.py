@@ -2,7 +2,26 @@
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
+
+_WITHOUT_OVERLAY = "run the command in a copy of the workspace, for example a `git worktree`, and"
+REMOVED = {
+    "sandbox diff": f"{_WITHOUT_OVERLAY} compare the two with `git diff`",
+    "sandbox commit": f"{_WITHOUT_OVERLAY} merge what it wrote",
+    "sandbox discard": f"{_WITHOUT_OVERLAY} delete the copy",
+}
+"""Commands that are gone, and what to do instead."""
+
+
+class Misuse(typer.TyperException):
+    """The command line itself makes no sense."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, context: typer.Context | None = None) -> None:
+        super().__init__(message)
+        self.ctx = context
 
 
 class ExampleCommand(TyperCommand):
@@ -24,6 +43,13 @@ class ExampleGroup(TyperGroup):
         if option is not None:
             option.default = False
         return option
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is called; one that was removed is answered with what to do instead."""
+        path = " ".join([*ctx.command_path.split()[1:], args[0]])
+        if path in REMOVED:
+            raise Misuse(f"`{path}` was removed: {REMOVED[path]}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page."""

@@ -32,8 +32,8 @@ def test_every_command_of_the_reference_is_there() -> None:
         "runs review revise", "runs resume", "runs fork", "runs replay", "runs diff",
         "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny",
         "config", "config show", "policy", "policy check", "policy explain", "ledger", "ledger rebuild",
-        "sandbox", "sandbox doctor", "sandbox exec", "sandbox plan", "sandbox diff", "sandbox commit",
-        "sandbox discard", "skills", "skills validate", "skills show", "skills new", "skills route", "skills list",
+        "sandbox", "sandbox doctor", "sandbox exec", "sandbox plan",
+        "skills", "skills validate", "skills show", "skills new", "skills route", "skills list",
         "skills trust", "skills eval", "skills install", "skills update", "skills remove", "skills rollback",
         "skills lock", "skills verify", "skills preflight", "skills validate-config", "skills scan",
         "skills exec", "serve", "studio", "keys", "keys create", "keys list", "keys revoke",
@@ -86,3 +86,19 @@ def test_help_imports_nothing_that_only_a_run_needs() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert answer.stderr == "[0, 0, 0, 0]\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("sandbox diff 4f1c", "`sandbox diff` was removed: run the command in a copy of the workspace"),
+        ("sandbox commit 4f1c --force", "`sandbox commit` was removed: run the command in a copy of the workspace"),
+        ("sandbox discard 4f1c", "`sandbox discard` was removed: run the command in a copy of the workspace"),
+        ("sandbox exec --overlay -- true", "`--overlay` was removed: copy the workspace"),
+    ],
+)
+def test_what_was_removed_says_what_to_use_instead(words: str, sentence: str) -> None:
+    answer = invoke(*words.split())
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"error: {sentence}")
+    assert "  kind: usage\n" in answer.err

@@ -7,7 +7,7 @@ import typer
 
 from skills_runtime.cli.fencing import FenceOptions, Variables, Words
 from skills_runtime.cli.pairs import PairsCommand
-from skills_runtime.cli.program import Command, Program
+from skills_runtime.cli.program import Command, Misuse, Program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from skills_runtime.ports import SandboxPlan
     from skills_runtime.processes import Finished
     from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
+
+
+def _refuse_overlay(context: typer.Context, given: bool) -> None:  # noqa: FBT001 - typer calls it
+    if given:
+        raise Misuse(
+            "`--overlay` was removed: copy the workspace, for example with `git worktree add`, and name the copy with"
+            " `--workspace`",
+            context,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,23 +36,15 @@ class SandboxExecOptions(FenceOptions):
     evidence: Annotated[
         str | None, typer.Option("--evidence", metavar="FILE", help="Write what the sandbox promised, as JSON.")
     ] = None
-    overlay: Annotated[
-        bool, typer.Option("--overlay", help="Write to a layer over DIR instead, to commit or discard afterwards.")
-    ] = False
+    overlay: Annotated[bool, typer.Option("--overlay", hidden=True, callback=_refuse_overlay)] = False
 
 
 def sandbox_exec(options: SandboxExecOptions, program: Program) -> int:
     """Run a command behind the fence; streams and exit code pass through."""
     from skills_runtime.cli.fencing import fence_from
-    from skills_runtime.cli.layering import with_layer
 
     del program
     fence, policy = fence_from(options)
-    if options.overlay:
-        from skills_runtime.sandbox.bubblewrap.adapter import find_program
-
-        program_path = find_program(options.bwrap) if policy.access == "write" else None
-        return with_layer(fence, lambda over: _executed(options, over, policy), program_path)
     return _executed(options, fence, policy)
 
 
