@@ -16,8 +16,7 @@ from skills_runtime.skills.sources.pgsql import MIGRATIONS, PgsqlSource
 from skills_runtime.skills.sources.pgsql import connection_to as pgsql_at
 from skills_runtime.skills.sources.redis import RedisSource
 from skills_runtime.skills.sources.redis import connection_to as redis_at
-from tests.support.database_servers import Server, postgres_server, redis_server
-from tests.support.round_trips import counted
+from tests.support.servers import Server, counted, postgres_server, redis_server
 
 SKILLS = 10_000
 ORIGIN = Origin("space", "web", "shared")

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from skills_runtime.processes import launcher
 from skills_runtime.sandbox.landlock import adapter as landlock
 from tests.support.network import network_off
-from tests.support.unprivileged import Unprivileged, home_variables
+from tests.support.users import Unprivileged, home_variables
 
 settings.register_profile(
     "ci",

@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.errors import EXIT_CODES, MODEL_KINDS, TOOL_KINDS, SkillsRuntimeError
 from skills_runtime.events import PAYLOAD_TYPES, Payload, payloads
 from tests.support import ROOT
-from tests.support.sources import (
+from tests.support.checkouts import (
     is_broad_catch,
     modules,
     parse,

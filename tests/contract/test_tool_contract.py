@@ -19,9 +19,8 @@ from skills_runtime.safety import sanitize
 from skills_runtime.sandbox import NoFence
 from skills_runtime.tools import builtin_tools
 from skills_runtime.tools.builtin import ExecCommand
-from tests.support.brood import Brood
-from tests.support.tools import Workshop
-from tests.support.trees import tree
+from tests.support.agents import Brood
+from tests.support.tools import Workshop, tree
 
 
 class NoPages:

@@ -2,7 +2,7 @@
 
 from skills_runtime.safety.policy import load_rules
 from tests.support import ROOT
-from tests.support.fences import fences_of
+from tests.support.checkouts import fences_of
 
 PAGE = ROOT / "docs" / "how-to" / "gate.md"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
-from tests.support.fences import Fence, fences_of, pages, run_bash, run_python
+from tests.support.checkouts import Fence, fences_of, pages, run_bash, run_python
 
 KNOWN = {"python": {"python", "python no-run"}, "bash": {"bash", "bash run"}}
 

@@ -13,10 +13,10 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.events import TERMINAL_TYPES, Event
 from skills_runtime.runs import read_events, read_record, verify_run
 from tests.support.agents import Watched
-from tests.support.crash import CALLS, CONTENT, RUN_ID, SCRIPT, STEERS, World, die_at, lines_in, moments_of
-from tests.support.provider_rules import check_request
+from tests.support.children import Zygote, zygote
+from tests.support.crashes import CALLS, CONTENT, CRASH_RUN_ID, SCRIPT, STEERS, World, die_at, lines_in, moments_of
+from tests.support.events import check_request
 from tests.support.runs import lines_of
-from tests.support.zygote import Zygote, zygote
 
 KILLED = {
     "inbox_received",
@@ -70,7 +70,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
 
 @pytest.fixture(scope="module")
 def nursery() -> Generator[Zygote]:
-    with zygote("tests.support.crash") as nursery:
+    with zygote("tests.support.crashes") as nursery:
         yield nursery
 
 
@@ -205,7 +205,7 @@ def _check_effects(world: World, events: list[Event]) -> None:
             assert result["stderr"].startswith("outcome unknown")
             assert done[line] <= 1
     assert sum(not result["ok"] for result in appended) <= _deaths(events)
-    assert lines_in(world.charges) == [f"{RUN_ID} same 3"], "a tool that can look does so"
+    assert lines_in(world.charges) == [f"{CRASH_RUN_ID} same 3"], "a tool that can look does so"
     assert (world.workspace / "a.txt").read_text() == CONTENT
     assert (world.paths.deliverables / "report.md").read_text() == "# Report"
 
@@ -219,7 +219,7 @@ def _check_people(world: World, events: list[Event]) -> None:
     assert [one.body.get("text", one.body.get("answer")) for one in received] == [*STEERS, "blue"]
     assert [one.position for one in received] == [1, 2, 3]
     with world.inbox() as inbox:
-        assert inbox.unacknowledged_count(RUN_ID) == 0
+        assert inbox.unacknowledged_count(CRASH_RUN_ID) == 0
     asked = Counter(event.type for event in events)
     assert (asked["human_request"], asked["human_response"]) == (1, 1)
     answers = [result for tool, result in _results(events) if tool == "ask_human"]

@@ -22,9 +22,8 @@ from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, Inbox, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, read_events, read_view, runs_root, verify_run
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, calls, says
-from tests.support.people import Flaky
-from tests.support.provider_rules import check_request
+from tests.support.agents import Doing, Flaky, calls, says
+from tests.support.events import check_request
 
 RUN_ID = "run_1"
 FINISH = "finish"

@@ -18,9 +18,9 @@ from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.runs import read_events, verify_run
 from tests.support.agents import Watched, calls, says, writes
-from tests.support.crash import RUN_ID, SCRIPT, STEERS, World
-from tests.support.provider_rules import check_request
-from tests.support.same_log import resumes_in, story_of
+from tests.support.crashes import CRASH_RUN_ID, SCRIPT, STEERS, World
+from tests.support.events import check_request
+from tests.support.runs import resumes_in, story_of
 
 BOUNDARIES = frozenset({"llm_response_finished", "tool_call_finished"})
 """After these the loop looks around: whether it shall stop, and whether there are messages."""
@@ -44,9 +44,9 @@ def stopped_run(place: Path, script: Sequence[FakeChatCall], every: Sequence[int
     """Run a script with a fresh agent for each segment; returns how often it was stopped on the way."""
     world, watched, stops = World(place), Watched(script), 0
     with world.inbox() as inbox:
-        inbox.send(RUN_ID, "steer", {"text": STEERS[0]}, idempotency_key="first")
+        inbox.send(CRASH_RUN_ID, "steer", {"text": STEERS[0]}, idempotency_key="first")
         desk = Desk(inbox, log_ports())
-        run = world.agent(watched, inbox).create(RunRequest(prompt="Go.", run_id=RUN_ID))
+        run = world.agent(watched, inbox).create(RunRequest(prompt="Go.", run_id=CRASH_RUN_ID))
         while True:
             stopping = Stopping(every[stops % len(every)])
             run.log.listen(stopping.listen)

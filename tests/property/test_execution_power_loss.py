@@ -13,9 +13,9 @@ import pytest
 from skills_runtime.executions.contract import request_digest
 from skills_runtime.executions.keeping import Keeper
 from skills_runtime.executions.keys import key_digest
-from tests.support.kept_executions import INPUT, Promised, carry_out, keeper_of
-from tests.support.power_loss import Power, power, require_fuse
-from tests.support.zygote import Child, Zygote, zygote
+from tests.support.children import Child, Zygote, zygote
+from tests.support.crashes import INPUT, Promised, carry_out, keeper_of
+from tests.support.disks import Power, power, require_fuse
 from tests.unit.executions.samples import ECHO, find, make_skill
 
 MEMORY = Path("/dev/shm")
@@ -31,7 +31,7 @@ class Promise(NamedTuple):
 @pytest.fixture(scope="module")
 def nursery() -> Generator[Zygote]:
     require_fuse()
-    with zygote("tests.support.kept_executions", "tests.support.power_loss", "mfusepy") as nursery:
+    with zygote("tests.support.crashes", "tests.support.disks", "mfusepy") as nursery:
         yield nursery
 
 

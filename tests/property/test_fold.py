@@ -20,7 +20,7 @@ from skills_runtime.projections import (
     fold,
     render,
 )
-from tests.support.payloads import histories, line_of
+from tests.support.events import histories, line_of
 
 
 def all_projections() -> list[type[Any]]:

@@ -15,9 +15,9 @@ from skills_runtime.runs.log import authenticate, read_verified
 from skills_runtime.runs.record import read_record
 from skills_runtime.runs.run import Run, open_run
 from skills_runtime.testing import FaultyDisk
+from tests.support.children import Zygote
+from tests.support.disks import SmallDisk, nursery_for_small_disks
 from tests.support.runs import count_descriptors, keys_in, new_run, ports_in, sample_events
-from tests.support.small_disk import SmallDisk, nursery_for_small_disks
-from tests.support.zygote import Zygote
 
 SIZE = 64  # pages, which is 256 KiB
 

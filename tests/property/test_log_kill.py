@@ -14,9 +14,9 @@ from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import authenticate, read_events, read_verified
 from skills_runtime.runs.record import read_record, record_of
 from skills_runtime.runs.run import open_run
+from tests.support.children import Zygote, zygote
+from tests.support.crashes import Acknowledged, create_until_killed, end_until_killed, write_until_killed
 from tests.support.runs import keys_in, ports_in, spec_in
-from tests.support.writers import Acknowledged, create_until_killed, end_until_killed, write_until_killed
-from tests.support.zygote import Zygote, zygote
 
 ROUNDS = 200
 ROUNDS_PER_RUN = 8
@@ -24,7 +24,7 @@ ROUNDS_PER_RUN = 8
 
 @pytest.fixture(scope="module")
 def nursery() -> Generator[Zygote]:
-    with zygote("tests.support.writers") as nursery:
+    with zygote("tests.support.crashes") as nursery:
         yield nursery
 
 

@@ -18,10 +18,10 @@ from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.record import read_record, record_of
 from skills_runtime.runs.run import open_run
-from tests.support.power_loss import Power, power, require_fuse
+from tests.support.children import Child, Zygote, zygote
+from tests.support.crashes import Acknowledged, Behaviour, create_linked, write_in_step, write_until_killed
+from tests.support.disks import Power, power, require_fuse
 from tests.support.runs import RUN_ID, ports_in, spec_in
-from tests.support.writers import Acknowledged, Behaviour, create_linked, write_in_step, write_until_killed
-from tests.support.zygote import Child, Zygote, zygote
 
 MEMORY = Path("/dev/shm")
 
@@ -36,7 +36,7 @@ class Promise(NamedTuple):
 @pytest.fixture(scope="module")
 def nursery() -> Generator[Zygote]:
     require_fuse()
-    with zygote("tests.support.writers", "tests.support.power_loss", "mfusepy") as nursery:
+    with zygote("tests.support.crashes", "tests.support.disks", "mfusepy") as nursery:
         yield nursery
 
 

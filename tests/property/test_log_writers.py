@@ -14,8 +14,8 @@ from skills_runtime.events.payloads import HumanResponse
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import authenticate, read_verified
 from skills_runtime.runs.run import open_run
+from tests.support.children import Zygote, zygote
 from tests.support.runs import filled_run, keys_in, new_run, ports_in
-from tests.support.zygote import Zygote, zygote
 
 RACERS = 8
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ToolError
 from skills_runtime.tools.builtin import ApplyPatch
 from skills_runtime.tools.patch import UpdateFile, parse_patch, patched
-from tests.support.tools import Workshop
-from tests.support.trees import tree
+from tests.support.tools import Workshop, tree
 
 MARK = b"\xef\xbb\xbf"
 

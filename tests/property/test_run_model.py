@@ -16,7 +16,7 @@ from skills_runtime.events.payloads import LlmRequestStarted, RunCancelled, RunC
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import RunPaths, open_run, read_events, read_record
 from skills_runtime.runs.record import record_of
-from tests.support.trees import tree
+from tests.support.tools import tree
 
 TABLE = {
     "pending": {"running", "failed", "cancelled"},

@@ -19,10 +19,9 @@ from skills_runtime.runs import RunPaths, read_events, read_verified, read_view,
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from tests.replay.make_agent_golden import AGENT, RUN_ID, SETTINGS, SUMMARY, agent_for, make
 from tests.replay.make_golden import GOLDEN
-from tests.support.agents import Watched, calls, says
-from tests.support.people import Person
-from tests.support.provider_rules import check_request
-from tests.support.same_log import story_of
+from tests.support.agents import Person, Watched, calls, says
+from tests.support.events import check_request
+from tests.support.runs import story_of
 
 OLD = GOLDEN.parent / "v0"
 ALLOWED: Mapping[str, Any] = {"safety": {"mode": "allow"}}

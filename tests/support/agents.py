@@ -1,11 +1,16 @@
-"""Agents with a scripted model and tools that misbehave on request."""
+"""Agents with a scripted model, misbehaving tools, small context windows, and people who answer at once."""
 
 import json
+import os
+import resource
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import msgspec
 
 from skills_runtime.agent import Agent
+from skills_runtime.errors import LogLocked, ModelError, ToolError
 from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import (
@@ -14,10 +19,14 @@ from skills_runtime.ports import (
     Backend,
     ChatRequest,
     ChatStreamEvent,
+    ChildStatus,
     DecisionKind,
     Effect,
     HumanIO,
     Inbox,
+    InboxKind,
+    InboxMessage,
+    Question,
     ToolCall,
     ToolContext,
     ToolResult,
@@ -141,3 +150,238 @@ def events_of(locator: str) -> list[Event]:
 def payloads_of(locator: str, event_type: str) -> list[Any]:
     """The payloads of one type, in order."""
     return [event.payload for event in events_of(locator) if event.type == event_type]
+
+
+class Brood:
+    """The sub-agents of a tool's context: one file each below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
+        """Leave a file with the task."""
+        return self._leave("child_1", message)
+
+    async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
+        """All of them are done."""
+        return [ChildStatus(id=one, status="completed", final_output="done") for one in ids]
+
+    async def send(self, child_id: str, message: str) -> ChildStatus:
+        """Leave a file with the message."""
+        return self._leave(child_id, message)
+
+    async def resume(self, child_id: str) -> ChildStatus:
+        """Leave a file that says so."""
+        return self._leave(child_id, "resumed")
+
+    async def close(self, child_id: str) -> ChildStatus:
+        """Leave a file that says so."""
+        return self._leave(child_id, "closed")
+
+    def _leave(self, child_id: str, text: str) -> ChildStatus:
+        if not child_id.isidentifier():
+            raise ToolError("not_found", "there is no such agent")
+        (self._root / f"{child_id}.agent").write_text(text, errors="replace")
+        return ChildStatus(id=child_id, status="running")
+
+
+ENOUGH = 20
+SUMMARY = "The sea was looked at, and it is blue."
+
+
+class SmallWindow:
+    """Gives scripted answers to requests that are not too long.
+
+    `refusals` are the numbers of requests, from 0, that are refused however short they are; `window_chars` refuses
+    those that are longer. `summaries` are the answers to requests for a summary, `None` for one that fails.
+    """
+
+    def __init__(
+        self,
+        answers: Iterable[FakeChatCall],
+        *,
+        window_chars: int = 1_000_000,
+        refusals: Iterable[int] = (),
+        summaries: Sequence[str | None] = (SUMMARY,),
+        usage: Mapping[str, int] | None = None,
+    ) -> None:
+        self.requests: list[ChatRequest] = []
+        """Requests for an answer, the refused ones too."""
+        self.compactions: list[ChatRequest] = []
+        """Requests for a summary."""
+        self._answers = list(answers)
+        self._window = window_chars
+        self._refusals = set(refusals)
+        self._summaries = summaries
+        self._usage = usage
+
+    async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        """Answer, sum up or refuse."""
+        for event in self._summary(request) if request.purpose == "compaction" else self._answer(request):
+            yield event
+
+    def _answer(self, request: ChatRequest) -> Iterable[ChatStreamEvent]:
+        number = len(self.requests)
+        self.requests.append(request)
+        if number in self._refusals or length_of(request) > self._window:
+            raise ModelError("the conversation is too long", kind="context_length_exceeded")
+        return self._answers[request.answered].events
+
+    def _summary(self, request: ChatRequest) -> Iterable[ChatStreamEvent]:
+        text = self._summaries[min(len(self.compactions), len(self._summaries) - 1)]
+        self.compactions.append(request)
+        assert len(self.compactions) < ENOUGH, "the run compacts for ever"
+        if text is None:
+            raise ModelError("no summary today", kind="server_error", retryable=True)
+        end = ChatStreamEvent(type="completed", finish_reason="stop", usage=self._usage)
+        return [ChatStreamEvent(type="text_delta", text=text), end]
+
+
+def length_of(request: ChatRequest) -> int:
+    """How many characters the conversation has."""
+    return sum(len(str(message)) for message in request.messages)
+
+
+def spoken_to(request: ChatRequest) -> list[Any]:
+    """The contents of what the user said, in order."""
+    return [message["content"] for message in request.messages if message["role"] == "user"]
+
+
+class Person:
+    """Gives the prepared answers in order, the last one again and again, and remembers what was asked."""
+
+    def __init__(self, *answers: str) -> None:
+        self.asked: list[Question] = []
+        self._answers = answers
+
+    async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
+        """Answer."""
+        self.asked.append(question)
+        return self._answers[min(len(self.asked), len(self._answers)) - 1]
+
+
+class Flaky:
+    """An inbox whose operations fail as often as they are told to, as a busy file does."""
+
+    def __init__(self, inbox: Inbox, *, pending: int = 0, acknowledge: int = 0) -> None:
+        self._inbox = inbox
+        self._left = {"pending": pending, "acknowledge": acknowledge}
+
+    def send(
+        self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
+    ) -> InboxMessage:
+        """Store a message."""
+        return self._inbox.send(run_id, kind, body, idempotency_key=idempotency_key)
+
+    def pending(self, run_id: str) -> Sequence[InboxMessage]:
+        """Messages not acknowledged yet, unless it fails."""
+        self._fail("pending")
+        return self._inbox.pending(run_id)
+
+    def acknowledge(self, message_id: str, *, event_seq: int) -> None:
+        """Note that the run's log holds the message, unless it fails."""
+        self._fail("acknowledge")
+        self._inbox.acknowledge(message_id, event_seq=event_seq)
+
+    def _fail(self, operation: str) -> None:
+        if self._left[operation]:
+            self._left[operation] -= 1
+            raise LogLocked("the ledger is busy")
+
+
+MEGABYTE = 1 << 20
+
+
+class Measured(msgspec.Struct, kw_only=True):
+    """What a run needed."""
+
+    status: str
+    memory: int
+    """How much the process grew, at most."""
+    request: int
+    """How long the longest request was, without its tools."""
+    log: int
+    """How many bytes the log has."""
+    tools: int = 0
+    blobs: int = 0
+    """How many bytes are in blobs."""
+
+
+def measure(say: IO[bytes], hear: IO[bytes], place: Path, what: str) -> None:
+    """Do one of the things below and say what it needed; called in a child."""
+    os.environ["XDG_STATE_HOME"] = str(place / "state")
+    (place / "workspace").mkdir()
+    watched = _small(place / "warm")  # what every first run needs is not counted
+    before = _peak()
+    agent, watched, task = _CASES[what](place / "workspace")
+    result = agent.run(task)
+    root = Path(result.wal_locator).parent
+    measured = Measured(
+        status=result.status,
+        memory=_peak() - before,
+        request=max(sum(len(str(one)) for one in request.messages) for request in watched.requests),
+        log=(root / "events.jsonl").stat().st_size,
+        tools=len(watched.requests[-1].tools),
+        blobs=sum(path.stat().st_size for path in (root / "blobs").rglob("*") if path.is_file()),
+    )
+    assert len(events_of(result.wal_locator)) > 4
+    say.write(msgspec.json.encode(measured))
+
+
+def _small(place: Path) -> Watched:
+    place.mkdir()
+    watched = Watched([calls(("do", {})), says("done")])
+    agent = agent_in(place, watched)
+    agent.register_tool(Doing(succeed))
+    agent.run("Go.")
+    return watched
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+async def _flood(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    text = f"{arguments['n']}{'ü' * (5 * MEGABYTE)}"
+    return ToolResult(ok=True, stdout=text, data={"small": 1})
+
+
+def _results(place: Path) -> tuple[Agent, Watched, str]:
+    watched = Watched([*(calls(("flood", {"n": n})) for n in range(5)), says("done")])
+    agent = agent_in(place, watched)
+    agent.register_tool(Doing(_flood, name="flood", effect="read"))
+    return agent, watched, "Go."
+
+
+def _tools(place: Path) -> tuple[Agent, Watched, str]:
+    watched = Watched([*(calls((f"tool_{n}", {})) for n in range(0, 1000, 100)), says("done")])
+    agent = agent_in(place, watched)
+    for number in range(1000):
+        agent.register_tool(Doing(succeed, name=f"tool_{number}", effect="read"))
+    return agent, watched, "Go."
+
+
+def _task(place: Path) -> tuple[Agent, Watched, str]:
+    watched = Watched([*(calls(("file_read", {"path": "x"})) for _ in range(20)), says("done")])
+    agent = agent_in(place, watched, settings={"run": {"context_recovery": {"window_tokens": 10_000_000}}})
+    return agent, watched, "任务 " * (MEGABYTE // 7)
+
+
+def _arguments(place: Path) -> tuple[Agent, Watched, str]:
+    content = "x" * (10 * MEGABYTE)
+    watched = Watched([calls(("file_write", {"path": "a.txt", "content": content})), says("done")])
+    return agent_in(place, watched), watched, "Go."
+
+
+def _answer(place: Path) -> tuple[Agent, Watched, str]:
+    watched = Watched([says(*("x" * 1000 for _ in range(4 * 1024)))])
+    return agent_in(place, watched), watched, "Go."
+
+
+_CASES: dict[str, Callable[[Path], tuple[Agent, Watched, str]]] = {
+    "results": _results,
+    "tools": _tools,
+    "task": _task,
+    "arguments": _arguments,
+    "answer": _answer,
+}

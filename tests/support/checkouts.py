@@ -1,12 +1,22 @@
-"""A small copy of the checkout in which `scripts/setup` meets only the commands it is given."""
+"""The checkout as data: copies of it, wheels built by hand, Markdown code blocks, and sources as syntax trees."""
 
+import ast
+import base64
+import hashlib
+import io
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tokenize
+import zipfile
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.support import ROOT
+from tests.support import ROOT, SOURCES
 
 COPIED = ("scripts", "requirements", "pyproject.toml", "src/skills_runtime/__init__.py")
 TOOLS = ("bash", "cat", "chmod", "cp", "dirname", "env", "flock", "grep", "mkdir", "rm", "sha256sum", "touch")
@@ -97,3 +107,209 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copytree(source, target)
     else:
         shutil.copy2(source, target)
+
+
+def make_wheel(place: Path, name: str, version: str, module: str, *, requires: Sequence[str] = ()) -> Path:
+    """A wheel with one module; the module has the name of the package."""
+    place.mkdir(parents=True, exist_ok=True)
+    info = f"{name}-{version}.dist-info"
+    needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    files = {
+        f"{name}.py": module,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},sha256={_digest(text)},{len(text.encode())}\n" for path, text in files.items())
+    wheel = place / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in {**files, f"{info}/RECORD": f"{record}{info}/RECORD,,\n"}.items():
+            archive.writestr(path, text)
+    return wheel
+
+
+def _digest(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+
+TIMEOUT_SECONDS = 120
+
+_OPENING = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)")
+
+
+class Fence(NamedTuple):
+    """One block of code; `info` is what stands behind the opening backticks."""
+
+    page: Path
+    line: int
+    info: str
+    code: str
+
+    @property
+    def language(self) -> str:
+        """The first word of `info`."""
+        return self.info.partition(" ")[0]
+
+    @property
+    def place(self) -> str:
+        """`path:line` of the opening backticks."""
+        return f"{self.page}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """The pages whose code must run."""
+    found = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [path for path in found if path.exists()]
+
+
+def fences_of(page: Path) -> Iterator[Fence]:
+    """The fenced blocks of a page, in order, without their indentation."""
+    lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
+    for number, line in lines:
+        if opening := _OPENING.fullmatch(line):
+            indent, closing = len(opening["indent"]), opening["ticks"]
+            body: list[str] = []
+            for _, inner in lines:
+                if inner.strip() == closing:
+                    break
+                body.append(inner[indent:] if not inner[:indent].strip() else inner)
+            yield Fence(page, number, " ".join(opening["info"].split()), "\n".join(body) + "\n")
+
+
+def run_python(code: str, *, place: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program as a reader would: saved in a file, started in an empty workspace."""
+    workspace, script = place / "workspace", place / "example.py"
+    workspace.mkdir(parents=True)
+    script.write_text(code, encoding="utf-8")
+    return _run([sys.executable, str(script)], workspace)
+
+
+def run_bash(code: str, *, place: Path) -> subprocess.CompletedProcess[str]:
+    """Run commands one after another in an empty workspace; the first that fails ends them."""
+    workspace = place / "workspace"
+    workspace.mkdir(parents=True)
+    return _run(["bash", "-euo", "pipefail", "-c", code], workspace)
+
+
+def _run(command: list[str], workspace: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(
+        command,
+        cwd=workspace,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+    )
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+SAID_ELSEWHERE = {"overload", "override", "setter", "deleter"}
+"""Decorators of functions whose docstring stands at another definition of the same name."""
+
+
+class Module(NamedTuple):
+    """One source file."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+    def place(self, node: ast.AST) -> str:
+        """`path:line`, as an editor opens it."""
+        return f"{self.path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+
+    def walk(self) -> Iterator[ast.AST]:
+        """Every node of the file."""
+        return ast.walk(self.tree)
+
+
+def parse(path: Path) -> Module:
+    """Read one source file."""
+    text = path.read_text(encoding="utf-8")
+    return Module(path, text, ast.parse(text))
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """Every module of the packages."""
+    return tuple(parse(path) for path in sorted(SOURCES.rglob("*.py")))
+
+
+def public_definitions(tree: ast.Module) -> Iterator[Documented]:
+    """The module itself, its public classes with their public methods, and its public functions."""
+    yield tree
+    yield from _public_members(tree.body)
+
+
+def _public_members(body: list[ast.stmt]) -> Iterator[Documented]:
+    for node in body:
+        if isinstance(node, ast.If | ast.Try):
+            yield from _public_members(node.body)
+        if not isinstance(node, ast.ClassDef | Function) or node.name.startswith("_"):
+            continue
+        if isinstance(node, ast.ClassDef):
+            yield from _public_members(node.body)
+        if not SAID_ELSEWHERE & {_last_name(decorator) for decorator in node.decorator_list}:
+            yield node
+
+
+def _last_name(expression: ast.expr) -> str:
+    """`c` of `a.b.c` and of `a.b.c(...)`."""
+    match expression:
+        case ast.Call(func=function):
+            return _last_name(function)
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return ""
+
+
+def is_broad_catch(node: ast.AST) -> bool:
+    """Whether this swallows every error; clean-up that ends by raising the error again does not."""
+    match node:
+        case ast.ExceptHandler(type=caught, body=[*_, last]):
+            raises_again = isinstance(last, ast.Raise) and last.exc is None
+            return not raises_again and (caught is None or _names_every_error(caught))
+        case ast.Call(args=arguments):
+            return _last_name(node) == "suppress" and any(map(_names_every_error, arguments))
+        case _:
+            return False
+
+
+def _names_every_error(expression: ast.expr) -> bool:
+    if isinstance(expression, ast.Tuple):
+        return any(map(_names_every_error, expression.elts))
+    return _last_name(expression) in ("Exception", "BaseException")
+
+
+def project_files() -> list[Path]:
+    """Every file git has or would add, or, where there is no git, every file outside hidden directories."""
+    listing = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    answer = subprocess.run(listing, capture_output=True, text=True, check=False)
+    if answer.returncode == 0:
+        paths = [ROOT / name for name in answer.stdout.split("\0") if name]
+    else:
+        paths = [path for path in ROOT.rglob("*") if not _is_generated(path.relative_to(ROOT))]
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
+
+
+def _is_generated(path: Path) -> bool:
+    return any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+
+
+def lines_of_code(text: str) -> set[int]:
+    """The numbers of the lines that hold code: no blank ones, no comments, no docstrings."""
+    words = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    code = {line for one in tokens if one.type not in words for line in range(one.start[0], one.end[0] + 1)}
+    prose = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    return code - prose

@@ -1,15 +1,17 @@
-"""Runs in a temporary directory, and events to fill them with."""
+"""Runs in a temporary directory: fresh, finished, forged, and compared without their ids and times."""
 
+import hashlib
 import shutil
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.events import Payload
+from skills_runtime.events import Event, Payload
+from skills_runtime.events.envelope import MAC_TAIL_BYTES
 from skills_runtime.events.payloads import (
     ApprovalDecided,
     ApprovalRequested,
@@ -27,10 +29,10 @@ from skills_runtime.events.payloads import (
     ToolCallStarted,
 )
 from skills_runtime.ports import Clock, Disk
+from skills_runtime.runs import End, KeyRing, LogPorts, Run, RunPaths, RunStatus, files_of, finish_run
 from skills_runtime.runs.create import create_run
-from skills_runtime.runs.layout import RunPaths
-from skills_runtime.runs.log import KeyRing, LogPorts
-from skills_runtime.runs.run import Run
+from skills_runtime.runs.files import RunFiles
+from skills_runtime.runs.log.chain import Chain
 from skills_runtime.runs.spec import RunSpec
 from skills_runtime.testing import FaultyDisk, FrozenClock
 
@@ -130,3 +132,103 @@ def switching_often() -> Generator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+REPORT = b"# Report\n\nAll is well.\n"
+COMPLETED = RunCompleted(final_output="done")
+
+
+def working_run(place: Path, *, clock: Clock | None = None, **changes: Any) -> Run:
+    """An open run that is running and has answered once."""
+    run = new_run(place, clock=clock, **changes)
+    run.change(RunStatus.RUNNING)
+    run.append(RunStarted(task="Say hello.", workspace_root=str(changes.get("workspace_root", place))))
+    run.append(LlmRequestStarted(model="scripted"), turn_id="turn_1")
+    run.append(LlmResponseDelta(delta_type="text", text="Here you are."), turn_id="turn_1")
+    run.append(LlmResponseFinished(finish_reason="stop"), turn_id="turn_1")
+    return run
+
+
+def files_in(run: Run) -> RunFiles:
+    """The files of an isolated run, as its tools see them."""
+    return files_of(run, run.paths.root, mode="isolated", delete="disabled")
+
+
+def finished_run(place: Path, end: End = COMPLETED, *, clock: Clock | None = None, **changes: Any) -> RunPaths:
+    """A closed run that read its prompt, wrote a note and a report, kept a secret, and ended."""
+    run = working_run(place, clock=clock, **changes)
+    files = files_in(run).for_call("call_1")
+    files.read("prompt.md", limit=1000)
+    files.write("workspace/note.txt", b"a note", create_dirs=True)
+    files.write("deliverables/report.md", REPORT, create_dirs=True)
+    run.keep(b"a secret")
+    finish_run(run, end)
+    run.close()
+    return run.paths
+
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def rewrite_line(paths: RunPaths, number: int, change: Change) -> None:
+    """Change one event of the log and leave its seal as it was."""
+    lines = lines_of(paths)
+    tail = lines[number].removesuffix(b"\n")[-MAC_TAIL_BYTES:]
+    data = decoded(lines[number])
+    change(data)
+    del data["mac"]
+    lines[number] = msgspec.json.encode(data).removesuffix(b"}") + tail + b"\n"
+    paths.events.write_bytes(b"".join(lines))
+
+
+def seal_again(paths: RunPaths, keys: KeyRing) -> None:
+    """Seal every line anew with the key of this machine."""
+    chain = Chain(keys.current().secret)
+    bodies = [line.removesuffix(b"\n")[:-MAC_TAIL_BYTES] for line in lines_of(paths)]
+    paths.events.write_bytes(b"".join(body + b',"mac":"' + chain.seal(body) + b'"}\n' for body in bodies))
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of some bytes, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+CHANCE = frozenset(
+    {"duration_ms", "key_id", "message_id", "sent_at", "session_id", "task_id", "wal_locator", "workspace_root"}
+)
+"""Fields that hold an id, a time or a place."""
+DIGESTS = frozenset({"config_fingerprint", "snapshots", "manifest"})
+"""Fields that hold digests of files with ids, times or places in them."""
+
+
+def resumes_in(events: Iterable[Event]) -> int:
+    """How often somebody went on with the run: each time leaves one `run_started` that says so."""
+    return sum(map(_is_resume, events))
+
+
+def story_of(events: Iterable[Event]) -> list[str]:
+    """The log as lines that are the same for two runs which did the same.
+
+    A `run_started` that only says that somebody went on is left out: that is the one trace a stop may leave. What is
+    not compared besides are `seq` (those events count too), `epoch` (one for each opening) and `mac` (over all this).
+    """
+    return [_line(event) for event in events if not _is_resume(event)]
+
+
+def _is_resume(event: Event) -> bool:
+    return isinstance(event.payload, RunStarted) and bool(event.payload.resume.get("enabled"))
+
+
+def _line(event: Event) -> str:
+    payload = _lasting(msgspec.to_builtins(event.payload))
+    said = {"type": event.type, "turn": event.turn_id, "step": event.step_id, "payload": payload}
+    return msgspec.json.encode(said, order="sorted").decode()
+
+
+def _lasting(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: _lasting(one) for name, one in fields.items() if name not in CHANCE | DIGESTS}
+    if isinstance(value, list):
+        return [_lasting(one) for one in cast("list[Any]", value)]
+    return value

@@ -1,9 +1,11 @@
-"""A user's own tree with a run beside it, and the context in which a tool is called there."""
+"""A workspace with a run beside it, the context of a tool call there, and directories compared as values."""
 
 import hashlib
+import os
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -131,3 +133,27 @@ def data_of(result: ToolResult) -> Mapping[str, Any]:
     """The structured part of a result, which must be there."""
     assert result.data is not None
     return result.data
+
+
+class Entry(NamedTuple):
+    """One name in a tree; the content is empty for directories."""
+
+    mode: int
+    content: bytes
+
+
+def tree(root: Path) -> dict[str, Entry]:
+    """Every path below a directory, with its mode and its bytes or the target of its link."""
+    return {str(path.relative_to(root)): _entry(path) for path in sorted(root.rglob("*"))}
+
+
+def modes(root: Path) -> dict[str, int]:
+    """Every path below a directory and the directory itself as `.`, with its permissions."""
+    return {".": stat.S_IMODE(root.stat().st_mode)} | {name: stat.S_IMODE(one.mode) for name, one in tree(root).items()}
+
+
+def _entry(path: Path) -> Entry:
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        return Entry(found.st_mode, os.fsencode(path.readlink()))
+    return Entry(found.st_mode, path.read_bytes() if stat.S_ISREG(found.st_mode) else b"")

@@ -15,7 +15,7 @@ from tests.contract.skill_sources.shelves import (
     RedisShelf,
     Shelf,
 )
-from tests.support.database_servers import Server, postgres_server, redis_server
+from tests.support.servers import Server, postgres_server, redis_server
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from skills_runtime.skills.configured import Supplied
 from skills_runtime.skills.sources.refresh import Scans
 from tests.contract.skill_sources.shelves import PREFIX, PgsqlShelf, Published, RedisShelf
 from tests.e2e.cli.programs import invoke
-from tests.support.database_servers import Server, free_port
+from tests.support.servers import Server, free_port
 
 SETTINGS: dict[str, Any] = {
     "spaces": [

@@ -14,8 +14,7 @@ from skills_runtime.skills.sources.dsn import Dsn
 from skills_runtime.skills.sources.pgsql import PgsqlSource, connection_to
 from skills_runtime.skills.sources.stored import MAX_BODY_BYTES
 from tests.contract.skill_sources.shelves import TABLE, PgsqlShelf, Published, origin
-from tests.support.database_servers import Server, free_port
-from tests.support.round_trips import counted
+from tests.support.servers import Server, counted, free_port
 
 
 def source_at(dsn: str, *, table: tuple[str, str] = TABLE) -> PgsqlSource:

@@ -13,8 +13,7 @@ from skills_runtime.skills.sources.connecting import handed_over
 from skills_runtime.skills.sources.dsn import Dsn
 from skills_runtime.skills.sources.redis import BATCH, RedisSource, connection_to
 from tests.contract.skill_sources.shelves import PREFIX, Published, RedisShelf, origin
-from tests.support.database_servers import Server, free_port
-from tests.support.round_trips import counted
+from tests.support.servers import Server, counted, free_port
 
 
 def source_at(dsn: str, *, prefix: str = PREFIX) -> RedisSource:

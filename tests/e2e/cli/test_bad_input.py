@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cli.programs import Answer, call, environment, invoke, say, start, tree, write, write_config
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 RUN = ("run", "--config", "kgent.yaml", "--sandbox", "runs/r")
 TASK = (*RUN, "-p", "x")

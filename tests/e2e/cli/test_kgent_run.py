@@ -21,7 +21,7 @@ from tests.e2e.cli.programs import (
     write,
     write_config,
 )
-from tests.support.unprivileged import home_variables
+from tests.support.users import home_variables
 
 ANSWER = "The report is ready.\n报告已完成。"
 SCRIPT = (

@@ -20,7 +20,7 @@ from skills_runtime.sandbox.egress import (
     proxy_variables,
 )
 from tests.e2e.egress.conftest import all_on_this_machine, local, origin
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 PYTHON = "/usr/bin/python3"
 BARE = {"PATH": "/usr/bin:/bin"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.networks.conftest import PATIENCE, VISIT, Web
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 PYTHON = "/usr/bin/python3"

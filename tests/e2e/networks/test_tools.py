@@ -15,7 +15,7 @@ from skills_runtime.sandbox.egress.stage import stage_source
 from skills_runtime.tools.builtin import Shell, ShellCommand, ShellExec
 from tests.e2e.networks.conftest import DIRECT, PATIENCE, VISIT, Web, decisions, networked, open_descriptors, told
 from tests.support.tools import Workshop, data_of
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 PYTHON = "/usr/bin/python3"
 SECRET = "hunter2-very-secret"

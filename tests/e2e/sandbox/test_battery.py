@@ -11,7 +11,7 @@ from skills_runtime.processes import PutUpBy
 from tests.e2e.sandbox import attempts_files, attempts_kernel, attempts_secrets
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
 from tests.e2e.sandbox.attempt import Attempt
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 ATTEMPTS = [*attempts_files.ATTEMPTS, *attempts_secrets.ATTEMPTS, *attempts_kernel.ATTEMPTS]
 WAYS = get_args(PutUpBy)

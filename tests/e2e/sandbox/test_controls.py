@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.sandbox.arena import Arena, new_arena
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 SHELL = "import subprocess\nsubprocess.run(['bash', '-euo', 'pipefail', '-c', '''{}'''], check=True)\nprint('WORKED')\n"
 

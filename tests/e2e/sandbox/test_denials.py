@@ -16,7 +16,7 @@ from skills_runtime.processes import Command, Finished, Limits, execute, shell_c
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.denials import Aftermath, Denial
 from tests.e2e.sandbox.denied import LIMITS, ORDINARY, STOPPED, Stopped
-from tests.support.outside import outside
+from tests.support.users import outside
 
 VARIABLES = {"PATH": "/usr/bin:/bin"}
 GIT = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}

@@ -13,7 +13,7 @@ from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.promises import Promise
 from tests.e2e.sandbox.arena import PYTHON, SECRET, Arena, new_arena
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 ACCEPTED: frozenset[Promise] = frozenset[Promise](("protected_paths", "secrets", "processes"))
 

@@ -11,7 +11,7 @@ import pytest
 from skills_runtime.processes.supervision.placeholders import DIRECTORY_MODE, MODE
 from tests.e2e.sandbox.arena import ORIGINAL, SECRET, Arena, new_arena
 from tests.e2e.sandbox.attempt import snapshot
-from tests.support.unprivileged import NOBODY, Unprivileged
+from tests.support.users import NOBODY, Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 TIMEOUT_SECONDS = 60

@@ -18,7 +18,7 @@ from skills_runtime.sandbox import CAREFUL, Fence, SandboxPolicy, adapters_named
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.machine import this_machine
 from tests.e2e.sandbox.waiting import awaited_newborn, newborns, space_of
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
 ECHO = ("/bin/echo", "ran")

@@ -9,7 +9,7 @@ import pytest
 from skills_runtime.sandbox import CAREFUL
 from skills_runtime.sandbox.policy import MEBIBYTE
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 SMALL = msgspec.structs.replace(
     CAREFUL,

@@ -13,7 +13,7 @@ from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, PutUpBy, execute
 from skills_runtime.sandbox import CAREFUL, Fence, Profile, adapters_named, policy_for
 from tests.e2e.sandbox.arena import enclosure_by
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 LOOKING = Path(__file__).with_name("looking.py").read_text()  # an ordinary user may not be able to read it there
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)

@@ -11,8 +11,8 @@ import httpx2
 from skills_runtime.processes.supervision import tree
 from skills_runtime.runs import RunPaths, runs_root
 from tests.e2e.service.killable import SKILLS, WITH_PROCESS, serve_until_killed
-from tests.support.adopting import outlast, strays
-from tests.support.zygote import Child, Zygote
+from tests.support.children import Child, Zygote
+from tests.support.subreaper import outlast, strays
 from tests.unit.service.runs.served import Message, messages_in
 
 GONE = (httpx2.TransportError, ConnectionError)

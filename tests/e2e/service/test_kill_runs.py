@@ -22,8 +22,8 @@ from skills_runtime.service import routes
 from skills_runtime.service.access.token import service_token
 from tests.e2e.service.besieged import World, begin_runs, execute, execute_skills
 from tests.e2e.service.killable import NOTES, make_place, serve_until_killed
-from tests.support.adopting import ADOPTING
-from tests.support.zygote import zygote
+from tests.support.children import zygote
+from tests.support.subreaper import ADOPTING
 from tests.unit.service.runs.served import types_in
 
 KILLS, STOPS = 50, 6

@@ -14,7 +14,7 @@ import pytest
 from skills_runtime.processes.supervision import tree
 from tests.e2e.service.servers import Service, serving, write_python
 from tests.support import ROOT
-from tests.support.unprivileged import NOBODY, Unprivileged
+from tests.support.users import NOBODY, Unprivileged
 from tests.unit.processes.conftest import wait_for_end
 
 AS_USER = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups") if os.geteuid() == 0 else ()

@@ -16,7 +16,7 @@ from skills_runtime.skills.activation import filled
 from skills_runtime.skills.install import consented
 from skills_runtime.skills.skill import Skill
 from tests.support.agents import Answering, Streaming, Watched, agent_in, calls, payloads_of, says
-from tests.support.outside import outside
+from tests.support.users import outside
 
 SKILLS = {
     "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],

@@ -15,7 +15,7 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.runs import EventLog, runs_root
 from tests.support.agents import Watched, agent_in, calls, payloads_of, says
-from tests.support.provider_rules import check_request
+from tests.support.events import check_request
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

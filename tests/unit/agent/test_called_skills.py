@@ -19,9 +19,8 @@ from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
 from skills_runtime.safety import InboxApprovals
 from skills_runtime.testing import InMemoryInbox
 from skills_runtime.tools import builtin_tools
-from tests.support.agents import agent_in, calls, payloads_of, says, writes
-from tests.support.brood import Brood
-from tests.support.provider_rules import check_request
+from tests.support.agents import Brood, agent_in, calls, payloads_of, says, writes
+from tests.support.events import check_request
 from tests.unit.skills.samples import make_skill, skill_text
 
 SKILLS = {

@@ -19,7 +19,7 @@ from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, Tool
 from skills_runtime.processes.launcher import dismiss
 from skills_runtime.runs import RunPaths, read_events, read_record, runs_root, verify_run
 from tests.support.agents import Doing, Streaming, agent_in, calls, events_of, says
-from tests.support.hanging import PLACES, Hanging, Where
+from tests.support.crashes import PLACES, Hanging, Where
 
 BOUND = 20
 """Seconds after which something hangs; what is measured here takes a fraction of one."""

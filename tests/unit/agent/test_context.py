@@ -14,10 +14,8 @@ from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
-from tests.support.agents import Doing, calls, payloads_of, says
-from tests.support.people import Person
-from tests.support.provider_rules import check_request
-from tests.support.small_window import SUMMARY, SmallWindow, length_of, spoken_to
+from tests.support.agents import SUMMARY, Doing, Person, SmallWindow, calls, length_of, payloads_of, says, spoken_to
+from tests.support.events import check_request
 
 PLAN = {"plan": [{"step": "look at the sea", "status": "completed"}, {"step": "write", "status": "in_progress"}]}
 TASK = "Write of the sea."

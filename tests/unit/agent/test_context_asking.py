@@ -11,9 +11,7 @@ from skills_runtime.engine import Desk
 from skills_runtime.ports import HumanIO, Question
 from skills_runtime.runs import RunPaths, read_view, runs_root
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, calls, events_of, payloads_of, says, succeed
-from tests.support.people import Person
-from tests.support.small_window import SUMMARY, SmallWindow
+from tests.support.agents import SUMMARY, Doing, Person, SmallWindow, calls, events_of, payloads_of, says, succeed
 
 RUN_ID = "run_1"
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support import outside as somewhere
+from tests.support import users as somewhere
 from tests.support.agents import Answering, Watched, agent_in, calls, payloads_of, says
 
 

@@ -16,7 +16,7 @@ from skills_runtime.ports import ToolResult
 from skills_runtime.runs import read_record, runs_root, verify_run
 from tests.support import model_server
 from tests.support.agents import Doing, Watched, agent_in, calls, events_of, payloads_of, says, succeed, writes
-from tests.support.trees import tree
+from tests.support.tools import tree
 
 
 def test_a_run_ends_with_the_answer_and_where_its_log_is(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from skills_runtime.ports import ApprovalRequest, DecisionKind, Intent, ToolCont
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.safety import Gate, Rules
 from tests.support.agents import Answering, calls, says
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.safety.hunting.stage import Stage, Yes
 
 MANY = 50

@@ -15,9 +15,8 @@ from skills_runtime.errors import NotFound
 from skills_runtime.ports import Choice, HumanIO, Question, Recovery, ToolContext, ToolResult, ToolSpec
 from skills_runtime.runs import RunPaths, read_view, runs_root
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Watched, calls, events_of, payloads_of, says
-from tests.support.people import Person
-from tests.support.provider_rules import check_request
+from tests.support.agents import Doing, Person, Watched, calls, events_of, payloads_of, says
+from tests.support.events import check_request
 
 RUN_ID = "run_1"
 HAPPENED, AGAIN = "it happened", "it did not happen: do it again"

@@ -20,7 +20,7 @@ from skills_runtime.runs import LogPorts, Run, create_run, open_run, read_view, 
 from skills_runtime.testing import FrozenClock
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Doing, Watched, agent_in, calls, events_of, payloads_of, says, succeed
-from tests.support.provider_rules import check_request
+from tests.support.events import check_request
 
 RUN_ID = "run_1"
 PRICES = [{"model": "gpt-4", "input": 1000.0, "output": 2000.0}]

@@ -9,7 +9,7 @@ import pytest
 from skills_runtime.agent import RunResult
 from skills_runtime.errors import ConfigError
 from tests.support.agents import Watched, agent_in, calls, payloads_of, says, writes
-from tests.support.provider_rules import check_request
+from tests.support.events import check_request
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

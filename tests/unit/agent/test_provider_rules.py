@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.agents import Doing, Watched, agent_in, calls, says, succeed
-from tests.support.provider_rules import check_request, problems_of
+from tests.support.events import check_request, problems_of
 
 CALL = {"id": "a", "type": "function", "function": {"name": "t", "arguments": "{}"}}
 USER = {"role": "user", "content": "go"}

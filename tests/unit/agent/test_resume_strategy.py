@@ -9,9 +9,8 @@ import pytest
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.loop import Control
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, calls, events_of, payloads_of, says, succeed
-from tests.support.provider_rules import check_request
-from tests.support.small_window import SUMMARY, SmallWindow, spoken_to
+from tests.support.agents import SUMMARY, Doing, SmallWindow, calls, events_of, payloads_of, says, spoken_to, succeed
+from tests.support.events import check_request
 
 RUN_ID = "run_1"
 TASK = "Write of the sea."

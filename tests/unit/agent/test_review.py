@@ -13,7 +13,7 @@ from skills_runtime.llm import FakeChatCall
 from skills_runtime.runs import RunPaths, read_record, runs_root, verify_run
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Watched, calls, payloads_of, says, writes
-from tests.support.provider_rules import check_request
+from tests.support.events import check_request
 
 RUN_ID = "run_1"
 SCRIPT = [calls(writes("deliverables/report.md", "# R")), says("first version"), says("second version")]

@@ -13,15 +13,14 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatStreamEvent, ToolCall, ToolContext, ToolResult
 from skills_runtime.runs import verify_run
-from tests.support.agents import Doing, Watched, agent_in, calls, payloads_of, says, writes
-from tests.support.provider_rules import check_request
-from tests.support.sizes import MEGABYTE, Measured, measure
-from tests.support.zygote import Zygote, zygote
+from tests.support.agents import MEGABYTE, Doing, Measured, Watched, agent_in, calls, measure, payloads_of, says, writes
+from tests.support.children import Zygote, zygote
+from tests.support.events import check_request
 
 
 @pytest.fixture(scope="module")
 def nursery() -> Generator[Zygote]:
-    with zygote("tests.support.sizes", "pydantic", "skills_runtime.config") as nursery:
+    with zygote("tests.support.agents", "pydantic", "skills_runtime.config") as nursery:
         yield nursery
 
 

@@ -21,7 +21,7 @@ from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
 from skills_runtime.skills import Library, MemorySource, Origin, Report
 from skills_runtime.skills.index import IndexedSource
 from tests.support.agents import Watched, agent_in, calls, payloads_of, says
-from tests.support.provider_rules import check_request
+from tests.support.events import check_request
 from tests.unit.skills.samples import make_skill, row, skill_text
 
 RUN_ID = "run_1"

@@ -11,7 +11,7 @@ from skills_runtime.events import Event
 from skills_runtime.ports import ToolContext, ToolResult
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Doing, Watched, calls, payloads_of, says
-from tests.support.provider_rules import check_request
+from tests.support.events import check_request
 from tests.unit.skills.samples import make_skill, skill_text
 
 RUN_ID = "run_1"

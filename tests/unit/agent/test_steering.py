@@ -16,9 +16,8 @@ from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Inbox, Question, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, runs_root
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Streaming, Watched, calls, payloads_of, says, succeed
-from tests.support.people import Flaky
-from tests.support.provider_rules import check_request
+from tests.support.agents import Doing, Flaky, Streaming, Watched, calls, payloads_of, says, succeed
+from tests.support.events import check_request
 
 RUN_ID = "run_1"
 

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.cli.evidence import evidence_file
 from skills_runtime.errors import AccessRefused, ValidationFailed
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 
 def test_a_new_file_is_written(tmp_path: Path) -> None:

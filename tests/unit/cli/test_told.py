@@ -28,8 +28,7 @@ from skills_runtime.events.payloads import (
     RunStateChanged,
     RunWaitingHuman,
 )
-from tests.support.events import numbered
-from tests.support.payloads import events
+from tests.support.events import events, numbered
 
 
 def event(payload: Payload) -> Event:

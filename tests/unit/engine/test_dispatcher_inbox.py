@@ -20,7 +20,7 @@ from skills_runtime.ports import InboxMessage, ToolContext, ToolResult
 from skills_runtime.processes.launcher import dismiss
 from skills_runtime.runs import RunPaths, read_events, read_record, read_view
 from tests.support.agents import Doing, calls, says
-from tests.support.hanging import PLACES, Hanging, Where
+from tests.support.crashes import PLACES, Hanging, Where
 
 WAIT = 30
 RUN_ID = "run_1"

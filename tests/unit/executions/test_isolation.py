@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.executions import Execution, Executor, Supplies
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.executions.conftest import MakeSkill
 from tests.unit.executions.samples import ECHO, an_executor, make_skill
 

@@ -5,8 +5,8 @@ import random
 import time
 from pathlib import Path
 
-from tests.support.executing import execute_until_killed
-from tests.support.zygote import Zygote, zygote
+from tests.support.children import Zygote, zygote
+from tests.support.crashes import execute_until_killed
 from tests.unit.executions.samples import an_executor, find, make_skill
 from tests.unit.executions.test_deadlines import sleeping
 
@@ -53,7 +53,7 @@ def until_killed(nursery: Zygote, root: Path, told: Told, number: int, lines: in
 async def test_nothing_answered_is_lost_and_nothing_happens_twice(tmp_path: Path) -> None:
     chance, told = random.Random(20261116), Told()
     make_skill(tmp_path, SCRIPT, runtime="shell")
-    with zygote("tests.support.executing", "skills_runtime.executions.executor") as nursery:
+    with zygote("tests.support.crashes", "skills_runtime.executions.executor") as nursery:
         for number in range(KILLS):
             await asyncio.to_thread(until_killed, nursery, tmp_path, told, number, chance.randrange(1, 12))
     assert not told.twice

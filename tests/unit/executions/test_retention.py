@@ -18,7 +18,7 @@ from skills_runtime.executions.places import Place, read_record, write_record
 from skills_runtime.executions.retention import DAY_SECONDS, SPARED_SECONDS, Left, Retention, expendable, measured
 from skills_runtime.executions.values import Status
 from skills_runtime.skills import Skill
-from tests.support.kept_executions import keeper_of, wanted
+from tests.support.crashes import keeper_of, wanted
 from tests.unit.executions.samples import ECHO, an_executor, make_skill
 
 NOW = 100 * DAY_SECONDS

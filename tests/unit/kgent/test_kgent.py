@@ -27,9 +27,9 @@ from skills_runtime.errors import (
     ValidationFailed,
 )
 from skills_runtime.runs import RunPaths, read_events, verify_run
+from tests.support.children import zygote
 from tests.support.runs import decoded
-from tests.support.trees import tree
-from tests.support.zygote import zygote
+from tests.support.tools import tree
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.ports import InboxMessage
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.ledger.samples import dump, open_at
 
 RUN = "run_1"

@@ -23,7 +23,7 @@ from skills_runtime.errors import (
 from skills_runtime.ledger import Ledger, database
 from skills_runtime.ledger.migrations import known_migrations
 from skills_runtime.ledger.queries import parse_queries, queries
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.ledger.samples import noted_connections, open_at, sample
 
 FILES = ("ledger.db", "ledger.db-shm", "ledger.db-wal", "ledger.lock")

@@ -10,7 +10,7 @@ from skills_runtime.errors import KeyMissing
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Problem, RebuildReport, RunIndex, RunRow, rebuild
 from skills_runtime.runs.layout import runs_root
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.ledger.samples import dump, make_run, make_run_at, open_at, read_run, sample
 
 

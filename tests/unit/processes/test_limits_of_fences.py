@@ -6,7 +6,7 @@ from pathlib import Path
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Enclosure, KernelLimits
 from skills_runtime.processes import Command, Finished, Limits, execute
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
 SHOW = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from skills_runtime.errors import ToolError
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.processes.launcher import dismiss
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.2)
 

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.processes.supervision import tree
 from skills_runtime.processes.supervision.tree import Process
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 
 @pytest.fixture

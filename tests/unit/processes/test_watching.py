@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.processes.supervision import memory, opened
 from skills_runtime.processes.supervision.tree import Process
 from skills_runtime.processes.supervision.watching import Watching
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 MEBIBYTE = 1 << 20
 SIZE = 64 * MEBIBYTE

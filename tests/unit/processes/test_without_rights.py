@@ -19,7 +19,7 @@ from skills_runtime.processes import (
     shell_command,
 )
 from skills_runtime.processes.supervision import tree
-from tests.support.unprivileged import NOBODY, Unprivileged
+from tests.support.users import NOBODY, Unprivileged
 from tests.unit.processes.conftest import wait_for_end
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}

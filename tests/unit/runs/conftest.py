@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.runs import KeyRing, RunPaths
-from tests.support.finished import finished_run
-from tests.support.runs import keys_in
+from tests.support.runs import finished_run, keys_in
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from skills_runtime.errors import StorageFailed
 from skills_runtime.runs import RunStatus, read_record
 from skills_runtime.runs.atomic import extend, replace, write_new
 from tests.support.runs import new_run
-from tests.support.trees import tree
+from tests.support.tools import tree
 
 
 def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:

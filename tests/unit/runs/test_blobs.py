@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.errors import LogCorrupt, NotFound, StorageFailed, ValidationFailed
 from skills_runtime.runs import Blobs
-from tests.support.trees import modes, tree
+from tests.support.tools import modes, tree
 
 DATA = b"some private bytes"
 DIGEST = hashlib.sha256(DATA).hexdigest()

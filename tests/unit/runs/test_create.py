@@ -11,10 +11,9 @@ import pytest
 from skills_runtime.errors import AccessRefused, RunExists, SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.runs import Deliverable, RunStatus, create_run, open_run, read_events
 from skills_runtime.testing import FaultyDisk
-from tests.support.finished import finished_run
-from tests.support.runs import copy_of, decoded, keys_in, lines_of, new_run, ports_in, spec_in
-from tests.support.trees import tree
-from tests.support.unprivileged import Unprivileged
+from tests.support.runs import copy_of, decoded, finished_run, keys_in, lines_of, new_run, ports_in, spec_in
+from tests.support.tools import tree
+from tests.support.users import Unprivileged
 
 
 def _make(place: Path, **changes: Any) -> Path:

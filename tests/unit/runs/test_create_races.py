@@ -10,9 +10,9 @@ import pytest
 
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.runs import verify_run
+from tests.support.children import Zygote, zygote
 from tests.support.runs import keys_in, new_run
-from tests.support.trees import tree
-from tests.support.zygote import Zygote, zygote
+from tests.support.tools import tree
 
 ROUNDS = 8
 

@@ -10,8 +10,7 @@ from skills_runtime.projections import render
 from skills_runtime.projections.transcript_versions import LATEST, version_of
 from skills_runtime.runs import RunPaths, finish_run, open_run, read_events, verify_run
 from skills_runtime.runs.derived import transcript_agrees
-from tests.support.finished import COMPLETED, finished_run, working_run
-from tests.support.runs import keys_in, ports_in
+from tests.support.runs import COMPLETED, finished_run, keys_in, ports_in, working_run
 
 STEER = InboxReceived(message_id="m", position=1, kind="steer", body={"text": "be brief"})
 

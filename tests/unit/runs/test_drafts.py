@@ -9,8 +9,8 @@ import pytest
 
 from skills_runtime.runs.drafts import ABANDONED_SECONDS
 from skills_runtime.testing import FaultyDisk
+from tests.support.children import Zygote, zygote
 from tests.support.runs import keys_in, new_run
-from tests.support.zygote import Zygote, zygote
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,9 @@ import pytest
 
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.runs import KeyRing, RunPaths, export_run, finish_run, verify_run
-from tests.support.finished import COMPLETED, REPORT, finished_run, working_run
-from tests.support.runs import keys_in, new_run
-from tests.support.trees import tree
-from tests.support.unprivileged import Unprivileged
+from tests.support.runs import COMPLETED, REPORT, finished_run, keys_in, new_run, working_run
+from tests.support.tools import tree
+from tests.support.users import Unprivileged
 
 
 def _check_sums(root: Path) -> subprocess.CompletedProcess[str]:

@@ -23,9 +23,19 @@ from skills_runtime.runs import (
     verify_run,
 )
 from skills_runtime.testing import FaultyDisk
-from tests.support.finished import COMPLETED, REPORT, files_in, finished_run, working_run
-from tests.support.runs import decoded, keys_in, lines_of, new_run, ports_in
-from tests.support.trees import tree
+from tests.support.runs import (
+    COMPLETED,
+    REPORT,
+    decoded,
+    files_in,
+    finished_run,
+    keys_in,
+    lines_of,
+    new_run,
+    ports_in,
+    working_run,
+)
+from tests.support.tools import tree
 
 REQUIRED = (Deliverable(path="report.md"),)
 

@@ -11,9 +11,8 @@ import yaml
 from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
 from skills_runtime.runs import RunPaths, read_events, read_record, runs_root
 from skills_runtime.runs.snapshot_files import pretty
-from tests.support.finished import finished_run
-from tests.support.runs import decoded, lines_of, new_run
-from tests.support.trees import modes
+from tests.support.runs import decoded, finished_run, lines_of, new_run
+from tests.support.tools import modes
 
 FILES = {
     "run.json": 0o600,

@@ -13,9 +13,9 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunState
 from skills_runtime.runs.record import RunRecord, read_record, record_of, write_record
 from skills_runtime.runs.run import open_run
+from tests.support.children import zygote
 from tests.support.runs import new_run, ports_in
-from tests.support.unprivileged import Unprivileged
-from tests.support.zygote import zygote
+from tests.support.users import Unprivileged
 
 REWRITES = 1000
 

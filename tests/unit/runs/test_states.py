@@ -14,9 +14,8 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import RunPaths, files_of, finish_run, open_run, read_events, read_record
 from skills_runtime.testing import FaultyDisk
-from tests.support.finished import COMPLETED, files_in, working_run
-from tests.support.runs import new_run, ports_in
-from tests.support.trees import tree
+from tests.support.runs import COMPLETED, files_in, new_run, ports_in, working_run
+from tests.support.tools import tree
 
 
 def test_a_move_is_an_event_and_then_a_line_in_run_json(tmp_path: Path) -> None:

@@ -12,10 +12,8 @@ import pytest
 from skills_runtime.errors import LogCorrupt, NotFound
 from skills_runtime.events.payloads import ToolCallRequested
 from skills_runtime.runs import KeyRing, RunPaths, Verdict, finish_run, open_run, verify_run
-from tests.support.finished import COMPLETED, working_run
-from tests.support.forging import digest
-from tests.support.runs import copy_of, decoded, keys_in, lines_of, new_run, ports_in
-from tests.support.trees import tree
+from tests.support.runs import COMPLETED, copy_of, decoded, digest, keys_in, lines_of, new_run, ports_in, working_run
+from tests.support.tools import tree
 
 
 def _found(verdict: Verdict) -> list[tuple[str, str]]:

@@ -10,10 +10,8 @@ from skills_runtime.errors import StorageFailed
 from skills_runtime.runs import KeyRing, RunPaths, Verdict, finish_run, open_run, verify_run
 from skills_runtime.runs.verify import Head
 from skills_runtime.testing import FaultyDisk, FrozenClock
-from tests.support.finished import COMPLETED, working_run
-from tests.support.forging import rewrite_line, seal_again
-from tests.support.runs import decoded, keys_in, lines_of, ports_in
-from tests.support.trees import tree
+from tests.support.runs import COMPLETED, decoded, keys_in, lines_of, ports_in, rewrite_line, seal_again, working_run
+from tests.support.tools import tree
 
 
 def _found(verdict: Verdict) -> list[tuple[str, str]]:

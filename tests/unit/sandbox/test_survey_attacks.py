@@ -13,7 +13,7 @@ from skills_runtime.sandbox.profiles import policy_for
 from skills_runtime.sandbox.promises import unmet
 from skills_runtime.sandbox.protected import CREDENTIALS, HOME_SECRETS
 from skills_runtime.sandbox.survey import Findings, survey
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.sandbox.test_survey import found, make
 
 BARE = ("HEAD", "objects/", "refs/", "config", "hooks/")

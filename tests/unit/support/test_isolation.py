@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from skills_runtime.errors import NotFound, ToolError
 from tests.support.network import NetworkRefused, is_local
-from tests.support.unprivileged import NOBODY, ChildFailed, Unprivileged
+from tests.support.users import NOBODY, ChildFailed, Unprivileged
 
 
 def test_the_home_directory_is_empty_and_the_user_s_own(home: Path) -> None:

@@ -18,8 +18,8 @@ from skills_runtime.sandbox import fence_for
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from skills_runtime.tools.skill_environments import Environments, Need, need_of
+from tests.support.checkouts import make_wheel
 from tests.support.tools import Workshop, data_of
-from tests.support.wheels import make_wheel
 from tests.unit.skills.samples import library_at, make_skill, skill_text
 
 SCRIPT = """\

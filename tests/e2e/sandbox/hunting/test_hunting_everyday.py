@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
 from tests.e2e.sandbox.hunting.known import known_gap
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 GIT = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 NAMED = ("-c", "user.name=a", "-c", "user.email=a@example.com")

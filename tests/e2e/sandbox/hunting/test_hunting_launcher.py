@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.unprivileged import NOBODY
+from tests.support.users import NOBODY
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 

@@ -17,7 +17,7 @@ from skills_runtime.processes.supervision.limits import Limiting
 from skills_runtime.sandbox import CAREFUL
 from skills_runtime.sandbox.policy import MEBIBYTE
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 SMALL = msgspec.structs.replace(

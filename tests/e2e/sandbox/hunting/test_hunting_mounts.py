@@ -13,7 +13,7 @@ from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from tests.e2e.sandbox.arena import ORIGINAL, Arena, new_arena
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 Swap = Callable[[Arena], None]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.sandbox.arena import Arena, new_arena
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 RAW_PAIR = """

@@ -18,7 +18,7 @@ from skills_runtime.processes.supervision import tree
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from tests.e2e.sandbox.arena import PYTHON, enclosure_by
 from tests.e2e.sandbox.waiting import newborns
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
 ECHO = ("/bin/echo", "ran")

@@ -12,7 +12,7 @@ from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from tests.e2e.sandbox.arena import SECRET, Arena, new_arena
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 MANY = "for a in range(72):\n  for b in range(70): os.makedirs(f'zz/{a}/{b}')"
 HOOK = "write('nested/.git/hooks/pre-commit')"

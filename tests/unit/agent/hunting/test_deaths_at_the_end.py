@@ -15,7 +15,7 @@ from skills_runtime.ports import ChatRequest, ChatStreamEvent, InboxMessage, Too
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Doing, Streaming, Watched, agent_in, calls, events_of, payloads_of, says
-from tests.support.last_moments import ClosingThen, Killed, Sender, die, texts
+from tests.support.crashes import ClosingThen, Killed, Sender, die, texts
 
 RUN_ID = "run_1"
 

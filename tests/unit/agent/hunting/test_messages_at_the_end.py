@@ -17,7 +17,7 @@ from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import Inbox, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, runs_root, verify_run
 from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of, says
-from tests.support.last_moments import Moments, Sender
+from tests.support.crashes import Moments, Sender
 
 RUN_ID, NAME = "run_1", "the run"
 Make = Callable[[Path, Inbox], Agent]

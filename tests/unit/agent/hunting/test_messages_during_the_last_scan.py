@@ -11,9 +11,8 @@ from skills_runtime.engine.replay import replay
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, InboxKind, InboxMessage
 from skills_runtime.runs import RunPaths, verify_run
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Streaming, Watched, agent_in, calls, events_of, payloads_of, says
-from tests.support.people import Flaky
-from tests.support.provider_rules import check_request
+from tests.support.agents import Flaky, Streaming, Watched, agent_in, calls, events_of, payloads_of, says
+from tests.support.events import check_request
 
 RUN_ID = "run_1"
 Said = tuple[InboxKind, dict[str, Any]]

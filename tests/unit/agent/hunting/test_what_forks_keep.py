@@ -4,9 +4,18 @@ import asyncio
 from pathlib import Path
 
 from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import Doing, Watched, agent_in, calls, events_of, says, succeed
-from tests.support.people import Person
-from tests.support.small_window import SmallWindow, spoken_to
+from tests.support.agents import (
+    Doing,
+    Person,
+    SmallWindow,
+    Watched,
+    agent_in,
+    calls,
+    events_of,
+    says,
+    spoken_to,
+    succeed,
+)
 
 FIVE_CALLS = [*(calls(("look", {"n": n}), ids=[f"call_{n}"]) for n in range(5)), says("done")]
 

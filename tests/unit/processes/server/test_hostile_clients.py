@@ -17,7 +17,7 @@ from skills_runtime.processes.server import serve, wire
 from skills_runtime.processes.server.place import Place
 from skills_runtime.runtime.client import RuntimeClient
 from skills_runtime.sandbox import Unfenced
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.processes.conftest import Tagged
 from tests.unit.processes.server.conftest import Served, unfenced
 

@@ -13,7 +13,7 @@ import pytest
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.files.scan import MAX_SKIPPED, Scan, ScanLimits, ScannedFile, Skipped, scan
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 ROOTS = ("deliverables", "workspace")
 

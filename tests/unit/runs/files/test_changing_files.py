@@ -25,8 +25,8 @@ from skills_runtime.runs.files import changes
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.policy import isolated_policy
 from tests.support.runs import count_descriptors
-from tests.support.trees import modes, tree
-from tests.support.unprivileged import Unprivileged
+from tests.support.tools import modes, tree
+from tests.support.users import Unprivileged
 from tests.unit.runs.files.conftest import dies_at_sync, make_run
 
 

@@ -12,7 +12,7 @@ from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.policy import HardLinkRule, isolated_policy
 from skills_runtime.runs.files.walk import Opener
-from tests.support.unprivileged import NOBODY, Unprivileged
+from tests.support.users import NOBODY, Unprivileged
 
 Attempt = Callable[[Callable[[RunFiles], object]], list[FileOperation]]
 

@@ -23,7 +23,7 @@ from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.policy import PathPolicy, isolated_policy
 from skills_runtime.runs.files.walk import Opener
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.runs.files.conftest import dies_at_sync
 
 

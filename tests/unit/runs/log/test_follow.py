@@ -16,8 +16,8 @@ from skills_runtime.events.payloads import HumanResponse, RunCompleted
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import follow_lines
 from skills_runtime.runs.run import open_run
+from tests.support.children import zygote
 from tests.support.runs import count_descriptors, decoded, filled_run, lines_of, new_run, ports_in
-from tests.support.zygote import zygote
 
 WAIT = 20
 

@@ -10,8 +10,8 @@ import pytest
 
 from skills_runtime.errors import AccessRefused, KeyMissing
 from skills_runtime.runs.log import KeyRing
-from tests.support.unprivileged import Unprivileged
-from tests.support.zygote import zygote
+from tests.support.children import zygote
+from tests.support.users import Unprivileged
 
 
 def mode_of(path: Path) -> int:

@@ -23,7 +23,7 @@ from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, open_log, read_events
 from skills_runtime.runs.run import open_run
 from tests.support.runs import count_descriptors, decoded, filled_run, keys_in, lines_of, new_run, ports_in
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 
 def test_every_opening_begins_a_new_epoch(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.safety.policy import Rule, add_rule, load_rules
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 RULE = Rule(name="new", effect="allow", command=(("git", "status"),), justification="reads only")
 

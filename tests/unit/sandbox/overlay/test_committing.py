@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.sandbox.overlay import Layer, commit_layer, committing, difference_of, discard_layer, new_layer
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.sandbox.overlay.trees_in_tests import edit, fill, tree
 
 

@@ -17,7 +17,7 @@ from skills_runtime.sandbox.overlay import (
     new_layer,
     text_of,
 )
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.sandbox.overlay.trees_in_tests import fill
 
 

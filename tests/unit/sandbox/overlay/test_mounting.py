@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.sandbox.overlay import Layer, commit_layer, difference_of, discard_layer, find_layer, new_layer
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.sandbox.overlay import trees_in_tests
 from tests.unit.sandbox.overlay.trees_in_tests import edit, fill, tree
 

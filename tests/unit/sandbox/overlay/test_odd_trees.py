@@ -18,7 +18,7 @@ from skills_runtime.sandbox.overlay.comparing import difference
 from skills_runtime.sandbox.overlay.manifests import decoded, encoded, printable
 from skills_runtime.sandbox.overlay.trees import walk
 from skills_runtime.sandbox.overlay.values import Entry, Manifest
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 
 DEPTH = 1200
 """More than Python calls or a process has descriptors."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Library, SkillError
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.skills.discovery.homes import User, mentions, put
 from tests.unit.skills.samples import make_skill, skill_text
 

@@ -15,9 +15,8 @@ from skills_runtime.skills.activation import filled
 from skills_runtime.skills.activation.files import files_of
 from skills_runtime.skills.skill import Skill
 from tests.e2e.cli.programs import Answer, invoke, say, write_config
-from tests.support.agents import Streaming, Watched, agent_in, calls, events_of, payloads_of, says
-from tests.support.people import Person
-from tests.support.unprivileged import Unprivileged
+from tests.support.agents import Person, Streaming, Watched, agent_in, calls, events_of, payloads_of, says
+from tests.support.users import Unprivileged
 from tests.unit.agent.test_activation import event_of
 from tests.unit.skills.hunting.test_patterns_of_tools import passes, runs
 from tests.unit.skills.samples import make_skill, skill_text

@@ -15,7 +15,7 @@ from skills_runtime.skills.index import files
 from skills_runtime.skills.index.files import load, save
 from skills_runtime.skills.index.rows import Index
 from skills_runtime.skills.index.source import RECENT
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.skills.index.trees import found_again, index_files, indexed
 from tests.unit.skills.samples import make_skill
 

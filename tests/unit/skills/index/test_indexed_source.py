@@ -16,7 +16,7 @@ from skills_runtime.skills.index.stamps import GRAIN_NS, NEVER, is_settled
 from skills_runtime.skills.sources import filesystem
 from skills_runtime.skills.sources.reading import Read, read_skill
 from skills_runtime.skills.sources.search import Found
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.skills.index.trees import ORIGIN, found_again, index_files, indexed, next_tick
 from tests.unit.skills.samples import make_skill, skill_text
 

@@ -11,8 +11,7 @@ from skills_runtime.ports import ToolResult
 from skills_runtime.safety import sanitize
 from skills_runtime.tools.builtin import ApplyPatch, apply_patch
 from tests.support.runs import count_descriptors
-from tests.support.tools import Workshop, data_of
-from tests.support.trees import tree
+from tests.support.tools import Workshop, data_of, tree
 
 
 def enveloped(body: str) -> str:

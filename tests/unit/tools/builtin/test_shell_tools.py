@@ -15,7 +15,7 @@ from skills_runtime.tools.builtin import Shell, ShellCommand, ShellExec
 from skills_runtime.tools.invoke import invoke
 from skills_runtime.tools.spill import LIMIT
 from tests.support.tools import Workshop, data_of
-from tests.support.unprivileged import Unprivileged
+from tests.support.users import Unprivileged
 from tests.unit.tools.builtin.conftest import Tagging
 
 ONE_SHOT: dict[str, tuple[Tool, str, str]] = {

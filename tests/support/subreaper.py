@@ -1,6 +1,6 @@
-"""Becomes another command that adopts orphans: whatever is started below it stays below it, however it detaches itself.
+"""Run a command as a subreaper: processes it starts stay below it, even when they detach.
 
-Used as `python -m tests.support.adopting COMMAND...`.
+Used as `python -m tests.support.subreaper COMMAND...`.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from skills_runtime.processes.supervision import tree
 from skills_runtime.processes.supervision.kernel import adopt_orphans
 
-ADOPTING = (sys.executable, "-m", "tests.support.adopting")
+ADOPTING = (sys.executable, "-m", "tests.support.subreaper")
 PATIENCE_SECONDS = 60.0
 
 

@@ -1,6 +1,6 @@
-"""Real database servers for tests: each on a private port of this machine, in a directory that goes with it.
+"""Real PostgreSQL and Redis servers on private ports, and a proxy that counts round trips.
 
-They are installed by `scripts/setup`; where one is missing the tests that need it fail and say so.
+`scripts/setup` installs them; where one is missing the tests that need it fail and say so.
 """
 
 import ctypes
@@ -14,13 +14,13 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tests.support.unprivileged import NOBODY
+from tests.support.users import NOBODY
 
 STARTING_SEC = 60
 ENDING_SEC = 30
@@ -200,3 +200,72 @@ def _environment() -> dict[str, str]:
 
 def _as_nobody() -> dict[str, Any]:
     return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+PIECE = 1 << 16
+
+
+class RoundTrips:
+    """How often a client spoke after it had been answered."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.total = 0
+        self._client_speaks = False
+        self._lock = threading.Lock()
+
+    def heard(self, *, client: bool) -> None:
+        """Somebody said something."""
+        with self._lock:
+            if client and not self._client_speaks:
+                self.total += 1
+            self._client_speaks = client
+
+
+@contextmanager
+def counted(port: int) -> Generator[RoundTrips]:
+    """A proxy before the server at this port; its own port and its count are in the value."""
+    trips = RoundTrips()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        trips.port = listener.getsockname()[1]
+        open_ones: list[socket.socket] = []
+        accepting = threading.Thread(target=_accept, args=(listener, port, trips, open_ones), daemon=True)
+        accepting.start()
+        try:
+            yield trips
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+            for one in open_ones:
+                _shut(one)
+                one.close()
+
+
+def _accept(listener: socket.socket, port: int, trips: RoundTrips, open_ones: list[socket.socket]) -> None:
+    pumps: list[threading.Thread] = []
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            break
+        server = socket.create_connection(("127.0.0.1", port))
+        open_ones += [client, server]
+        for source, target, is_client in ((client, server, True), (server, client, False)):
+            pumps.append(threading.Thread(target=_pump, args=(source, target, is_client, trips), daemon=True))
+            pumps[-1].start()
+
+
+def _pump(source: socket.socket, target: socket.socket, is_client: bool, trips: RoundTrips) -> None:
+    try:
+        while piece := source.recv(PIECE):
+            trips.heard(client=is_client)
+            target.sendall(piece)
+    except OSError:
+        pass
+    finally:
+        _shut(target)
+
+
+def _shut(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)

@@ -1,7 +1,7 @@
-"""Children in no time: a process that has imported everything already forks one for each call.
+"""Fork prepared child processes in milliseconds.
 
-Starting an interpreter takes a quarter of a second, forking a few milliseconds; a test that kills 200 writers needs
-the latter, and the test process itself has threads and must not fork.
+Starting an interpreter takes a quarter of a second; a test that kills 200 writers needs a fork server, because the
+test process itself has threads and must not fork.
 """
 
 import importlib
@@ -104,7 +104,7 @@ def zygote(*modules: str, within: tuple[str, ...] = ()) -> Generator[Zygote]:
     """A process, started `within` another command, that has imported these modules and forks children on request."""
     ours, theirs = socket.socketpair()
     with ours:
-        code = f"from tests.support.zygote import serve; serve({theirs.fileno()})"
+        code = f"from tests.support.children import serve; serve({theirs.fileno()})"
         command = [*within, sys.executable, "-c", code, *modules]
         with theirs:
             process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])

@@ -1,4 +1,4 @@
-"""A disk that forgets: a file system in which nothing is safe that was not synced.
+"""Disks that fail: a file system that forgets what was not synced, and one of a few pages.
 
 The strictest reading of POSIX: the bytes of a file survive once that file was synced, and a name survives once the
 directory that holds it was synced. What was made safe, and only that, is written to a journal; losing power is killing
@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import msgspec
 
-from tests.support.zygote import Child, Zygote
+from tests.support.children import Child, Zygote, zygote
 
 ROOT_INODE = 1
 _LENGTH = struct.Struct("!I")
@@ -253,3 +253,42 @@ def power(nursery: Zygote, place: Path) -> Generator[Power]:
         finally:
             server.kill()
             subprocess.run(["fusermount3", "-u", "-z", str(mount)], check=False)
+
+
+PAGE = 4096
+
+
+@contextmanager
+def nursery_for_small_disks(*modules: str) -> Generator[Zygote]:
+    """Forks children that may mount; fails, and says why, where that is not allowed."""
+    within = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--map-root-user", "--mount")
+    tried = subprocess.run([*within, "true"], capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, f"the disk-full tests need mount namespaces (`{' '.join(within)}`): {tried.stderr}"
+    with zygote(*modules, within=within) as nursery:
+        yield nursery
+
+
+class SmallDisk:
+    """A mounted tmpfs, and a file on it that takes up room."""
+
+    def __init__(self, path: Path, pages: int) -> None:
+        self.path = path
+        self._ballast = path / "ballast"
+        path.mkdir(parents=True, exist_ok=True)
+        size = f"size={pages * PAGE}"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(path)], check=True)
+
+    @property
+    def free_pages(self) -> int:
+        """How much can still be written."""
+        return os.statvfs(self.path).f_bavail * os.statvfs(self.path).f_frsize // PAGE
+
+    def leave(self, pages: int) -> None:
+        """Take up room until only this much is left, or give some back."""
+        self._ballast.unlink(missing_ok=True)
+        self._ballast.write_bytes(b"x" * PAGE * (self.free_pages - pages))
+        assert self.free_pages == pages
+
+    def files(self) -> set[str]:
+        """Everything on the disk but the ballast."""
+        return {str(path.relative_to(self.path)) for path in self.path.rglob("*") if path != self._ballast}

@@ -1,4 +1,7 @@
-"""An agent in a process of its own, whose clock may be moved: `python -m tests.support.approving PLACE DAYS WHAT`."""
+"""Run an agent in its own process with a shifted clock.
+
+Used as `python -m tests.support.approval_process DIRECTORY DAYS ACTION`.
+"""
 
 import asyncio
 import sys

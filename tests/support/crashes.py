@@ -1,0 +1,629 @@
+"""Runs and writers that hang, die or are copied at a chosen moment, and what must survive them.
+
+`World` is one directory: the workspace with the run, what its tools did outside the log, and the inbox. A copy of it is
+what a machine would find if the process had been killed at that moment.
+"""
+
+import asyncio
+import itertools
+import os
+import random
+import signal
+import sys
+import threading
+import uuid
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain, count
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import IO, Any, Literal
+
+import msgspec
+
+from skills_runtime.agent import Agent, RunResult, hearing
+from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.clock import RandomIds, SystemClock
+from skills_runtime.engine import Desk
+from skills_runtime.errors import LogEnded
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import (
+    HumanRequest,
+    LlmResponseDelta,
+    PlanUpdated,
+    RunCompleted,
+    ToolCallFinished,
+    ToolCallStarted,
+)
+from skills_runtime.events.states import RunStatus
+from skills_runtime.executions import ExecutionLimits
+from skills_runtime.executions.contract import request_digest
+from skills_runtime.executions.jobs import Ended, Stop
+from skills_runtime.executions.keeping import Begun, Keeper, Wanted, Within
+from skills_runtime.executions.keys import key_digest
+from skills_runtime.executions.places import Place
+from skills_runtime.executions.programs import definition_of
+from skills_runtime.ledger import SqliteInbox, open_ledger
+from skills_runtime.llm import FakeChatCall, ScriptedBackend
+from skills_runtime.ports import (
+    Backend,
+    ChatRequest,
+    ChatStreamEvent,
+    Disk,
+    InboxMessage,
+    ToolContext,
+    ToolResult,
+    ToolSpec,
+)
+from skills_runtime.processes.supervision import tree
+from skills_runtime.runs import RunPaths, runs_root
+from skills_runtime.runs.create import create_run
+from skills_runtime.runs.run import Run, open_run
+from skills_runtime.testing import FaultyDisk
+from skills_runtime.testing.inbox import InMemoryInbox
+from tests.support.agents import Doing, Watched, agent_in, calls, says, writes
+from tests.support.runs import RUN_ID, ports_in, spec_in
+from tests.unit.executions.samples import an_executor, find
+
+CRASH_RUN_ID = "run_1"
+STEERS = ("hurry", "be brief")
+CONTENT = "geschrieben ü"
+
+SCRIPT = [
+    calls(("look", {"n": 1}), ("look", {"n": 2}), text="Let me look."),
+    calls(writes("a.txt", CONTENT), ("append", {"line": "one"}), ("no_such_tool", {}), ("file_read", {"path": 7})),
+    calls(("charge", {"amount": 3}), ("nudge", {}), ("look", {"n": 3}), ids=["same", "nudge", "look"]),
+    calls(("look", "{broken"), ("functions.look", "[]"), ("file_read", "")),
+    calls(("look", {"n": 4}), ("ask_human", {"question": "Which colour?"}), ("look", {"n": 5})),
+    calls(("append", {"line": "two"}), ("append", {"line": "three"}), ids=["same", "other"]),
+    calls(writes("deliverables/report.md", "# Report"), text="Now the report."),
+    says("All ", "done."),
+]
+"""Reads side by side, idempotent and effectful calls, some that cannot be made, a message, a question."""
+
+CALLS = sum(len(event.tool_calls or ()) for answer in SCRIPT for event in answer.events)
+
+Moment = Callable[[str], None]
+"""Called whenever the process could die: after each event, and around each effect."""
+
+
+def passes(name: str) -> None:
+    """A moment at which nothing happens."""
+
+
+class Charge:
+    """An effect whose tool can find out whether it happened."""
+
+    spec = ToolSpec(
+        name="charge",
+        description="Charges the card.",
+        parameters={"type": "object"},
+        effect="effectful",
+        recovery="verify",
+    )
+
+    def __init__(self, ledger: Path, moment: Moment) -> None:
+        self._ledger = ledger
+        self._moment = moment
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Charge."""
+        self._moment("before charge")
+        _add(self._ledger, f"{context.run_id} {context.call_id} {arguments['amount']}")
+        self._moment("after charge")
+        return ToolResult(ok=True, stdout="charged")
+
+    async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
+        """Look whether the charge is there."""
+        there = f"{context.run_id} {context.call_id} {arguments['amount']}" in lines_in(self._ledger)
+        return ToolResult(ok=True, stdout="charged") if there else None
+
+
+class World:
+    """Everything that outlives a process."""
+
+    def __init__(self, place: Path) -> None:
+        self.workspace = place / "workspace"
+        self.effects, self.charges = place / "effects.txt", place / "charges.txt"
+        self._ledger = place / "ledger"
+        self.paths = RunPaths(runs_root(self.workspace) / CRASH_RUN_ID)
+
+    @contextmanager
+    def inbox(self) -> Generator[SqliteInbox]:
+        """The durable inbox, as one process has it open."""
+        with open_ledger(self._ledger, clock=SystemClock(), ids=RandomIds()) as ledger:
+            yield ledger.inbox
+
+    def agent(self, backend: Backend, inbox: SqliteInbox, moment: Moment = passes) -> Agent:
+        """A fresh agent, as a new process would make it."""
+        self.workspace.mkdir(exist_ok=True)
+
+        def happened(event: Event) -> None:
+            moment(event.type)
+
+        agent = Agent(
+            workspace_root=self.workspace,
+            backend=backend,
+            session_settings={"safety": {"mode": "allow"}},
+            inbox=inbox,
+            event_hooks=[happened],
+        )
+        agent.register_tool(Doing(_look, name="look", effect="read"))
+        agent.register_tool(Doing(self._append(moment), name="append"))
+        agent.register_tool(Doing(_nudge(inbox), name="nudge", effect="idempotent"))
+        agent.register_tool(Charge(self.charges, moment))
+        return agent
+
+    def go_on(self, backend: Backend, moment: Moment = passes) -> RunResult | None:
+        """Work on the run until it has ended, answering what it asks; nothing when it had ended before."""
+        with self.inbox() as inbox:
+            inbox.send(CRASH_RUN_ID, "steer", {"text": STEERS[0]}, idempotency_key="first")
+            desk = Desk(inbox, log_ports())
+            while True:
+                try:
+                    result = self.agent(backend, inbox, moment).run("Go.", run_id=CRASH_RUN_ID)
+                except LogEnded:
+                    return None
+                if result.status != "waiting_human":
+                    return result
+                desk.answer(self.paths, "blue", key="answer")
+                moment("answered")
+
+    def _append(self, moment: Moment) -> Callable[[Mapping[str, Any], ToolContext], Any]:
+        async def append(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+            moment("before append")
+            _add(self.effects, str(arguments["line"]))
+            moment("after append")
+            return ToolResult(ok=True, stdout=f"appended {arguments['line']}")
+
+        return append
+
+
+async def _look(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    return ToolResult(ok=True, stdout=f"seen {arguments['n']}")
+
+
+def _nudge(inbox: SqliteInbox) -> Callable[[Mapping[str, Any], ToolContext], Any]:
+    async def nudge(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        inbox.send(context.run_id, "steer", {"text": STEERS[1]}, idempotency_key="nudge")
+        return ToolResult(ok=True, stdout="nudged")
+
+    return nudge
+
+
+def lines_in(path: Path) -> list[str]:
+    """The lines of a file, none when it is not there."""
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def _add(path: Path, line: str) -> None:
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+
+
+def moments_of(place: Path, watched: Watched) -> list[str]:
+    """Run the script straight through and name every moment of it."""
+    names: list[str] = []
+    result = World(place).go_on(watched, names.append)
+    assert result is not None
+    assert result.status == "completed"
+    return names
+
+
+def die_at(say: IO[bytes], hear: IO[bytes], place: Path, number: int) -> None:
+    """Run the script until the moment with this number, and then be killed; called in a child."""
+    os.environ["XDG_STATE_HOME"] = str(place / "state")
+    left = number
+
+    def moment(name: str) -> None:
+        nonlocal left
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+
+    with suppress(LogEnded):
+        World(place).go_on(ScriptedBackend(SCRIPT), moment)
+
+
+Durability = Literal["written", "committed"]
+Behaviour = Literal["mixed", "write", "commit", "commit on a lying disk", "keep without commit"]
+
+
+class Acknowledged(msgspec.Struct, frozen=True):
+    """What the product promised: an event, how firmly, and the bytes it refers to."""
+
+    seq: int
+    mac: str
+    durability: Durability
+    blob: str | None = None
+
+
+class Writer:
+    """Does to a run what an agent would, in a seeded order, and says after each step what was promised."""
+
+    def __init__(self, run: Run, say: IO[bytes], seed: int) -> None:
+        self.run = run
+        self._say = say
+        self._random = random.Random(seed)
+
+    def step(self, behaviour: Behaviour = "mixed") -> None:
+        """Do one thing and acknowledge it."""
+        steps: dict[Behaviour, list[Callable[[], None]]] = {
+            "mixed": [self.write, self.stream, self.commit, self.keep, self.change],
+            "write": [self.write],
+            "commit": [self.commit],
+            "commit on a lying disk": [self.commit],
+            "keep without commit": [self.mention],
+        }
+        self._random.choice(steps[behaviour])()
+
+    def write(self) -> None:
+        """Append without committing."""
+        answer = "x" * self._random.randrange(2000)
+        self._acknowledge(self.run.append(HumanRequest(call_id="c", question=answer)), "written")
+
+    def stream(self) -> None:
+        """Append several at once, as a streamed answer does."""
+        for _ in range(self._random.randrange(1, 6)):
+            self._acknowledge(self.run.append(LlmResponseDelta(delta_type="text", text="…")), "written")
+
+    def commit(self) -> None:
+        """Append and commit."""
+        event = self.run.append(ToolCallStarted(call_id="c", tool="write"))
+        self.run.commit()
+        self._acknowledge(event, "committed")
+
+    def keep(self) -> None:
+        """Keep bytes, refer to them, commit; sometimes the same bytes as before."""
+        blob = self.run.keep(b"%d" % self._random.randrange(20) * self._random.choice([1, 3000]))
+        event = self.run.append(ToolCallFinished(call_id="c", tool="write", result={"ok": True}, result_blob=blob))
+        self.run.commit()
+        self._acknowledge(event, "committed", blob)
+
+    def mention(self) -> None:
+        """Keep bytes and refer to them, but do not commit."""
+        blob = self.run.keep(b"%d" % self._random.randrange(1000))
+        event = self.run.append(ToolCallFinished(call_id="c", tool="write", result={"ok": True}, result_blob=blob))
+        self._acknowledge(event, "written", blob)
+
+    def change(self) -> None:
+        """Move to another state, which commits."""
+        waiting = self.run.state.status is RunStatus.WAITING_FOR_TOOL
+        heard: list[Event] = []
+        self.run.log.listen(heard.append)
+        self.run.change(RunStatus.WAITING_FOR_TOOL if self._running() and not waiting else RunStatus.RUNNING)
+        self._acknowledge(heard[0], "committed")
+
+    def _running(self) -> bool:
+        return self.run.state.status is RunStatus.RUNNING
+
+    def _acknowledge(self, event: Event, durability: Durability, blob: str | None = None) -> None:
+        self._say.write(msgspec.json.encode(Acknowledged(event.seq, event.mac, durability, blob)) + b"\n")
+
+
+def create_or_open(place: Path, run_id: str, *, disk: Disk | None = None) -> Run:
+    """The run with this id below `place`."""
+    spec = spec_in(place, run_id=run_id)
+    ports = ports_in(place, disk=disk)
+    return open_run(spec.root, ports) if spec.root.exists() else create_run(spec, ports)
+
+
+def write_until_killed(say: IO[bytes], hear: IO[bytes], place: Path, run_id: str, seed: int) -> None:
+    """Write as fast as possible; whoever started this must end it."""
+    writer = Writer(create_or_open(place, run_id), say, seed)
+    while True:
+        writer.step()
+
+
+def create_until_killed(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+    """Create one run after another; whoever started this must end it."""
+    for number in itertools.count():
+        create_or_open(place, f"run_{number}").close()
+        say.write(f"run_{number}\n".encode())
+
+
+def end_until_killed(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+    """Create and end one run after another; whoever started this must end it."""
+    for number in itertools.count():
+        run = create_or_open(place, f"run_{number}")
+        run.change(RunStatus.RUNNING)
+        run.append(RunCompleted(final_output="done"))
+        run.commit()
+        say.write(f"run_{number}\n".encode())
+        run.save()
+        run.close()
+
+
+def create_linked(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+    """Create a run that lives outside its workspace, and commit."""
+    link = place / "workspace" / ".skills_runtime_sdk" / "runs" / RUN_ID
+    run = create_run(spec_in(place, root=place / "far" / "away" / "run", link=link), ports_in(place))
+    run.commit()
+    run.close()
+
+
+def write_in_step(say: IO[bytes], hear: IO[bytes], place: Path, run_id: str, seed: int, behaviour: Behaviour) -> None:
+    """For the first line heard open the run, for each other do one thing; say an empty line when it is done."""
+    disk = FaultyDisk()
+    if behaviour == "commit on a lying disk":
+        disk.pretend_syncs()
+    writer: Writer | None = None
+    while hear.readline():
+        if writer is None:
+            writer = Writer(create_or_open(place, run_id, disk=disk), say, seed)
+        else:
+            writer.step(behaviour)
+        say.write(b"\n")
+
+
+_BEGINNINGS: frozenset[CodeType] = frozenset({hearing.finish_heard_async.__code__, hearing.finish_heard.__code__})
+_PLACES = ("/skills_runtime/agent/", "/skills_runtime/runs/")
+
+
+_ELSEWHERE = "/runs/ids.py"
+"""What the inbox itself calls."""
+
+
+class Killed(BaseException):
+    """The process dies."""
+
+
+class Moments:
+    """Counts every call that the runtime makes from the beginning of an end on, and acts at one of them.
+
+    Only calls on the way to the end are moments: inside of the inbox nobody else can come between.
+    """
+
+    def __init__(self, at: int, act: Callable[[], object]) -> None:
+        self.count = 0
+        self.at, self._act = at, act
+        self._ending = self._busy = False
+
+    def _see(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event != "call" or self._busy:
+            return
+        self._ending = self._ending or frame.f_code in _BEGINNINGS
+        where = frame.f_code.co_filename
+        if not self._ending or where.endswith(_ELSEWHERE) or not any(place in where for place in _PLACES):
+            return
+        self.count += 1
+        if self.count == self.at:
+            self._busy = True
+            self._act()
+            self._busy = False
+
+    @contextmanager
+    def watched(self) -> Generator[None]:
+        """Count what happens in this thread meanwhile."""
+        before = sys.getprofile()
+        sys.setprofile(self._see)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+
+
+class Sender:
+    """Says one thing, and remembers whether it was accepted."""
+
+    def __init__(self, send: Callable[[], InboxMessage]) -> None:
+        self._send = send
+        self.message: InboxMessage | None = None
+        self.refusal: LogEnded | None = None
+
+    def __call__(self) -> None:
+        """Say it."""
+        try:
+            self.message = self._send()
+        except LogEnded as error:
+            self.refusal = error
+
+
+class ClosingThen(InMemoryInbox):
+    """An inbox after whose closing something happens, the first time."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        super().__init__()
+        self._then: Callable[[], object] | None = then
+
+    def close_for(self, run_id: str, *, unless_behind: int | None = None) -> tuple[InboxMessage, ...]:
+        """Close it; what comes then is the next moment of the run."""
+        found = super().close_for(run_id, unless_behind=unless_behind)
+        then, self._then = self._then, None
+        if then is not None:
+            then()
+        return found
+
+
+def die() -> None:
+    """End this process, as far as a test can."""
+    raise Killed
+
+
+def texts(messages: Sequence[Any]) -> list[str]:
+    """What the messages of a log say."""
+    return [one.body["text"] for one in messages if one.kind == "steer"]
+
+
+TAG = "TEST_TAG"
+Where = Literal["model", "async tool", "thread tool", "processes"]
+PLACES: tuple[Where, ...] = ("model", "async tool", "thread tool", "processes")
+
+
+class Hanging:
+    """An agent whose run gets stuck once; whoever goes on with it is not held up."""
+
+    def __init__(self, place: Path, where: Where) -> None:
+        self.arrived = asyncio.Event()
+        """Set when the run is where it hangs."""
+        self.released = threading.Event()
+        """Lets a thread go, which nothing else can end."""
+        self.left = 0
+        """How many have let go of what they held, when they were told to."""
+        self.told: list[ChatRequest] = []
+        self.thread_gone = asyncio.Event()
+        self.late: list[BaseException] = []
+        """What a thread was told that came back too late."""
+        self._loop = asyncio.get_running_loop()
+        self._tag = uuid.uuid4().hex
+        self.environment = {TAG: self._tag}
+        """What a command must have in its environment for its processes to be found."""
+        self._stuck = False
+        self._ready = place / "ready"
+        self.agent = agent_in(place, self, settings={"sandbox": {"default_policy": "none"}})
+        self._script = ScriptedBackend([*self._first(where), says("done")])
+        self._equip(self.agent)
+
+    def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        """The model."""
+        self.told.append(request)
+        return self._script.stream_chat(request) if self._scripted(request) else self._hang()
+
+    def alive(self) -> list[int]:
+        """The processes of the run that still live, whoever their parent is."""
+        return [process.pid for process in tree.marked(tree.table(), f"{TAG}={self._tag}".encode())]
+
+    def expect_word(self, fifo: Path) -> None:
+        """Count as arrived when a command writes to this pipe."""
+        os.mkfifo(fifo)
+        pipe = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+
+        def heard() -> None:
+            self._loop.remove_reader(pipe)
+            os.close(pipe)
+            self.arrived.set()
+
+        self._loop.add_reader(pipe, heard)
+
+    def _first(self, where: Where) -> list[FakeChatCall]:
+        self._where = where
+        if where == "model":
+            return []
+        if where != "processes":
+            return [calls((where.replace(" ", "_"), {}))]
+        self.expect_word(self._ready)
+        command = "sleep 1000 & (sleep 1000 & setsid -f sleep 1000) & echo > ready; wait"
+        return [calls(("shell_command", {"command": command, "env": self.environment}))]
+
+    def _scripted(self, request: ChatRequest) -> bool:
+        stuck, self._stuck = self._stuck, True
+        return self._where != "model" or stuck
+
+    async def _hang(self) -> AsyncIterator[ChatStreamEvent]:
+        yield ChatStreamEvent(type="text_delta", text="well")
+        self.arrived.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.left += 1
+
+    def _equip(self, agent: Agent) -> None:
+        agent.register_tool(Doing(self._wait, name="async_tool", effect="read"))
+
+        @agent.tool(name="thread_tool")
+        def wait(context: ToolContext) -> str:  # pyright: ignore[reportUnusedFunction]
+            """Wait in a thread until somebody lets it go, and then report."""
+            self._loop.call_soon_threadsafe(self.arrived.set)
+            self.released.wait(30)
+            try:
+                context.emit(PlanUpdated(call_id=context.call_id, plan=[]))
+            except BaseException as error:
+                self.late.append(error)
+                raise
+            finally:
+                self._loop.call_soon_threadsafe(self.thread_gone.set)
+            return "waited"
+
+    async def _wait(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        if self.arrived.is_set():
+            return ToolResult(ok=True, stdout="at once")
+        self.arrived.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.left += 1
+        raise AssertionError
+
+
+INPUT = b'{"a": 1}'
+
+
+class Promised(msgspec.Struct, frozen=True):
+    """What a caller was told: that an execution is begun, or how it ended."""
+
+    key: str
+    execution_id: str
+    status: str
+    artifacts: tuple[str, ...] = ()
+    stdout: str = ""
+
+
+def keeper_of(disk: Path, stages: Path) -> Keeper:
+    """A keeper of the executions on a disk, who works somewhere else."""
+    place = Place(disk / "deep" / "executions")
+    place.make()
+    return Keeper(place, ExecutionLimits(), stages)
+
+
+def wanted(skills: Path, key: str, *, keyed: bool = True) -> Wanted:
+    """An execution as somebody asks for it, under a key or not."""
+    skill = find(skills)
+    return Wanted(
+        skill=skill,
+        run=definition_of(skill),
+        data=INPUT,
+        request=request_digest(skill.mention.text, INPUT),
+        timeout_ms=1000,
+        key=key_digest(key) if keyed else None,
+        within=Within(),
+    )
+
+
+def carry_out(say: IO[bytes], hear: IO[bytes], disk: Path, elsewhere: Path, seed: int, keyed: bool) -> None:
+    """Do one execution for each line that is heard; nothing but the process itself is left out."""
+    keeper, chance = keeper_of(disk, elsewhere / "stages"), random.Random(seed)
+    for number, _ in enumerate(hear):
+        key = f"{seed}-{number}"
+        asked = wanted(elsewhere, key, keyed=keyed)
+        begun = keeper.begin(asked, Stop())
+        assert isinstance(begun, Begun)
+        _tell(say, Promised(key, begun.record.execution_id, "running"))
+        if chance.random() < 0.8:
+            _tell(say, _ended(keeper, begun, asked, key, chance))
+        say.write(b"\n")
+
+
+def _ended(keeper: Keeper, begun: Begun, asked: Wanted, key: str, chance: random.Random) -> Promised:
+    out = begun.stage / "skill" / "out" / "deep"
+    out.mkdir(parents=True)
+    (out / "file").write_bytes(chance.randbytes(2000))
+    begun.sinks.feed("stdout", b"[%d]" % chance.randrange(1000))
+    done = keeper.end(begun, asked, Ended(ended_by="exit", exit_code=0))
+    return Promised(key, done.id, done.status, tuple(one.sha256 for one in done.artifacts), done.stdout)
+
+
+def _tell(say: IO[bytes], promised: Promised) -> None:
+    say.write(msgspec.json.encode(promised) + b"\n")
+
+
+AT_A_TIME = 3
+
+
+def execute_until_killed(say: IO[bytes], hear: IO[bytes], root: Path, again: list[str], number: int) -> None:
+    """Ask again for what nobody has answered yet, then for more; say each key when it is asked for, and its answer."""
+    del hear
+    asyncio.run(_work(say, root, chain(again, (f"{number}-{place}" for place in count()))))
+
+
+async def _work(say: IO[bytes], root: Path, keys: Iterator[str]) -> None:
+    async with an_executor(root, concurrent=AT_A_TIME) as executor:
+        skill = find(root)
+
+        async def one_after_another() -> None:
+            while True:
+                key = next(keys)
+                say.write(f"asked {key}\n".encode())
+                done = await executor.execute(skill, {"key": key}, key=key, timeout_ms=60_000)
+                say.write(f"answered {key} {done.id} {done.status}\n".encode())
+
+        await asyncio.gather(*(one_after_another() for _ in range(AT_A_TIME)))
