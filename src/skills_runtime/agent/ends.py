@@ -1,9 +1,9 @@
 """How work on a run stops, in the words of its log."""
 
+from skills_runtime.agent.budget import LimitReached, OnLimit
 from skills_runtime.errors import ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import RunCancelled, RunFailed, RunWaitingHuman
 from skills_runtime.projections import Call, RunView
-from skills_runtime.safety.limits import OnLimit, Reached
 
 
 def asking(call: Call, view: RunView, locator: str) -> RunWaitingHuman:
@@ -14,7 +14,7 @@ def asking(call: Call, view: RunView, locator: str) -> RunWaitingHuman:
     )
 
 
-def over(reached: Reached, on_limit: OnLimit, locator: str) -> RunFailed | RunWaitingHuman:
+def over(reached: LimitReached, on_limit: OnLimit, locator: str) -> RunFailed | RunWaitingHuman:
     """A limit is reached: the run has failed, or waits for somebody to give it more."""
     if on_limit == "park":
         message = f"{reached.message}; `{reached.setting}` would give it more"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.budget import Budget, SharedBudget
 from skills_runtime.agent.receiving import SkillsOf
 from skills_runtime.clock import RandomIds
 from skills_runtime.events import Event
@@ -14,8 +15,6 @@ from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbo
 from skills_runtime.runs.spec import SessionTask
 from skills_runtime.safety import Rules
 from skills_runtime.safety.gate import Known
-from skills_runtime.safety.limits import Limits
-from skills_runtime.safety.purse import Purse
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -56,9 +55,9 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     cancel_checker: Callable[[], bool] | None = None
     profiles: Mapping[str, ChildProfile] | None = None
     """What sub-agents may be; nothing means that there are none."""
-    limits: Limits | None = None
+    budget: Budget | None = None
     """What a sub-agent may use of what its parent has left."""
-    purse: Purse | None = None
+    shared_budget: SharedBudget | None = None
     """Where that is counted while both work; nothing means that no run stands above."""
     only: frozenset[str] | None = None
     """The names of all tools a sub-agent may have; nothing means that nobody narrowed them."""

@@ -11,7 +11,6 @@ import msgspec
 from skills_runtime.agent.assembly.backends import backend_for
 from skills_runtime.agent.assembly.beginning import BEGUN, gather, start, told_of
 from skills_runtime.agent.assembly.ports import agent_ports, log_ports
-from skills_runtime.agent.assembly.rules import rules_for
 from skills_runtime.agent.assembly.spec import config_text_of, prompt_parts, spec_for, text_in
 from skills_runtime.agent.assembly.standing import Standing, standing_of
 from skills_runtime.agent.assembly.walls import secrets_in, without_secrets
@@ -23,15 +22,16 @@ from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.outlasting import close_all
+from skills_runtime.agent.output import check_schema
 from skills_runtime.agent.skills.seen import Seen, library_for
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.states import RunStatus
-from skills_runtime.llm.output import check_schema
 from skills_runtime.ports import Backend, Question
 from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, runs_root
 from skills_runtime.safety import Rules
 from skills_runtime.safety.gate import Known
+from skills_runtime.safety.policy.rule_files import rules_for
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:

@@ -2,17 +2,17 @@
 
 import msgspec
 
-from skills_runtime.agent.assembly.judging import Judgement, PlannedCall
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.safety.policy import Allow, Ask, Deny
+from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview
 
 CODES = {Allow: 0, Ask: EXIT_CODES["human_required"], Deny: EXIT_CODES["permission"]}
 """What a program that asks us is told."""
 
 
-def exit_code(judgement: Judgement) -> int:
+def exit_code(preview: PolicyPreview) -> int:
     """0 where the call may run, and one code each for asking and refusing."""
-    return CODES[type(judgement.explanation.verdict)]
+    return CODES[type(preview.explanation.verdict)]
 
 
 def parse_call(text: str, origin: str) -> PlannedCall:

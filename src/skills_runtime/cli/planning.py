@@ -6,7 +6,6 @@ import msgspec
 
 from skills_runtime.agent import RunRequest
 from skills_runtime.agent.assembly.backends import backend_for
-from skills_runtime.agent.assembly.rules import read_rules
 from skills_runtime.agent.skills.seen import skill_notices
 from skills_runtime.cli.execution import Plan
 from skills_runtime.cli.machine import log_ports
@@ -16,6 +15,7 @@ from skills_runtime.errors import ConfigError, NotFound, RunExists
 from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.ledger.index import is_gone
 from skills_runtime.runs import is_legal_id, runs_root
+from skills_runtime.safety.policy.rule_files import read_rules
 
 
 def plan_run(resolved: Resolved, request: RunRequest, index: RunIndex) -> tuple[Plan, list[str]]:

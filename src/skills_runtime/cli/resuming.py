@@ -4,7 +4,6 @@ from contextlib import suppress
 
 from skills_runtime.agent import RunRequest
 from skills_runtime.agent.assembly.backends import backend_for
-from skills_runtime.agent.assembly.rules import user_rule_file
 from skills_runtime.cli.continuing import refuse_unreviewed, settings_of, state_of
 from skills_runtime.cli.execution import Ending, Plan, Resumed
 from skills_runtime.cli.locate import short_id
@@ -15,6 +14,7 @@ from skills_runtime.cli.program import Program
 from skills_runtime.cli.working import work_on
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.runs import RunPaths, read_view
+from skills_runtime.safety.policy.rule_files import user_rule_file
 
 
 def resume_run(

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assembly.rules import read_rules, rules_for
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.errors import ConfigError, NotFound
 from skills_runtime.ports import FileTouch
 from skills_runtime.safety.guard import Facts
 from skills_runtime.safety.policy import Deny, decide
+from skills_runtime.safety.policy.rule_files import read_rules, rules_for
 
 DENY = "rules:\n  - {name: no-x, effect: deny, tool: x}\n"
 ALLOW = "rules:\n  - {name: all-x, effect: allow, tool: x}\n"

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 from skills_runtime.agent.equipment import Equipment
 from skills_runtime.agent.skills.calls import ACTIVATE
+from skills_runtime.agent.skills.libraries import library_of
+from skills_runtime.agent.skills.seen import names_skills
 from skills_runtime.ports import Tool
 from skills_runtime.runs import Run
-from skills_runtime.tools import Registry
+from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -88,4 +90,22 @@ def skill_tools(run: Run, resolved: "Resolved", equipment: Equipment, library: "
     budget = library.rules.catalog_tokens
     if len(skills) > SEARCHED or catalog_of(skills, budget_tokens=budget).report.level == "search":
         tools.append(SearchSkills(library))
+    return tools
+
+
+def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
+    """Return the tools that can tell what a call would do without a run, by name."""
+    from skills_runtime.tools.builtin.skill_exec import SkillExec
+    from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
+
+    tools: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
+    if names_skills(resolved):
+        library, skills = library_of(resolved), resolved.settings.skills
+        tools["skill_exec"] = SkillExec(library, enabled=skills.actions.enabled)
+        tools["skill_ref_read"] = SkillRefRead(
+            library,
+            enabled=skills.references.enabled,
+            allow_assets=skills.references.allow_assets,
+            default_max_bytes=skills.references.default_max_bytes,
+        )
     return tools

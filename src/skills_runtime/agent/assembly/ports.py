@@ -61,7 +61,7 @@ def agent_ports(
         planner_model=settings.models.planner,
         executor_model=settings.models.executor,
         prices=standing.prices,
-        limits=equipment.limits or standing.limits,
+        budget=equipment.budget or standing.budget,
         context=standing.context,
         output_schema=settings.run.output_schema,
         review=settings.run.review == "required",

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skills_runtime.agent.equipment import RunRequest
+from skills_runtime.agent.output import demand
 from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.events import Payload
-from skills_runtime.llm.output import demand
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Deliverable, RunSpec, is_legal_id, runs_root
 

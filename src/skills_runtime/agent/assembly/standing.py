@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.budget import Budget
 from skills_runtime.agent.window import ContextRules
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import Price
-from skills_runtime.safety.limits import Limits
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -19,7 +19,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     resolved: "Resolved"
     prices: Mapping[str, Price]
-    limits: Limits
+    budget: Budget
     context: ContextRules
     summary: Mapping[str, object]
     """What the first event of a segment says about its configuration."""
@@ -30,7 +30,7 @@ def standing_of(resolved: "Resolved") -> Standing:
     return Standing(
         resolved=resolved,
         prices=prices_of(resolved),
-        limits=limits_of(resolved),
+        budget=budget_of(resolved),
         context=_context(resolved),
         summary=config_summary(resolved),
     )
@@ -49,10 +49,10 @@ def prices_of(resolved: "Resolved") -> dict[str, Price]:
     }
 
 
-def limits_of(resolved: "Resolved") -> Limits:
+def budget_of(resolved: "Resolved") -> Budget:
     """The budget that the settings give."""
     run = resolved.settings.run
-    return Limits(
+    return Budget(
         max_steps=run.max_steps,
         max_wall_time_sec=run.max_wall_time_sec,
         max_tool_calls=run.max_tool_calls,

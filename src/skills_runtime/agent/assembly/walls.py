@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assembly.rules import rules_for
 from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan, Secrets
 from skills_runtime.runs import Run, runs_root
 from skills_runtime.runs.spec import WorkspaceMode
 from skills_runtime.safety import Gate
+from skills_runtime.safety.policy.rule_files import rules_for
 from skills_runtime.safety.sanitize import Fingerprint
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.assembly.standing import limits_of
+from skills_runtime.agent.assembly.standing import budget_of
+from skills_runtime.agent.budget import SharedBudget, Usage, UsageTracker, own_usage, recorded_usage
 from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.family.below import end_below, end_child
 from skills_runtime.agent.family.narrowed import MAX_DEPTH, for_a_part, narrowed
@@ -26,8 +27,6 @@ from skills_runtime.ports import ChildStatus, Parked
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import Run, RunPaths, read_view, runs_root
 from skills_runtime.runs.run import opened
-from skills_runtime.safety.limits import Spending
-from skills_runtime.safety.purse import Purse, Spent, recorded, spent_alone
 
 if TYPE_CHECKING:
     from skills_runtime.agent.workshop import Workshop
@@ -36,7 +35,7 @@ KNOWN_BY = 100
 """How much of its id the runs below a run have in theirs, which may not be longer than 128 characters."""
 
 
-class ChildRuns(Spending):
+class ChildRuns(UsageTracker):
     """The runs that one run has begun, and the work on them in this process."""
 
     def __init__(self, agent: "Workshop", equipment: Equipment, run: Run) -> None:
@@ -44,8 +43,8 @@ class ChildRuns(Spending):
         self._equipment = equipment
         self._run = run
         self._work: dict[str, tuple[asyncio.Task[RunResult], Control]] = {}
-        self._limits = equipment.limits or limits_of(agent.resolved)
-        self._purse = equipment.purse or Purse(run.view)
+        self._budget = equipment.budget or budget_of(agent.resolved)
+        self._shared = equipment.shared_budget or SharedBudget(run.view)
         self._left_behind = list(run.state.children)
         """Those that an earlier process began: it may have died before the log told what they have used."""
 
@@ -54,16 +53,16 @@ class ChildRuns(Spending):
         while self._left_behind:
             self._catch_up(self._left_behind.pop())
 
-    def used(self) -> Spent:
+    def used(self) -> Usage:
         """What this run and all that share its budget have used by now."""
         self.catch_up()
-        return self._purse.used()
+        return self._shared.used()
 
-    def write_down(self) -> None:
+    def record_children(self) -> None:
         """Record what children at work have used by now: the run is about to end, and takes them down with it."""
-        for child_id, purse in self._purse.below.items():
-            if (used := purse.spent()) != recorded(self._run.state.children[child_id]):
-                self._record(child_id, purse.view.state, used)
+        for child_id, shared in self._shared.children.items():
+            if (used := shared.subtree_usage()) != recorded_usage(self._run.state.children[child_id]):
+                self._record(child_id, shared.view.state, used)
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
         """Begin a run with this task; the same call begins one only once."""
@@ -162,29 +161,29 @@ class ChildRuns(Spending):
 
     def _begin(self, child_id: str, run: Run, profile: str) -> None:
         control = Control()
-        purse = self._purse.open(child_id, run.view)
-        child = self._child(profile, purse)
+        shared = self._shared.open(child_id, run.view)
+        child = self._child(profile, shared)
         task = asyncio.create_task(child.execute(run, control=control), name=f"run {child_id}")
         self._work[child_id] = task, control
-        task.add_done_callback(lambda _: self._note(child_id, purse))
+        task.add_done_callback(lambda _: self._note(child_id, shared))
 
-    def _note(self, child_id: str, purse: Purse) -> None:
+    def _note(self, child_id: str, shared: SharedBudget) -> None:
         """Record how a child stands when work on it stops, unless its parent has ended."""
-        if self._record(child_id, purse.view.state, purse.spent()):
-            self._purse.close(child_id, purse)
+        if self._record(child_id, shared.view.state, shared.subtree_usage()):
+            self._shared.close(child_id, shared)
 
     def _catch_up(self, child_id: str) -> None:
         """Record what a child has used that nobody got to record; one whose log cannot be read counts as it did."""
         child = self._run.state.children[child_id]
         root = Path(child.root)
-        if RunStatus(child.status).terminal or child_id in self._purse.below or not root.exists():
+        if RunStatus(child.status).terminal or child_id in self._shared.children or not root.exists():
             return
         with suppress(LogError):
             used = _used(root)
-            if used != recorded(child):
+            if used != recorded_usage(child):
                 self._record(child_id, _view(root).state, used)
 
-    def _record(self, child_id: str, state: RunState, used: Spent) -> bool:
+    def _record(self, child_id: str, state: RunState, used: Usage) -> bool:
         if not self._run.state.open or self._run.log.ended:
             return False
         self._run.append(
@@ -199,10 +198,10 @@ class ChildRuns(Spending):
         )
         return True
 
-    def _child(self, profile: str, purse: Purse | None = None) -> "Workshop":
+    def _child(self, profile: str, shared: SharedBudget | None = None) -> "Workshop":
         from skills_runtime.agent.workshop import Workshop
 
-        given = narrowed(self._equipment, self._run, self._limits, profile=profile, purse=purse)
+        given = narrowed(self._equipment, self._run, self._budget, profile=profile, shared_budget=shared)
         return Workshop(for_a_part(self._agent.resolved), given)
 
     def _running(self, child_id: str) -> bool:
@@ -242,13 +241,13 @@ def _view(root: Path) -> RunView:
     return read_view(RunPaths(root), log_ports())
 
 
-def _used(root: Path) -> Spent:
+def _used(root: Path) -> Usage:
     """By a run and those below it, as their own logs tell."""
     view = _view(root)
-    total = spent_alone(view)
+    total = own_usage(view)
     for child in view.state.children.values():
         below = Path(child.root)
-        total += _used(below) if below.exists() else recorded(child)
+        total += _used(below) if below.exists() else recorded_usage(child)
     return total
 
 

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from skills_runtime.agent.budget import Budget, SharedBudget, child_budget
 from skills_runtime.agent.equipment import ChildProfile, Equipment
 from skills_runtime.runs import Run
-from skills_runtime.safety.limits import Limits, shared
-from skills_runtime.safety.purse import Purse
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -19,8 +18,10 @@ FAMILY = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_
 """The tools that need a family."""
 
 
-def narrowed(equipment: Equipment, run: Run, limits: Limits, *, profile: str, purse: Purse | None) -> Equipment:
-    """The equipment of a child of this run, which spends out of the same purse."""
+def narrowed(
+    equipment: Equipment, run: Run, budget: Budget, *, profile: str, shared_budget: SharedBudget | None
+) -> Equipment:
+    """The equipment of a child of this run, which shares its budget."""
     chosen = (equipment.profiles or {}).get(profile) or ChildProfile()
     depth = equipment.depth + 1
     names = {tool.spec.name for tool in equipment.tools} - (FAMILY if depth >= MAX_DEPTH else frozenset())
@@ -28,15 +29,15 @@ def narrowed(equipment: Equipment, run: Run, limits: Limits, *, profile: str, pu
     if chosen.tools is not None:
         names &= chosen.tools
         only = chosen.tools if only is None else only & chosen.tools
-    left = shared(run.view, limits)
+    left = child_budget(run.view, budget)
     if chosen.max_steps is not None:
         left = msgspec.structs.replace(left, max_steps=min(left.max_steps, chosen.max_steps))
     return msgspec.structs.replace(
         equipment,
         tools=Registry(*(tool for tool in equipment.tools if tool.spec.name in names)),
         only=only,
-        limits=left,
-        purse=purse,
+        budget=left,
+        shared_budget=shared_budget,
         depth=depth,
         hooks=(),
         library=library.only(chosen.skills) if library is not None and chosen.skills is not None else library,

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from skills_runtime.agent.loop.ports import AgentPorts
+from skills_runtime.agent.output import is_strict
 from skills_runtime.agent.prompt import Prompt
 from skills_runtime.events import Payload
 from skills_runtime.events.envelope import reader
 from skills_runtime.events.payloads import LlmRequestStarted, LlmResponseFinished, ToolCallRequested
 from skills_runtime.llm import Transcriber, transcribe
-from skills_runtime.llm.output import is_strict
 from skills_runtime.ports import ChatRequest, ToolCall
 from skills_runtime.runs import Run
 from skills_runtime.safety import sanitize

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
+from skills_runtime.agent.budget import Budget, Usage, UsageTracker
 from skills_runtime.agent.receiving import SkillsOf
 from skills_runtime.agent.skills.news import SkillNews
 from skills_runtime.agent.window import ContextRules
@@ -15,8 +16,6 @@ from skills_runtime.llm import Price
 from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox, Secrets
 from skills_runtime.ports.tools import Held
 from skills_runtime.safety import Gate
-from skills_runtime.safety.limits import Limits, Spending
-from skills_runtime.safety.purse import Spent
 from skills_runtime.tools import Registry
 
 
@@ -98,7 +97,7 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     executor_model: str
     """Answers the rest."""
     prices: Mapping[str, Price] = {}
-    limits: Limits = Limits()
+    budget: Budget = Budget()
     context: ContextRules = ContextRules()
     output_schema: Mapping[str, Any] | None = None
     review: bool = False
@@ -113,16 +112,16 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     control: Control = msgspec.field(default_factory=Control)
     scope: RunScope = msgspec.field(default_factory=RunScope)
 
-    def used(self) -> Spent | None:
+    def used(self) -> Usage | None:
         """What all that share the budget have used by now; nothing means that the log of the run tells it all."""
-        if not isinstance(self.children, Spending):
+        if not isinstance(self.children, UsageTracker):
             return None
-        if self.limits.are_shared:
+        if self.budget.is_shared:
             return self.children.used()
         self.children.catch_up()
         return None
 
-    def write_down(self) -> None:
+    def record_children(self) -> None:
         """Record what sub-agents have used, before the run ends and takes them down with it."""
-        if isinstance(self.children, Spending):
-            self.children.write_down()
+        if isinstance(self.children, UsageTracker):
+            self.children.record_children()

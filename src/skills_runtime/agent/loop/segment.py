@@ -7,6 +7,7 @@ state = fold(log) -> take in messages | settle calls | answer | end, wait or yie
 
 import asyncio
 
+from skills_runtime.agent.budget import OUT_OF_TIME, calls_left, exceeded_limit, time_left
 from skills_runtime.agent.ends import asking, failed, interrupted, over, stopped
 from skills_runtime.agent.hearing import begin_to_hear, finish_heard, finish_heard_async
 from skills_runtime.agent.loop.answer import answer
@@ -14,15 +15,14 @@ from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, togethe
 from skills_runtime.agent.loop.context import make_room, needs_room, recover
 from skills_runtime.agent.loop.inbox import take_in
 from skills_runtime.agent.loop.ports import AgentPorts
+from skills_runtime.agent.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.agent.prompt import Prompt
 from skills_runtime.agent.skills.news import look_after_skills
 from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
-from skills_runtime.llm.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.runs import End, Run
 from skills_runtime.safety.gate import Abort
-from skills_runtime.safety.limits import calls_left, out_of_time, spent, time_left
 from skills_runtime.tools.invoke import in_words
 
 __all__ = ["run_segment"]
@@ -58,7 +58,7 @@ async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 
 async def _in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     before = ports.control.time  # a run that goes on has no more time than it had
-    left = asyncio.timeout(time_left(run.view, ports.limits))
+    left = asyncio.timeout(time_left(run.view, ports.budget))
     limit = ports.control.time = asyncio.timeout_at(before.when()) if before is not None else left
     try:
         async with limit:
@@ -66,7 +66,7 @@ async def _in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     except TimeoutError:
         if not limit.expired():
             raise
-        return over(out_of_time(), ports.limits.on_limit, locator)
+        return over(OUT_OF_TIME, ports.budget.on_limit, locator)
 
 
 async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
@@ -92,18 +92,18 @@ async def _settle(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     calls = list(run.view.conversation.open_calls.values())
     await refuse_unanswerable(run, calls, ports)
     used = ports.used()
-    room, limit = calls_left(run.view, ports.limits, used)
-    reached = spent(run.view, ports.limits, used) or (limit if room <= 0 else None)
+    room, limit = calls_left(run.view, ports.budget, used)
+    reached = exceeded_limit(run.view, ports.budget, used) or (limit if room <= 0 else None)
     if reached is not None:
-        return over(reached, ports.limits.on_limit, locator)
+        return over(reached, ports.budget.on_limit, locator)
     waiting = await settle(run, together(calls, ports.tools)[:room], ports)
     return asking(waiting, run.view, locator) if waiting is not None and not run.view.pending.cancelled else None
 
 
 async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
     """Ask the model, with room made before it is needed."""
-    if (reached := spent(run.view, ports.limits, ports.used())) is not None:
-        return over(reached, ports.limits.on_limit, locator)
+    if (reached := exceeded_limit(run.view, ports.budget, ports.used())) is not None:
+        return over(reached, ports.budget.on_limit, locator)
     if await look_after_skills(run, ports.news):
         return None
     if needs_room(run, ports):
@@ -143,7 +143,7 @@ async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> bool:
         case RunCompleted() if ports.review:
             await run.change_async(RunStatus.REVIEW_REQUIRED, reason="the task asks for review")
         case _:
-            ports.write_down()
+            ports.record_children()
             return await finish_heard_async(run, ports.inbox, outcome, ports.skills_of)
     return True
 
@@ -155,5 +155,5 @@ def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
         run.commit()
         run.save()
         return
-    ports.write_down()
+    ports.record_children()
     finish_heard(run, ports.inbox, lambda: interrupted(run.view, ports.control.broken, locator))

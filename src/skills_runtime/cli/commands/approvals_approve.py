@@ -60,12 +60,12 @@ def _arguments(options: ApproveOptions) -> dict[str, Any] | None:
 
 def _rule(options: ApproveOptions, asked: "Asked") -> "tuple[dict[str, Any], Callable[[], None] | None]":
     """The rule, shown in full, as a decision carries it, and what adds it to the user's own where it is for them."""
-    from skills_runtime.agent.assembly.rules import user_rule_file
     from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.render.approvals import show_rule
     from skills_runtime.cli.ruling import rule_of
     from skills_runtime.safety.approvals.proposal import as_recorded
     from skills_runtime.safety.policy import add_rule
+    from skills_runtime.safety.policy.rule_files import user_rule_file
 
     scope = options.rule or "run"
     rule = rule_of(asked.request(), scope)

@@ -24,7 +24,6 @@ class ForkOptions(RunOptions, WorkOptions, ApprovalOptions):
 def fork(options: ForkOptions, program: Program) -> int:
     """Start a new run that goes on from an event of another one."""
     from skills_runtime.agent import RunRequest
-    from skills_runtime.agent.assembly.rules import user_rule_file
     from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.machine import checked_path, log_ports
@@ -32,6 +31,7 @@ def fork(options: ForkOptions, program: Program) -> int:
     from skills_runtime.cli.planning import plan_run
     from skills_runtime.cli.working import work_on
     from skills_runtime.runs import check_id, fork_point
+    from skills_runtime.safety.policy.rule_files import user_rule_file
 
     if options.run_id is not None:
         check_id(options.run_id, "run")

@@ -27,15 +27,16 @@ class PolicyCheckOptions(ConfigOptions):
 
 def policy_check(options: PolicyCheckOptions, program: Program) -> int:
     """Say whether a run may execute a command, and which rule says so."""
-    from skills_runtime.agent.assembly.judging import command_intent, judge_command
+    from skills_runtime.agent.assembly.offering import previewable_tools
     from skills_runtime.cli.machine import checked_text
     from skills_runtime.cli.render.decision import tell_decision
     from skills_runtime.cli.settings import resolve_settings
+    from skills_runtime.safety.policy_preview import command_intent, preview_command
 
     words = [checked_text(word, "CMD") for word in options.command]
     resolved = resolve_settings(options, program=program.name)
-    judgement = judge_command(resolved, options.tool, command_intent(words))
-    return tell_decision(judgement, resolved.notices, as_json=options.json, no_color=options.no_color)
+    preview = preview_command(resolved, previewable_tools(resolved), options.tool, command_intent(words))
+    return tell_decision(preview, resolved.notices, as_json=options.json, no_color=options.no_color)
 
 
 COMMAND = Command(

@@ -29,18 +29,19 @@ def policy_explain(options: PolicyExplainOptions, program: Program) -> int:
     """Say whether a run may make a call of any tool, and why."""
     import asyncio
 
-    from skills_runtime.agent.assembly.judging import judge_call
+    from skills_runtime.agent.assembly.offering import previewable_tools
     from skills_runtime.cli.judging import parse_call
     from skills_runtime.cli.machine import checked_path
     from skills_runtime.cli.render.decision import tell_decision
     from skills_runtime.cli.settings import resolve_settings
     from skills_runtime.config.files import read_text
+    from skills_runtime.safety.policy_preview import preview_call
 
     text = sys.stdin.read() if options.call == "-" else read_text(checked_path(options.call, option="CALL"))
     call = parse_call(text, options.call)
     resolved = resolve_settings(options, program=program.name)
-    judgement = asyncio.run(judge_call(resolved, call))
-    return tell_decision(judgement, resolved.notices, as_json=options.json, no_color=options.no_color)
+    preview = asyncio.run(preview_call(resolved, previewable_tools(resolved), call))
+    return tell_decision(preview, resolved.notices, as_json=options.json, no_color=options.no_color)
 
 
 COMMAND = Command(

@@ -58,12 +58,12 @@ class RunCommandOptions(WorkOptions, ApprovalOptions):
 
 def run(options: RunCommandOptions, program: Program) -> int:
     """Work on a task and keep everything in one run directory."""
-    from skills_runtime.agent.assembly.rules import user_rule_file
     from skills_runtime.cli.people import people_here
     from skills_runtime.cli.planning import plan_run
     from skills_runtime.cli.settings import resolve_settings
     from skills_runtime.cli.terminal import somebody_is_there
     from skills_runtime.cli.working import work_on
+    from skills_runtime.safety.policy.rule_files import user_rule_file
 
     talk = _is_talk(options) and somebody_is_there()
     request = None if talk else _request(options)

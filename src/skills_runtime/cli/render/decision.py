@@ -8,33 +8,33 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from skills_runtime.agent.assembly.judging import Judgement
 from skills_runtime.cli.judging import exit_code
 from skills_runtime.cli.render.console import answers, labelled
 from skills_runtime.cli.render.text import one_line
 from skills_runtime.safety.guard import Risk
 from skills_runtime.safety.policy import Part
+from skills_runtime.safety.policy_preview import PolicyPreview
 
 _SIGNS: Mapping[str, tuple[str, str]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "bold red")}
 _LABEL = 8
 
 
-def tell_decision(judgement: Judgement, notices: Iterable[str], *, as_json: bool, no_color: bool) -> int:
+def tell_decision(preview: PolicyPreview, notices: Iterable[str], *, as_json: bool, no_color: bool) -> int:
     """The exit code of a decision that was told, with what its user should know besides."""
-    for notice in (*notices, *judgement.notices):
+    for notice in (*notices, *preview.notices):
         sys.stderr.write(f"notice: {one_line(notice)}\n")
     if as_json:
-        write_decision(judgement, sys.stdout)
+        write_decision(preview, sys.stdout)
     else:
-        show_decision(judgement, answers(no_color=no_color))
-    return exit_code(judgement)
+        show_decision(preview, answers(no_color=no_color))
+    return exit_code(preview)
 
 
-def write_decision(judgement: Judgement, output: TextIO) -> None:
+def write_decision(preview: PolicyPreview, output: TextIO) -> None:
     """The decision as one JSON object."""
-    facts, verdict = judgement.facts, judgement.explanation.verdict
+    facts, verdict = preview.facts, preview.explanation.verdict
     answer: dict[str, Any] = {
-        "decision": _word(judgement),
+        "decision": _word(preview),
         "rule": verdict.rule,
         "justification": verdict.justification,
         "tool": facts.tool,
@@ -42,18 +42,18 @@ def write_decision(judgement: Judgement, output: TextIO) -> None:
         "risk": facts.risk,
         "unclear": facts.unclear,
         "escalated": facts.escalated,
-        "parts": judgement.explanation.parts,
+        "parts": preview.explanation.parts,
         "hosts": facts.hosts,
-        "notices": judgement.notices,
+        "notices": preview.notices,
     }
     output.write(msgspec.json.encode(answer).decode() + "\n")
 
 
-def show_decision(judgement: Judgement, console: Console) -> None:
+def show_decision(preview: PolicyPreview, console: Console) -> None:
     """The decision for people: what, by which rule, and how each part of the call was seen."""
-    facts, verdict = judgement.facts, judgement.explanation.verdict
-    sign, style = _SIGNS[_word(judgement)]
-    console.print(Text.assemble((f"{sign} {_word(judgement)}", style), f"  {one_line(verdict.rule)}"))
+    facts, verdict = preview.facts, preview.explanation.verdict
+    sign, style = _SIGNS[_word(preview)]
+    console.print(Text.assemble((f"{sign} {_word(preview)}", style), f"  {one_line(verdict.rule)}"))
     told = {
         "because": verdict.justification,
         "tool": facts.tool,
@@ -61,12 +61,12 @@ def show_decision(judgement: Judgement, console: Console) -> None:
         "unclear": facts.unclear,
     }
     console.print(labelled({name: one_line(text) for name, text in told.items() if text}, indent=2, width=_LABEL))
-    for part in judgement.explanation.parts:
+    for part in preview.explanation.parts:
         console.print(_line(part))
 
 
-def _word(judgement: Judgement) -> str:
-    return type(judgement.explanation.verdict).__name__.lower()
+def _word(preview: PolicyPreview) -> str:
+    return type(preview.explanation.verdict).__name__.lower()
 
 
 def _risk(risk: Risk) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from skills_runtime.agent.budget import Budget
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import BudgetIncreased, RunWaitingHuman
-from skills_runtime.safety.limits import Limits
 
 
-def with_what_was_given(limits: Limits, events: Iterable[Event], *, settled: int) -> Limits:
+def with_what_was_given(limits: Budget, events: Iterable[Event], *, settled: int) -> Budget:
     """The limits of the settings, and what people gave the run besides, of which it has used `settled` calls."""
     given, parked = 0, False
     for event in events:

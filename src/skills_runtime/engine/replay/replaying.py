@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.assembly.recorded import recording_of, replaying
 from skills_runtime.agent.assembly.spec import spec_for, text_in
-from skills_runtime.agent.assembly.standing import limits_of
+from skills_runtime.agent.assembly.standing import budget_of
 from skills_runtime.agent.equipment import Equipment, RunRequest
 from skills_runtime.agent.facade import Agent
 from skills_runtime.engine.replay.ends import was_ended_from_outside
@@ -50,14 +50,14 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     if was_ended_from_outside(whole_history(paths)):
         recorded.end = ""
     inbox = RecordedInbox(history_before(paths), read_events(paths))
-    allowed = with_what_was_given(limits_of(resolved), read_events(paths), settled=recorded.conversation.settled)
+    allowed = with_what_was_given(budget_of(resolved), read_events(paths), settled=recorded.conversation.settled)
     equipment = Equipment(
         backend=replaying(paths.root, recording_of(paths.root)),
         tools=recorded_tools(paths, recorded.conversation),
         inbox=inbox,
         skills_of=inbox.skills_of,
         human=RecordedPerson(read_events(paths)),
-        limits=allowed,
+        budget=allowed,
         approver=RecordedApprover(whole_history(paths)),
     )
     agent = Agent.from_resolved(resolved, equipment)

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.agent.assembly.rules import user_rule_file
 from skills_runtime.errors import AccessRefused, ApprovalStale, ValidationFailed
 from skills_runtime.ports import Decision, InboxMessage
 from skills_runtime.safety.approvals.proposal import as_recorded
 from skills_runtime.safety.policy import add_rule
+from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.service.answers import as_json, caller_of, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId

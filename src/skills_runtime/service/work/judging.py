@@ -5,14 +5,15 @@ from typing import Any, get_args
 
 import msgspec
 
-from skills_runtime.agent.assembly.judging import Judgement, PlannedCall, judge_call, judge_command
-from skills_runtime.agent.assembly.rules import user_rule_file
+from skills_runtime.agent.assembly.offering import previewable_tools
 from skills_runtime.config import Resolved
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Intent
 from skills_runtime.safety.approvals.request import request_of, shown_to_approver
 from skills_runtime.safety.policy import Ask, Verdict, decide
+from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.safety.policy.verdict import SafetyMode
+from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview, preview_call, preview_command
 from skills_runtime.safety.sanitize import PLAIN
 from skills_runtime.service.work.cards import rule_previews
 
@@ -28,19 +29,19 @@ async def judged(
     if sum(given is not None for given in (line, argv, arguments)) != 1:
         raise ValidationFailed("give the call once, as `line`, as `argv` or as `arguments`")
     if arguments is not None:
-        judgement = await judge_call(resolved, PlannedCall(tool, dict(arguments)))
+        preview = await preview_call(resolved, previewable_tools(resolved), PlannedCall(tool, dict(arguments)))
     else:
         intent = Intent(line=line) if line is not None else Intent(argv=tuple(argv or ()))
-        judgement = judge_command(resolved, tool, intent)
-    rules, no_rule = _rules(resolved, judgement, arguments or {})
+        preview = preview_command(resolved, previewable_tools(resolved), tool, intent)
+    rules, no_rule = _rules(resolved, preview, arguments or {})
     return {
-        "verdict": _word(judgement.explanation.verdict),
-        "explanation": msgspec.to_builtins(judgement.explanation),
-        "facts": msgspec.to_builtins(judgement.facts),
-        "modes": [_in_mode(judgement, mode) for mode in get_args(SafetyMode)],
+        "verdict": _word(preview.explanation.verdict),
+        "explanation": msgspec.to_builtins(preview.explanation),
+        "facts": msgspec.to_builtins(preview.facts),
+        "modes": [_in_mode(preview, mode) for mode in get_args(SafetyMode)],
         "rules": rules,
         "no_rule": no_rule,
-        "notices": list(judgement.notices),
+        "notices": list(preview.notices),
     }
 
 
@@ -48,25 +49,27 @@ def _word(verdict: Verdict) -> str:
     return type(verdict).__name__.lower()
 
 
-def _in_mode(judgement: Judgement, mode: SafetyMode) -> dict[str, Any]:
+def _in_mode(preview: PolicyPreview, mode: SafetyMode) -> dict[str, Any]:
     """What would be said if this were the mode of the workspace."""
-    verdict = decide(judgement.facts, msgspec.structs.replace(judgement.rules, mode=mode))
+    verdict = decide(preview.facts, msgspec.structs.replace(preview.rules, mode=mode))
     return {
         "mode": mode,
         "verdict": _word(verdict),
         "rule": verdict.rule,
         "justification": verdict.justification,
-        "current": mode == judgement.rules.mode,
+        "current": mode == preview.rules.mode,
     }
 
 
-def _rules(resolved: Resolved, judgement: Judgement, arguments: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+def _rules(
+    resolved: Resolved, preview: PolicyPreview, arguments: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], str]:
     """The rules that would allow the call without asking; only of one that is asked about."""
-    verdict = judgement.explanation.verdict
+    verdict = preview.explanation.verdict
     if not isinstance(verdict, Ask):
         return [], ""
-    intent = judgement.intent or Intent()
-    wanted = request_of(judgement.spec, arguments, intent, judgement.facts, verdict, PLAIN)
+    intent = preview.intent or Intent()
+    wanted = request_of(preview.spec, arguments, intent, preview.facts, verdict, PLAIN)
     request = shown_to_approver(wanted, approval_id="", run_id="", call_id="", expires_at="")
     rules, no_rule = rule_previews(request, user_rule_file(resolved))
     return [one for one in rules if one["scope"] != "run"], no_rule

@@ -1,0 +1,99 @@
+"""Preview what the rules of a workspace say about a call that nobody makes.
+
+Touches nothing but the names of files. Which tools there are is told by the caller.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from skills_runtime.ports import Intent, Tool, ToolContext, ToolSpec
+from skills_runtime.safety.gate import with_real_places
+from skills_runtime.safety.guard import Facts, assess
+from skills_runtime.safety.policy import Explanation, Rules, explain
+from skills_runtime.safety.policy.rule_files import read_rules
+from skills_runtime.safety.redaction import Keeper
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+
+
+class PlannedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call as a file has it."""
+
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+class PolicyPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as the gate sees it, and what the rules say."""
+
+    spec: ToolSpec
+    intent: Intent | None
+    facts: Facts
+    explanation: Explanation
+    rules: Rules = Rules()
+    notices: tuple[str, ...] = ()
+
+
+def preview_command(resolved: "Resolved", tools: Mapping[str, Tool], tool: str, intent: Intent) -> PolicyPreview:
+    """Return what the rules say about a command that a tool would run."""
+    found = tools.get(tool)
+    return _preview(resolved, found.spec if found else _unknown(tool), intent)
+
+
+async def preview_call(resolved: "Resolved", tools: Mapping[str, Tool], call: PlannedCall) -> PolicyPreview:
+    """Return what the rules say about a call; of a tool that is not among `tools` only the name is known."""
+    tool = tools.get(call.tool)
+    if tool is None:
+        return _preview(resolved, _unknown(call.tool), None)
+    describe = getattr(tool, "intent", None)
+    root = resolved.workspace_root
+    context = cast("ToolContext", _PreviewContext(root, _FileNames(root), Keeper()))
+    return _preview(resolved, tool.spec, await describe(call.arguments, context) if describe else None)
+
+
+def command_intent(words: Sequence[str]) -> Intent:
+    """Return what a command would do; a single word is a line of shell."""
+    return Intent(line=words[0]) if len(words) == 1 else Intent(argv=tuple(words))
+
+
+class _FileNames(msgspec.Struct, frozen=True):
+    """Where paths lead, without touching what is there."""
+
+    root: Path
+
+    def real(self, path: str) -> str:
+        """Return where a path really leads, or the path itself where that cannot be told."""
+        try:
+            real, top = (self.root / path).resolve(), self.root.resolve()
+        except (OSError, RuntimeError, ValueError):
+            return path
+        return str(real.relative_to(top)) if real.is_relative_to(top) else path
+
+
+class _PreviewContext(msgspec.Struct, frozen=True):
+    """All that tools need to tell what they would do: where they would start, where paths lead, and what to hide."""
+
+    root: Path
+    files: _FileNames
+    secrets: Keeper
+
+
+def _unknown(name: str) -> ToolSpec:
+    return ToolSpec(name=name, description="", parameters={})
+
+
+def _preview(resolved: "Resolved", spec: ToolSpec, intent: Intent | None) -> PolicyPreview:
+    read = read_rules(resolved)
+    facts = assess(spec, with_real_places(intent))
+    return PolicyPreview(
+        spec=spec,
+        intent=intent,
+        facts=facts,
+        explanation=explain(facts, read.rules),
+        rules=read.rules,
+        notices=read.notices,
+    )
