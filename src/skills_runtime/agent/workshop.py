@@ -23,7 +23,7 @@ from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import RunResult, result_of
 from skills_runtime.agent.outlasting import close_all
 from skills_runtime.agent.output import check_schema
-from skills_runtime.agent.skills.seen import Seen, library_for
+from skills_runtime.agent.skills.seen import library_for, names_skills
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.states import RunStatus
@@ -54,7 +54,6 @@ class Workshop:
         self._rules: Rules | None = equipment.rules
         self._known: Known = {}
         self._stands: Standing | None = None
-        self._has_skills = Seen(resolved, equipment)
         self._equipment_of: WeakKeyDictionary[Run, Equipment] = WeakKeyDictionary()
         """What runs were made with that nobody has worked on yet: skills are looked for once."""
 
@@ -67,6 +66,11 @@ class Workshop:
     def workspace_root(self) -> Path:
         """Where the agent works."""
         return self._resolved.workspace_root
+
+    @property
+    def _has_skills(self) -> bool:
+        """Whether a run can have any skills at all; asked again for every run, since some may have appeared."""
+        return self._equipment.library is not None or names_skills(self._resolved)
 
     def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
         """A new run that goes on from event `seq` of another, perhaps with another prompt."""
@@ -151,7 +155,7 @@ class Workshop:
     async def _ask_for_variables(self, task: str) -> "Sequence[MissingVariable]":
         """Ask for what skills need and nobody has set; the values are kept in memory only."""
         human = self._equipment.human
-        if human is None or not self._has_skills():
+        if human is None or not self._has_skills:
             return ()
         missing = prompt_parts(self._resolved, task, (), self._library(), self._equipment.templates).missing_env
         for one in missing:
@@ -164,7 +168,7 @@ class Workshop:
         """What runs are given; rule files are read once, as the settings are."""
         if self._rules is None:
             self._rules = rules_for(self._resolved)
-        library = self._library() if self._has_skills() else None
+        library = self._library() if self._has_skills else None
         return msgspec.structs.replace(
             self._equipment, rules=self._rules, known=self._known, secrets=self._secrets, library=library
         )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.config import state_home
 from skills_runtime.errors import NotFound
 from skills_runtime.skills import FilesystemSource, Library, Origin, Problem
 from skills_runtime.skills.catalog import Catalog, CatalogReport, budget_for, catalog_of
@@ -66,7 +65,7 @@ def explained(task: str, library: Library, *, paths: Sequence[str], limit: int, 
     """Route a task as a run would, and tell why; an exact mention that names nothing is an error here too."""
     asked = mentioned(task, library)
     skills = library.list()
-    index = index_for(library, kept_in=state_home() / "skill-terms")
+    index = index_for(library)
     routing = route(task, skills, paths=paths, limit=limit, index=index, asked=asked)
     catalog = catalog_of(skills, budget_tokens=budget_tokens)
     lines = _lines(catalog)

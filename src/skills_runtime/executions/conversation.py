@@ -11,7 +11,6 @@ from contextlib import ExitStack, suppress
 import msgspec
 
 from skills_runtime.executions.jobs import Job, Sink, Sinks, Stop, sealed_input
-from skills_runtime.executions.urgency import Session, receive, tell_sender
 
 END = b"e"
 PIECE = 1 << 16
@@ -38,13 +37,9 @@ class Conversation:
         self._fall = fall
         """Ends the whole fence, which closes the other end."""
         self._prepared = False
-        self._session: Session | None = None
-        tell_sender(control)
 
     def close(self) -> None:
         """Have nothing more to say."""
-        if self._session is not None:
-            self._session.close()
         self._control.close()
 
     def is_ready(self, seconds: float) -> bool:
@@ -52,10 +47,7 @@ class Conversation:
         readable, _, _ = select.select([self._control], [], [], seconds)
         if not readable:
             return False
-        data, sender = receive(self._control, 4096)
-        if sender is not None:
-            self._session = Session(sender)
-        return bool(data) and _understood(data).ready
+        return self._hear().ready
 
     def hold(self, job: Job, sinks: Sinks, stop: Stop) -> Told | None:
         """Have an execution done and pass on what it writes; nothing where it was not even begun."""
@@ -99,12 +91,8 @@ class Conversation:
         for descriptor in (*reading, control):
             poll.register(descriptor, select.POLLIN)
         patience: float | None = None
-        again = 0.0
         while True:
             now = time.monotonic()
-            if self._session is not None and now >= again:
-                again = now + LOOK_SECONDS
-                self._session.lower()
             if stop.reason is None and now >= deadline:
                 stop.set("timeout")
             if stop.reason is not None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skills_runtime.errors import SandboxError
+from skills_runtime.executions.inside.zygote import LOWER
 from skills_runtime.executions.jobs import Ended, EndedBy, Job, Sinks, Stop, sealed_input
-from skills_runtime.executions.urgency import LOWER
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.processes import Finished, Limits, execute_plan
 from skills_runtime.sandbox.egress import Doorman

@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 
 from skills_runtime.skills import Skill
 from skills_runtime.skills.catalog import (
+    Catalog,
     budget_for,
-    catalog_delta,
     catalog_of,
     catalog_offered,
     listed,
     people_may_call,
     tokens_of,
 )
+from skills_runtime.skills.catalog.delta import Delta, delta_since
 from skills_runtime.skills.catalog.entries import cut
+from skills_runtime.skills.catalog.marks import mark_of
 from tests.unit.skills.samples import a_skill
 
 LONG = (
@@ -170,10 +172,15 @@ def test_the_event_tells_what_the_report_does() -> None:
     assert event.digest == catalog.digest
 
 
+def delta(before: Catalog, after: Catalog) -> Delta:
+    """What changed between two lists."""
+    return delta_since({entry.mention: mark_of(entry) for entry in before.entries}, after.entries)
+
+
 def test_what_came_changed_and_went_is_told_without_the_rest() -> None:
     before = catalog_of([a_skill("a1"), a_skill("b1"), a_skill("c1")])
     after = catalog_of([a_skill("b1", description="Other."), a_skill("c1"), a_skill("d1")])
-    assert catalog_delta(before, after).splitlines()[1:] == [
+    assert delta(before, after).text().splitlines()[1:] == [
         "- $[web:mvp].d1: Writes things. (new)",
         "- $[web:mvp].b1: Other. (changed)",
         "- $[web:mvp].a1 (no longer available)",
@@ -182,10 +189,10 @@ def test_what_came_changed_and_went_is_told_without_the_rest() -> None:
 
 def test_the_same_skills_have_no_difference_even_when_they_are_cut_elsewhere() -> None:
     skills = many(60)
-    assert catalog_delta(catalog_of(skills), catalog_of(skills, budget_tokens=1200)) == ""
+    assert not delta(catalog_of(skills), catalog_of(skills, budget_tokens=1200))
 
 
 def test_a_difference_too_large_to_tell_is_counted() -> None:
-    delta = catalog_delta(catalog_of([]), catalog_of(many(5000)))
-    assert "5000 are new" in delta
-    assert tokens_of(delta) < 60
+    text = delta(catalog_of([]), catalog_of(many(5000))).text()
+    assert "5000 are new" in text
+    assert tokens_of(text) < 60

@@ -13,7 +13,6 @@ from skills_runtime.errors import ConfigError
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.skills import Library
-    from skills_runtime.skills.discovery.nothing import Nothing
 
 
 def library_for(resolved: "Resolved", equipment: Equipment, variables: Mapping[str, str]) -> "Library":
@@ -33,38 +32,14 @@ def no_skills() -> "Library":
     return Library()
 
 
-class Seen:
-    """Whether an agent can have any skills at all; asked for every run, and mostly there are none."""
-
-    def __init__(self, resolved: "Resolved", equipment: Equipment) -> None:
-        self._resolved = resolved
-        self._given = equipment.library is not None
-        self._nothing: Nothing | None = None
-
-    def __call__(self) -> bool:
-        """The answer, from the disk where it may have changed since somebody asked last."""
-        if self._given:
-            return True
-        nothing = self._nothing  # another thread may look at the same time, and find something
-        if nothing is not None and nothing.holds():
-            return False
-        found, self._nothing = _looked(self._resolved)
-        return found
-
-
 def names_skills(resolved: "Resolved") -> bool:
     """Whether the settings name skills, or there is a place where some may be found."""
-    return _looked(resolved)[0]
-
-
-def _looked(resolved: "Resolved") -> "tuple[bool, Nothing | None]":
     skills = resolved.settings.skills
     if skills.spaces or not skills.discovery.enabled:
-        return bool(skills.spaces), None
-    from skills_runtime.skills.discovery import places_of
-    from skills_runtime.skills.discovery.nothing import looked_for_nothing
+        return bool(skills.spaces)
+    from skills_runtime.skills.discovery import discover, places_of
 
-    return looked_for_nothing(places_of(resolved.workspace_root, resolved.environment.process), skills)
+    return bool(discover(places_of(resolved.workspace_root, resolved.environment.process), skills).roots)
 
 
 def skill_notices(resolved: "Resolved") -> tuple[str, ...]:

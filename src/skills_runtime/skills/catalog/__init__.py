@@ -9,7 +9,6 @@ from skills_runtime.skills.catalog.catalog import (
     catalog_offered,
     listed,
 )
-from skills_runtime.skills.catalog.delta import catalog_delta
 from skills_runtime.skills.catalog.fields import model_may_call, people_may_call
 from skills_runtime.skills.catalog.tokens import tokens_of
 
@@ -18,7 +17,6 @@ __all__ = [
     "CatalogReport",
     "Level",
     "budget_for",
-    "catalog_delta",
     "catalog_of",
     "catalog_offered",
     "listed",

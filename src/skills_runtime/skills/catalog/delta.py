@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from skills_runtime.skills.catalog.catalog import Catalog
 from skills_runtime.skills.catalog.entries import Entry
-from skills_runtime.skills.catalog.marks import mark_of, says_the_same
+from skills_runtime.skills.catalog.marks import says_the_same
 from skills_runtime.skills.catalog.tokens import tokens_of
 
 MAX_TOKENS = 1000
@@ -53,9 +52,3 @@ def delta_since(known: Mapping[str, str], entries: Sequence[Entry]) -> Delta:
         changed=tuple(one for one in entries if one.mention in known and not says_the_same(known[one.mention], one)),
         gone=tuple(mention for mention in known if mention not in now),
     )
-
-
-def catalog_delta(before: Catalog, after: Catalog, *, max_tokens: int = MAX_TOKENS) -> str:
-    """The lines for skills that came, changed or went; nothing when none did."""
-    delta = delta_since({entry.mention: mark_of(entry) for entry in before.entries}, after.entries)
-    return delta.text(max_tokens=max_tokens) if delta else ""

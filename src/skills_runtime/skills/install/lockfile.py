@@ -10,7 +10,6 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.skills.install.durable import write_whole
 from skills_runtime.skills.install.places import Places, Scope
 from skills_runtime.skills.neutral import one_line
 
@@ -98,11 +97,6 @@ def lock_bytes(lock: Lock) -> bytes:
     skills = {name: _fields_of(lock.skills[name]) for name in sorted(lock.skills)}
     document = {"version": lock.version, "skills": skills, **lock.other}
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
-
-
-def write_lock(places: Places, lock: Lock) -> None:
-    """Replace the lock file."""
-    write_whole(places.lock, lock_bytes(lock))
 
 
 def _entry(name: str, value: Any, path: Path) -> LockEntry:

@@ -2,7 +2,6 @@
 
 from skills_runtime.skills.routing.bodies import index_for
 from skills_runtime.skills.routing.index import SkillIndex, Tuning, index_of
-from skills_runtime.skills.routing.kept import packed, unpacked
 from skills_runtime.skills.routing.route import Choice, Routing, Rule, route, routed, search
 
 __all__ = [
@@ -13,9 +12,7 @@ __all__ = [
     "Tuning",
     "index_for",
     "index_of",
-    "packed",
     "route",
     "routed",
     "search",
-    "unpacked",
 ]

@@ -4,14 +4,13 @@ Pure. Built once for a set of skills; a search then looks only at skills that sh
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import msgspec
 
 from skills_runtime.skills.routing.declared import Declared, declared_by
 from skills_runtime.skills.routing.documents import Document, document_of
-from skills_runtime.skills.routing.kept import identity
 from skills_runtime.skills.skill import Skill
 
 Body = Callable[[Skill], str]
@@ -90,17 +89,10 @@ def index_of(
     skills: Sequence[Skill],
     *,
     body: Body | None = None,
-    kept: Mapping[str, Document] | None = None,
     tuning: Tuning | None = None,
 ) -> SkillIndex:
-    """The index over these skills; with bodies it finds more, and what is kept from before is not read again."""
-    documents = [_document(skill, body, kept) for skill in skills]
-    return SkillIndex(skills, documents, tuning)
-
-
-def _document(skill: Skill, body: Body | None, kept: Mapping[str, Document] | None) -> Document:
-    found = kept.get(identity(skill, with_body=body is not None)) if kept else None
-    return found or document_of(skill, body(skill) if body else "")
+    """The index over these skills; with bodies it finds more."""
+    return SkillIndex(skills, [document_of(skill, body(skill) if body else "") for skill in skills], tuning)
 
 
 def grams_of(term: str) -> set[str]:

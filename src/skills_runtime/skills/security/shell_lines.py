@@ -42,11 +42,6 @@ def commands(body: str, start: int, end: int) -> Iterator[Command]:
         place = stop + 1
 
 
-def straighten(command: str) -> str:
-    """One command with the tricks undone."""
-    return _straightened(0, len(command), command[:MAX_LINE], {}).straight
-
-
 def _whole_line(body: str, place: int, end: int) -> tuple[int, str]:
     pieces: list[str] = []
     while True:

@@ -18,7 +18,6 @@ from skills_runtime.skills.standard.directories import FILE_NAME, MAX_FILE_BYTES
 from skills_runtime.skills.standard.fences import FENCE_BYTES
 from skills_runtime.skills.standard.findings import Diagnostic
 from skills_runtime.skills.standard.parsing import Properties, parse_skill
-from skills_runtime.skills.standard.plain import Plain, plain_skill
 from skills_runtime.skills.standard.real_skills import usable_name
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
 from skills_runtime.skills.standard.running import MAX_BYTES as RUN_BYTES
@@ -55,7 +54,7 @@ def read_skill(found: Found, directory_name: str, max_bytes: int) -> Read:
     return read
 
 
-def _text(found: Found, directory_name: str, max_bytes: int, read: Read) -> Properties | Plain | None:
+def _text(found: Found, directory_name: str, max_bytes: int, read: Read) -> Properties | None:
     file = found.file or FILE_NAME
     try:
         data = read_below(found.descriptor, (file,), limit=max_bytes + FENCE_BYTES)
@@ -66,8 +65,6 @@ def _text(found: Found, directory_name: str, max_bytes: int, read: Read) -> Prop
         return None
     if not read.content_hash:
         read.problems.append(_too_large(file))
-    if file == FILE_NAME and (plain := plain_skill(data, directory_name, max_bytes)) is not None:
-        return plain
     parsed = parse_skill(data, mode="lenient", directory_name=directory_name, max_bytes=max_bytes)
     if file != FILE_NAME:
         read.problems += _problems([misnamed(file, "lenient")])
@@ -93,7 +90,7 @@ def _too_large(file: str) -> Problem:
     )
 
 
-def _run(found: Found, directory_name: str, skill: Properties | Plain | None, read: Read) -> None:
+def _run(found: Found, directory_name: str, skill: Properties | None, read: Read) -> None:
     """Take the definition of a skill that runs by itself; beside a broken `SKILL.md` it makes no skill."""
     try:
         data = read_below(found.descriptor, (RUN_FILE,), limit=RUN_BYTES + 1)

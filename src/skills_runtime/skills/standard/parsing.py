@@ -14,7 +14,6 @@ from skills_runtime.skills.standard.fences import Split, split
 from skills_runtime.skills.standard.findings import Diagnostic, Mode, found, is_fatal
 from skills_runtime.skills.standard.real_skills import meant, text_of
 from skills_runtime.skills.standard.repair import repaired
-from skills_runtime.skills.standard.simple import simple_fields
 from skills_runtime.skills.standard.specification import Breach, breaches, normal, quoted
 from skills_runtime.skills.standard.tool_lists import allowed_tools
 
@@ -101,9 +100,6 @@ def _placed(breach: Breach, mode: Mode, text: str, first_line: int) -> Diagnosti
 
 
 def _read(text: str, parts: Split, mode: Mode) -> _Reading | Diagnostic:
-    fields = simple_fields(text)
-    if fields is not None:
-        return _Reading(fields)
     try:
         return _from_document(parse_text(text), parts, mode)
     except Unusable as error:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.events import data_of
 from skills_runtime.skills import Skill
-from skills_runtime.skills.routing import index_of, packed, route, routed, search, unpacked
+from skills_runtime.skills.routing import index_of, route, routed, search
 from skills_runtime.skills.routing.declared import paths_in
 from tests.unit.skills.samples import a_skill
 
@@ -133,24 +133,6 @@ def test_the_event_tells_the_rule_the_score_and_the_reason() -> None:
             }
         ],
     }
-
-
-def test_terms_kept_from_before_give_the_same_ranking() -> None:
-    before = index_of(SKILLS)
-    kept = unpacked(packed(SKILLS, before.documents, with_body=False))
-    assert len(kept) == len(SKILLS)
-    assert index_of(SKILLS, kept=kept).documents == before.documents
-
-
-def test_a_changed_skill_is_not_taken_from_what_was_kept() -> None:
-    kept = unpacked(packed([SLIDES], index_of([SLIDES]).documents, with_body=False))
-    other = msgspec.structs.replace(SLIDES, description="Bakes bread.")
-    assert route("bake bread", [other], index=index_of([other], kept=kept)).choices[0].skill == other
-
-
-@given(st.binary(max_size=60))
-def test_bytes_that_are_not_ours_hold_nothing(data: bytes) -> None:
-    assert unpacked(data) == {}
 
 
 @given(st.text(max_size=300))

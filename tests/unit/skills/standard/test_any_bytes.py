@@ -1,4 +1,4 @@
-"""Whatever bytes a file has: no error, a verdict, and messages that can be printed; and the fast reader agrees."""
+"""Whatever bytes a file has: no error, a verdict, and messages that can be printed."""
 
 import random
 
@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.plain_yaml import Unusable, parse_text
 from skills_runtime.skills.standard import parse_run, parse_skill
-from skills_runtime.skills.standard.simple import simple_fields
 
 CASES = 10_000
 SKILLS = (
@@ -74,37 +72,3 @@ def test_no_bytes_make_it_raise(data: bytes) -> None:
         parse_skill(whole, mode="strict", directory_name="ab")
         parse_skill(whole, mode="lenient")
     parse_run(data)
-
-
-PLAIN = st.sampled_from(
-    ["a", "name", "b-c", "x y", "1.0", "(", "<", "$", "~", "é", "写", ": ", ":", " ", "#", " #", '"', "'", "-", "- ",
-     "|", ">-", "...", "&", "*", "[", "]", "{", ",", "?", "\\", "=", "\u2028", "\xa0", "\n", "\n  ", "\n  - ", "\r\n",
-     "k: v", "\nk: v", "\nq:\n  z: 1\n  y: '2'", "\nd: >-\n  one\n  two", "\nl:\n- a\n- b", '\ne: "x: y"'],
-)  # fmt: skip
-
-
-@given(st.lists(PLAIN, max_size=12).map("".join))
-def test_what_is_read_without_the_parser_is_what_the_parser_reads(text: str) -> None:
-    fields = simple_fields(text)
-    if fields is not None:
-        assert (parse_text(text).value, parse_text(text).repeated) == (fields, ())
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "name: ab\ndescription: Reads files. Use it.\nlicense: MIT\n",
-        "name: ab\r\ndescription: \"a: b\"\r\n\r\nversion: '1'\r\n",
-        "name: ab\ndescription: >-\n  one\n  two: three\nlicense: MIT\n",
-        "name: ab\nmetadata:\n  author: me\n  version: 1.0\ntags:\n  - a\n  - 'b: c'\nlist:\n- x\n",
-    ],
-)
-def test_an_ordinary_front_matter_needs_no_parser(text: str) -> None:
-    assert simple_fields(text) == parse_text(text).value
-
-
-@pytest.mark.parametrize("text", ["a: b: c", "a: b #c", "a: [b", "a: 'b", "a: |\n  b\n   c", "a: b\n  c", "a: *b"])
-def test_what_may_mean_something_else_is_left_to_the_parser(text: str) -> None:
-    assert simple_fields(text) is None
-    with pytest.raises(Unusable):
-        parse_text("a: b: c")
