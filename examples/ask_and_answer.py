@@ -2,21 +2,12 @@
 
 import tempfile
 
-from skills_runtime.agent import Agent
-from skills_runtime.llm import FakeChatCall, ScriptedBackend
-from skills_runtime.ports import ChatStreamEvent, ToolCall
-from skills_runtime.testing import InMemoryInbox
-
-QUESTION = ToolCall(id="call_1", name="ask_human", arguments='{"question": "Which colour?"}')
+from skills_runtime import Agent
+from skills_runtime.testing import FakeModel, InMemoryInbox, calls, says
 
 
 def main(workspace: str) -> None:
-    model = ScriptedBackend(
-        [
-            FakeChatCall([ChatStreamEvent(type="tool_calls", tool_calls=[QUESTION])]),
-            FakeChatCall([ChatStreamEvent(type="text_delta", text="The house is painted.")]),
-        ]
-    )
+    model = FakeModel([calls("ask_human", question="Which colour?"), says("The house is painted.")])
     inbox = InMemoryInbox()
     waiting = Agent(workspace_root=workspace, backend=model, inbox=inbox).run("Paint the house.")
     print("1.", waiting.status, "-", waiting.final_output)

@@ -3,26 +3,22 @@
 import tempfile
 from pathlib import Path
 
-from skills_runtime.agent import Agent
+from skills_runtime import Agent
 from skills_runtime.config import state_home
-from skills_runtime.llm import FakeChatBackend, FakeChatCall
-from skills_runtime.ports import ChatStreamEvent, ToolCall
 from skills_runtime.runs import KeyRing, verify_run
+from skills_runtime.testing import FakeModel, calls, says
 
-WRITE = ToolCall(
-    id="call_1",
-    name="file_write",
-    arguments='{"path": "deliverables/report.md", "content": "# Report\\n\\nAll is well.\\n"}',
+MODEL = FakeModel(
+    [
+        calls("file_write", path="deliverables/report.md", content="# Report\n\nAll is well.\n"),
+        says("The report is written."),
+    ]
 )
-SCRIPT = [
-    FakeChatCall(events=[ChatStreamEvent(type="tool_calls", tool_calls=[WRITE])]),
-    FakeChatCall(events=[ChatStreamEvent(type="text_delta", text="The report is written.")]),
-]
 
 with tempfile.TemporaryDirectory() as directory:
     agent = Agent(
         workspace_root=Path(directory),
-        backend=FakeChatBackend(SCRIPT),
+        backend=MODEL,
         session_settings={"safety": {"mode": "allow"}},
     )
     result = agent.run("Write a report.")

@@ -5,8 +5,9 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from skills_runtime.agent import Agent, ChildProfile
-from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
+from skills_runtime import Agent, ChildProfile
+from skills_runtime.llm import ChatRequest, ChatStreamEvent
+from skills_runtime.testing import calls, says
 
 
 class TwoMinds:
@@ -16,22 +17,15 @@ class TwoMinds:
         """Stream the next answer."""
         results = [json.loads(str(one["content"])) for one in request.messages if one["role"] == "tool"]
         if not any(tool["name"] == "spawn_agent" for tool in request.tools):
-            yield ChatStreamEvent(type="text_delta", text="The notes are about whales.")
+            answer = says("The notes are about whales.")
         elif not results:
-            yield call("spawn_agent", {"message": "What are the notes about?", "agent_type": "reader"})
+            answer = calls("spawn_agent", message="What are the notes about?", agent_type="reader")
         elif len(results) == 1:
-            yield call("wait", {"ids": [results[0]["data"]["id"]]})
+            answer = calls("wait", ids=[results[0]["data"]["id"]])
         else:
-            found = results[1]["data"]["results"][0]["final_output"]
-            yield ChatStreamEvent(type="text_delta", text=f"My reader says: {found}")
-        yield ChatStreamEvent(type="completed", finish_reason="stop")
-
-
-def call(name: str, arguments: dict[str, object]) -> ChatStreamEvent:
-    """A call of a tool."""
-    return ChatStreamEvent(
-        type="tool_calls", tool_calls=[ToolCall(id=f"call_{name}", name=name, arguments=json.dumps(arguments))]
-    )
+            answer = says(f"My reader says: {results[1]['data']['results'][0]['final_output']}")
+        for event in answer.events:
+            yield event
 
 
 def main(workspace: str) -> None:

@@ -8,6 +8,7 @@ import inspect
 import io
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,64 @@ def _commands(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
         yield from _commands(inner, *path, name)
 
 
-PAGES = {"configuration.md": configuration, "events.md": events, "errors.md": error_kinds, "cli.md": command_line}
+PUBLIC = {
+    "skills_runtime": """
+        Agent AgentBuilder ApprovalRequest ChildProfile Coordinator Event Question RunResult SkillsRuntimeError Tool
+        ToolContext ToolResult ToolSpec tool
+    """,
+    "skills_runtime.agent": "Agent",
+    "skills_runtime.errors": """
+        AccessRefused ApprovalDenied ApprovalStale Busy ConfigError DeleteDisabled IllegalTransition KeyMissing
+        LogCorrupt LogEnded LogError LogLocked LogTooNew ModelError NotFound PathEscape PolicyDenied RequestConflict
+        RunExists SandboxError SkillsRuntimeError StorageFailed ToolError UsageError ValidationFailed WriteRefused
+    """,
+    "skills_runtime.events": "Event Payload Unknown decode_event encode_payload",
+    "skills_runtime.llm": """
+        Backend ChatRequest ChatStreamEvent FakeChatBackend FakeChatCall OpenAIChatBackend RetryPolicy ToolCall
+    """,
+    "skills_runtime.llm.chat_sse": "ChatRequest ChatStreamEvent ToolCall",
+    "skills_runtime.llm.fake": "FakeChatBackend FakeChatCall",
+    "skills_runtime.safety": """
+        Allow ApprovalRule Ask CallbackApprovals Deny Gate InboxApprovals RuleBasedApprovalProvider Rules SafetyMode
+        approval_key decide sanitize
+    """,
+    "skills_runtime.skills": """
+        FilesystemSource Library MemorySource Mention Origin Row Skill SkillError mentions_in parse_mention
+    """,
+    "skills_runtime.testing": "CountingIds FakeModel FaultyDisk FrozenClock InMemoryInbox calls says",
+    "skills_runtime.tools": "Arguments FunctionTool Registry Tool ToolContext ToolResult ToolSpec builtin_tools tool",
+    "skills_runtime.runtime.client": "RuntimeClient",
+    "agent_sdk.runtime.client": "RuntimeClient",
+    "kgent": "RunContext RunStatus create_run_context load_run_context resolve_sandbox_path update_run_state",
+}
+"""What users may import, by package: a name comes or goes here on purpose."""
+
+
+def python_names() -> str:
+    """Every name that users may import."""
+    parts = [
+        f"# Python\n\n{NOTE}These names are kept from release to release. Anything else that can be imported serves the"
+        " runtime itself and may change at any time.\n"
+    ]
+    for package, names in PUBLIC.items():
+        module = import_module(package)
+        rows = "\n".join(f"| `{name}` | {_meaning(getattr(module, name))} |" for name in names.split())
+        parts.append(f"\n## {package}\n\n| name | meaning |\n|---|---|\n{rows}\n")
+    return "".join(parts)
+
+
+def _meaning(value: Any) -> str:
+    text = inspect.getdoc(value) if inspect.isclass(value) or inspect.isroutine(value) else ""
+    return (text or f"`{value}`").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+
+
+PAGES = {
+    "configuration.md": configuration,
+    "events.md": events,
+    "errors.md": error_kinds,
+    "cli.md": command_line,
+    "python.md": python_names,
+}
 
 
 def main() -> None:

@@ -27,7 +27,8 @@ from skills_runtime.events.payloads import (
 from skills_runtime.ports import ToolContext, ToolResult
 from skills_runtime.projections import Conversation, fold
 from skills_runtime.runs import RunPaths, read_events, runs_root, verify_run
-from tests.support.agents import SUMMARY, Doing, SmallWindow, calls, says, spoken_to
+from skills_runtime.testing import says
+from tests.support.agents import SUMMARY, Doing, SmallWindow, calls, spoken_to
 from tests.support.events import check_request, numbered, problems_of
 
 RUN_ID = "run_1"

@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.events import TERMINAL_TYPES, Event
 from skills_runtime.runs import read_events, read_record, verify_run
-from tests.support.agents import Watched
+from skills_runtime.testing import FakeModel
 from tests.support.children import Zygote, zygote
 from tests.support.crashes import CALLS, CONTENT, CRASH_RUN_ID, SCRIPT, STEERS, World, die_at, lines_in, moments_of
 from tests.support.events import check_request
@@ -47,7 +47,7 @@ class Whole(NamedTuple):
     """One run from its beginning to its end, and every moment of it."""
 
     moments: list[Moment]
-    requests: Watched
+    requests: FakeModel
     place: Path
 
 
@@ -60,7 +60,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
         moments.append(Moment(name, copies / f"{len(moments)} {name}"))
         shutil.copytree(place, moments[-1].place, symlinks=True)
 
-    requests = Watched(SCRIPT)
+    requests = FakeModel(SCRIPT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(place / "state"))
         World(place).go_on(requests, keep)
@@ -117,7 +117,7 @@ def test_a_process_that_is_really_killed_leaves_a_run_that_goes_on_to_its_end(
 ) -> None:
     (tmp_path / "whole").mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "whole" / "state"))
-    names = moments_of(tmp_path / "whole", Watched(SCRIPT))
+    names = moments_of(tmp_path / "whole", FakeModel(SCRIPT))
     for number, name in _sample(names):
         place = tmp_path / str(number)
         place.mkdir()
@@ -155,7 +155,7 @@ def _copy(moment: Moment, place: Path) -> Path:
 def _resumed(place: Path, patch: pytest.MonkeyPatch) -> None:
     """Go on with what a killed process left, and check everything that can be known about the whole run."""
     patch.setenv("XDG_STATE_HOME", str(place / "state"))
-    world, watched = World(place), Watched(SCRIPT)
+    world, watched = World(place), FakeModel(SCRIPT)
     world.go_on(watched)
     events = list(read_events(world.paths))
     for request in watched.requests:

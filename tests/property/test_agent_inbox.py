@@ -21,8 +21,9 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, Inbox, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, read_events, read_view, runs_root, verify_run
+from skills_runtime.testing import says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Flaky, calls, says
+from tests.support.agents import Doing, Flaky, calls
 from tests.support.events import check_request
 
 RUN_ID = "run_1"

@@ -17,7 +17,8 @@ from skills_runtime.engine import Desk
 from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.runs import read_events, verify_run
-from tests.support.agents import Watched, calls, says, writes
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import calls, writes
 from tests.support.crashes import CRASH_RUN_ID, SCRIPT, STEERS, World
 from tests.support.events import check_request
 from tests.support.runs import resumes_in, story_of
@@ -40,9 +41,9 @@ class Stopping:
             self.control.yielding = self._left == 0
 
 
-def stopped_run(place: Path, script: Sequence[FakeChatCall], every: Sequence[int]) -> tuple[World, Watched, int]:
+def stopped_run(place: Path, script: Sequence[FakeChatCall], every: Sequence[int]) -> tuple[World, FakeModel, int]:
     """Run a script with a fresh agent for each segment; returns how often it was stopped on the way."""
-    world, watched, stops = World(place), Watched(script), 0
+    world, watched, stops = World(place), FakeModel(script), 0
     with world.inbox() as inbox:
         inbox.send(CRASH_RUN_ID, "steer", {"text": STEERS[0]}, idempotency_key="first")
         desk = Desk(inbox, log_ports())
@@ -64,7 +65,7 @@ def stopped_run(place: Path, script: Sequence[FakeChatCall], every: Sequence[int
 def straight_run(place: Path, script: Sequence[FakeChatCall]) -> World:
     """The same without a stop."""
     world = World(place)
-    result = world.go_on(Watched(script))
+    result = world.go_on(FakeModel(script))
     assert result is not None
     assert result.status == "completed"
     return world

@@ -24,8 +24,8 @@ from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, DecisionKind, Intent, Parked, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import RunPaths, read_events, read_view, runs_root
-from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import calls, says
+from skills_runtime.testing import InMemoryInbox, says
+from tests.support.agents import calls
 
 RUN = "r"
 

@@ -18,7 +18,8 @@ from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, read_events, runs_root, verify_run
-from tests.support.agents import Doing, calls, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import Doing, calls, payloads_of
 from tests.support.events import check_request
 from tests.support.runs import resumes_in, story_of
 from tests.unit.skills.samples import make_skill, skill_text

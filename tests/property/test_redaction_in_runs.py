@@ -14,7 +14,8 @@ from skills_runtime.agent import Agent
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, Decision
 from skills_runtime.safety import CallbackApprovals
-from tests.support.agents import Streaming, calls, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import Streaming, calls, payloads_of
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" + "-_+/=.:!#%&'\"\\ <>ä中"
 SEEDS = range(3)

@@ -20,8 +20,9 @@ from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, runs_root
+from skills_runtime.testing import says
 from tests.replay.make_golden import GOLDEN, KEY
-from tests.support.agents import Doing, calls, says, writes
+from tests.support.agents import Doing, calls, writes
 
 AGENT = GOLDEN / "agent"
 RUN_ID = "agent"

@@ -17,9 +17,10 @@ from skills_runtime.llm import ScriptedBackend
 from skills_runtime.projections import RunView, fold
 from skills_runtime.runs import RunPaths, read_events, read_verified, read_view, runs_root, verify_run
 from skills_runtime.runs.layout import SUBDIRECTORIES
+from skills_runtime.testing import FakeModel, says
 from tests.replay.make_agent_golden import AGENT, RUN_ID, SETTINGS, SUMMARY, agent_for, make
 from tests.replay.make_golden import GOLDEN
-from tests.support.agents import Person, Watched, calls, says
+from tests.support.agents import Person, calls
 from tests.support.events import check_request
 from tests.support.runs import story_of
 
@@ -139,7 +140,7 @@ def test_a_fork_at_every_event_of_a_golden_run_runs_to_its_end_and_shares_the_be
 
 
 def _check_fork(workspace: Path, root: Path, seq: int) -> None:
-    watched = Watched([calls(("file_read", {"path": "nothing"})), *[says('{"haiku": "end"}')] * 12])
+    watched = FakeModel([calls(("file_read", {"path": "nothing"})), *[says('{"haiku": "end"}')] * 12])
     agent = Agent(workspace_root=workspace, backend=watched, session_settings=ALLOWED, human_io=Person("no"))
     before = fold((one for one in read_events(RunPaths(root)) if one.seq <= seq), RunView())
     fork = agent.fork(root, seq, run_id=f"fork-{seq}", prompt=before.state.task or None)

@@ -12,7 +12,7 @@ import msgspec
 from skills_runtime.agent import Agent
 from skills_runtime.errors import LogLocked, ModelError, ToolError
 from skills_runtime.events import Event
-from skills_runtime.llm import FakeChatCall, ScriptedBackend
+from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import (
     ApprovalRequest,
     Approver,
@@ -33,14 +33,9 @@ from skills_runtime.ports import (
     ToolSpec,
 )
 from skills_runtime.runs import RunPaths, read_events
+from skills_runtime.testing import FakeModel, says
 
 Work = Callable[[Mapping[str, Any], ToolContext], Awaitable[Any]]
-
-
-def says(*pieces: str, usage: Mapping[str, int] | None = None) -> FakeChatCall:
-    """An answer of text."""
-    end = ChatStreamEvent(type="completed", finish_reason="stop", usage=usage)
-    return FakeChatCall([*(ChatStreamEvent(type="text_delta", text=piece) for piece in pieces), end])
 
 
 def calls(*wanted: tuple[str, Mapping[str, Any] | str], ids: Sequence[str] = (), text: str = "") -> FakeChatCall:
@@ -61,19 +56,6 @@ def calls(*wanted: tuple[str, Mapping[str, Any] | str], ids: Sequence[str] = (),
 def writes(path: str, content: str, **more: Any) -> tuple[str, dict[str, Any]]:
     """A call of file_write."""
     return "file_write", {"path": path, "content": content, **more}
-
-
-class Watched:
-    """Passes requests on to a scripted model and remembers them."""
-
-    def __init__(self, answers: Iterable[FakeChatCall]) -> None:
-        self.requests: list[ChatRequest] = []
-        self._script = ScriptedBackend(answers)
-
-    def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        """Stream the next answer."""
-        self.requests.append(request)
-        return self._script.stream_chat(request)
 
 
 class Streaming:
@@ -133,7 +115,7 @@ def agent_in(
     """An agent whose workspace is `place`; the gate lets everything pass unless told otherwise."""
     return Agent(
         workspace_root=place,
-        backend=ScriptedBackend(backend) if isinstance(backend, Iterable) else backend,
+        backend=FakeModel(backend) if isinstance(backend, Iterable) else backend,
         session_settings={"safety": {"mode": mode}, **(settings or {})},
         approval_provider=approver,
         human_io=human,
@@ -328,9 +310,9 @@ def measure(say: IO[bytes], hear: IO[bytes], place: Path, what: str) -> None:
     say.write(msgspec.json.encode(measured))
 
 
-def _small(place: Path) -> Watched:
+def _small(place: Path) -> FakeModel:
     place.mkdir()
-    watched = Watched([calls(("do", {})), says("done")])
+    watched = FakeModel([calls(("do", {})), says("done")])
     agent = agent_in(place, watched)
     agent.register_tool(Doing(succeed))
     agent.run("Go.")
@@ -346,39 +328,39 @@ async def _flood(arguments: Mapping[str, Any], context: ToolContext) -> ToolResu
     return ToolResult(ok=True, stdout=text, data={"small": 1})
 
 
-def _results(place: Path) -> tuple[Agent, Watched, str]:
-    watched = Watched([*(calls(("flood", {"n": n})) for n in range(5)), says("done")])
+def _results(place: Path) -> tuple[Agent, FakeModel, str]:
+    watched = FakeModel([*(calls(("flood", {"n": n})) for n in range(5)), says("done")])
     agent = agent_in(place, watched)
     agent.register_tool(Doing(_flood, name="flood", effect="read"))
     return agent, watched, "Go."
 
 
-def _tools(place: Path) -> tuple[Agent, Watched, str]:
-    watched = Watched([*(calls((f"tool_{n}", {})) for n in range(0, 1000, 100)), says("done")])
+def _tools(place: Path) -> tuple[Agent, FakeModel, str]:
+    watched = FakeModel([*(calls((f"tool_{n}", {})) for n in range(0, 1000, 100)), says("done")])
     agent = agent_in(place, watched)
     for number in range(1000):
         agent.register_tool(Doing(succeed, name=f"tool_{number}", effect="read"))
     return agent, watched, "Go."
 
 
-def _task(place: Path) -> tuple[Agent, Watched, str]:
-    watched = Watched([*(calls(("file_read", {"path": "x"})) for _ in range(20)), says("done")])
+def _task(place: Path) -> tuple[Agent, FakeModel, str]:
+    watched = FakeModel([*(calls(("file_read", {"path": "x"})) for _ in range(20)), says("done")])
     agent = agent_in(place, watched, settings={"run": {"context_recovery": {"window_tokens": 10_000_000}}})
     return agent, watched, "任务 " * (MEGABYTE // 7)
 
 
-def _arguments(place: Path) -> tuple[Agent, Watched, str]:
+def _arguments(place: Path) -> tuple[Agent, FakeModel, str]:
     content = "x" * (10 * MEGABYTE)
-    watched = Watched([calls(("file_write", {"path": "a.txt", "content": content})), says("done")])
+    watched = FakeModel([calls(("file_write", {"path": "a.txt", "content": content})), says("done")])
     return agent_in(place, watched), watched, "Go."
 
 
-def _answer(place: Path) -> tuple[Agent, Watched, str]:
-    watched = Watched([says(*("x" * 1000 for _ in range(4 * 1024)))])
+def _answer(place: Path) -> tuple[Agent, FakeModel, str]:
+    watched = FakeModel([says(*("x" * 1000 for _ in range(4 * 1024)))])
     return agent_in(place, watched), watched, "Go."
 
 
-_CASES: dict[str, Callable[[Path], tuple[Agent, Watched, str]]] = {
+_CASES: dict[str, Callable[[Path], tuple[Agent, FakeModel, str]]] = {
     "results": _results,
     "tools": _tools,
     "task": _task,

@@ -17,7 +17,8 @@ from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind
 from skills_runtime.runs import RunPaths, runs_root
 from skills_runtime.safety import InboxApprovals
-from tests.support.agents import calls, says
+from skills_runtime.testing import says
+from tests.support.agents import calls
 
 RUN = "r"
 SCRIPT = [calls(("shell_command", {"command": "sh ./do.sh", "env": {"A": "1"}})), says("done")]

@@ -59,9 +59,9 @@ from skills_runtime.processes.supervision import tree
 from skills_runtime.runs import RunPaths, runs_root
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.run import Run, open_run
-from skills_runtime.testing import FaultyDisk
+from skills_runtime.testing import FakeModel, FaultyDisk, says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Watched, agent_in, calls, says, writes
+from tests.support.agents import Doing, agent_in, calls, writes
 from tests.support.runs import RUN_ID, ports_in, spec_in
 from tests.unit.executions.samples import an_executor, find
 
@@ -201,7 +201,7 @@ def _add(path: Path, line: str) -> None:
         file.write(f"{line}\n")
 
 
-def moments_of(place: Path, watched: Watched) -> list[str]:
+def moments_of(place: Path, watched: FakeModel) -> list[str]:
     """Run the script straight through and name every moment of it."""
     names: list[str] = []
     result = World(place).go_on(watched, names.append)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from skills_runtime.agent.equipment import ChildProfile
 from skills_runtime.agent.facade import Agent
 from skills_runtime.events import Event
-from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox
+from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Tool
 from skills_runtime.safety import RuleBasedApprovalProvider
 
 if TYPE_CHECKING:
@@ -38,6 +38,10 @@ class AgentBuilder:
     def backend(self, backend: Backend) -> Self:
         """Who answers."""
         return self._with(backend=backend)
+
+    def tools(self, tools: Iterable[Tool]) -> Self:
+        """What the model may call besides the built-in tools."""
+        return self._with(tools=list(tools))
 
     def config_paths(self, paths: Iterable[Path | str]) -> Self:
         """The configuration files, instead of those given before."""

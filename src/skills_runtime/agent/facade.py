@@ -34,6 +34,7 @@ class Agent(Workshop):
         *,
         workspace_root: Path | str | None = None,
         backend: Backend | None = None,
+        tools: Iterable[Tool] = (),
         config_paths: Iterable[Path | str] = (),
         session_settings: Mapping[str, Any] | None = None,
         profile_id: str | None = None,
@@ -83,6 +84,8 @@ class Agent(Workshop):
             children=collab_manager,
         )
         super().__init__(resolved, equipment)
+        for tool in tools:
+            self.register_tool(tool)
 
     @classmethod
     def from_resolved(cls, resolved: "Resolved", equipment: Equipment | None = None) -> "Agent":

@@ -7,9 +7,13 @@ from skills_runtime.llm.prices import Price, cost_of
 from skills_runtime.llm.replay import RecordedAnswer, ReplayBackend
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.llm.transcribe import Answer, Transcriber, transcribe
+from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
 
 __all__ = [
     "Answer",
+    "Backend",
+    "ChatRequest",
+    "ChatStreamEvent",
     "FakeChatBackend",
     "FakeChatCall",
     "OpenAIChatBackend",
@@ -19,6 +23,7 @@ __all__ = [
     "RetryPolicy",
     "RetryingBackend",
     "ScriptedBackend",
+    "ToolCall",
     "Transcriber",
     "cost_of",
     "fake_backend",

@@ -4,9 +4,9 @@ pydantic is imported only when a function becomes a tool.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, TypedDict, cast
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -40,10 +40,15 @@ class Callee(msgspec.Struct, frozen=True):
     parameters: Parameters
 
 
-class FunctionTool:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class FunctionTool(Generic[P, R]):
     """Calls a function with validated, typed arguments; one that is not async runs in a thread.
 
-    A thread cannot be ended: when such a call is cancelled or out of time, the run goes on without it.
+    A thread cannot be ended: when such a call is cancelled or out of time, the run goes on without it. Called from
+    Python, it is the function it was made of.
     """
 
     def __init__(
@@ -54,6 +59,10 @@ class FunctionTool:
         self._callee = callee
         self._is_async = is_async
         self._verify = verify
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself, without validation."""
+        return self._callee.function(*args, **kwargs)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Validate, call, and wrap what comes back."""
@@ -79,6 +88,21 @@ class FunctionTool:
             raise ToolError("validation", _problems(error)) from error
 
 
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+@overload
+def tool(**offer: Unpack[Offer]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(
+    function: Callable[P, R] | None = None, /, **offer: Unpack[Offer]
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
+    """Make a tool of a typed function: `@tool`, or `@tool(effect="read")`; give it to `Agent(tools=[...])`."""
+
+    def make(function: Callable[P, R]) -> FunctionTool[P, R]:
+        return tool_from(function, **offer)
+
+    return make if function is None else make(function)
+
+
 def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
     function: Function,
     *,
@@ -88,7 +112,7 @@ def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
     timeout_sec: float | None = None,
     max_parallel: int | None = None,
     verify: Function | None = None,
-) -> FunctionTool:
+) -> FunctionTool[Any, Any]:
     """The tool a function amounts to; a parameter annotated `ToolContext` is filled in by the runtime.
 
     `verify` takes the same arguments and finds out what came of an interrupted call: nothing means it had no effect. It

@@ -13,8 +13,9 @@ from skills_runtime.events.payloads import ApprovalRequested
 from skills_runtime.ledger import open_ledger
 from skills_runtime.ports import ApprovalRequest, Approver, DecisionKind
 from skills_runtime.safety import InboxApprovals
+from skills_runtime.testing import says
 from tests.e2e.networks.conftest import VISIT, Web
-from tests.support.agents import Answering, agent_in, calls, events_of, payloads_of, says
+from tests.support.agents import Answering, agent_in, calls, events_of, payloads_of
 
 
 class Thinking:

@@ -14,8 +14,9 @@ from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent
 from skills_runtime.service.access.token import Announced
 from skills_runtime.service.serving import serve
 from skills_runtime.service.settings import Listener, ServiceSettings
+from skills_runtime.testing import says
 from tests.e2e.service.servers import write_python, write_skill
-from tests.support.agents import calls, says, writes
+from tests.support.agents import calls, writes
 
 GIVEN = {"safety": {"mode": "allow"}}
 SCRIPT = [

@@ -15,7 +15,8 @@ from skills_runtime.safety.policy import load_rules, rule_text
 from skills_runtime.skills.activation import filled
 from skills_runtime.skills.install import consented
 from skills_runtime.skills.skill import Skill
-from tests.support.agents import Answering, Streaming, Watched, agent_in, calls, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Answering, Streaming, agent_in, calls, payloads_of
 from tests.support.users import outside
 
 SKILLS = {
@@ -41,24 +42,24 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(place: Path, model: Watched, task: str = "Write it.", **settings: Any) -> Any:
+def run(place: Path, model: FakeModel, task: str = "Write it.", **settings: Any) -> Any:
     return agent_in(place, model, settings={"skills": SKILLS, **settings}).run(task)
 
 
-def users(model: Watched, request: int) -> list[str]:
+def users(model: FakeModel, request: int) -> list[str]:
     return [str(one["content"]) for one in model.requests[request].messages if one["role"] == "user"]
 
 
 def test_a_model_is_offered_the_names_of_the_skills(place: Path) -> None:
     make(place, "editor", "Edit.")
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     run(place, model)
     (tool,) = [one for one in model.requests[0].tools if one["name"] == "activate_skill"]
     assert tool["parameters"]["properties"]["name"]["enum"] == ["editor", "writer"]
 
 
 def test_an_activated_skill_follows_with_its_arguments_files_and_digest(place: Path) -> None:
-    model = Watched([calls(("activate_skill", {"name": "writer", "arguments": "the sea"})), says("done")])
+    model = FakeModel([calls(("activate_skill", {"name": "writer", "arguments": "the sea"})), says("done")])
     result = run(place, model)
     text = users(model, 1)[-1]
     assert "Briefly, about the sea." in text
@@ -71,7 +72,7 @@ def test_an_activated_skill_follows_with_its_arguments_files_and_digest(place: P
 
 def test_a_skill_that_is_active_is_not_told_twice(place: Path) -> None:
     again = calls(("activate_skill", {"name": "writer"}))
-    model = Watched([again, again, says("done")])
+    model = FakeModel([again, again, says("done")])
     result = run(place, model)
     assert len(payloads_of(result.wal_locator, "skill_injected")) == 1
     assert "active already" in str(model.requests[2].messages[-1]["content"])
@@ -79,7 +80,7 @@ def test_a_skill_that_is_active_is_not_told_twice(place: Path) -> None:
 
 def test_other_arguments_are_another_activation(place: Path) -> None:
     first, second = (calls(("activate_skill", {"name": "writer", "arguments": one})) for one in ("sea", "land"))
-    model = Watched([first, second, says("done")])
+    model = FakeModel([first, second, says("done")])
     result = run(place, model)
     assert [one.arguments for one in payloads_of(result.wal_locator, "skill_injected")] == ["sea", "land"]
 
@@ -87,7 +88,7 @@ def test_other_arguments_are_another_activation(place: Path) -> None:
 def test_a_changed_skill_is_told_anew(place: Path) -> None:
     wanted = calls(("activate_skill", {"name": "writer"}))
 
-    class Changing(Watched):
+    class Changing(FakeModel):
         def stream_chat(self, request: Any) -> Any:
             if len(self.requests) == 1:
                 path = place / "skills" / "writer" / "SKILL.md"
@@ -101,33 +102,33 @@ def test_a_changed_skill_is_told_anew(place: Path) -> None:
 
 
 def test_an_unknown_skill_is_refused_with_the_nearest_name(place: Path) -> None:
-    model = Watched([calls(("activate_skill", {"name": "writter"})), says("done")])
+    model = FakeModel([calls(("activate_skill", {"name": "writter"})), says("done")])
     run(place, model)
     assert "did you mean `writer`" in str(model.requests[1].messages[-1]["content"])
 
 
 def test_a_skill_for_people_only_cannot_be_activated_by_a_model(place: Path) -> None:
     make(place, "secret", "Hush.", more="disable-model-invocation: true\n")
-    model = Watched([calls(("activate_skill", {"name": "secret"})), says("done")])
+    model = FakeModel([calls(("activate_skill", {"name": "secret"})), says("done")])
     run(place, model)
     assert "no skill `secret`" in str(model.requests[1].messages[-1]["content"])
 
 
 def test_what_somebody_writes_behind_a_slash_are_arguments(place: Path) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     run(place, model, "/writer the sea")
     assert "Briefly, about the sea." in users(model, 0)[0]
 
 
 def test_a_mention_that_leads_nowhere_is_reported(place: Path) -> None:
-    result = run(place, Watched([says("done")]), "Use $no-such-skill for this.")
+    result = run(place, FakeModel([says("done")]), "Use $no-such-skill for this.")
     (skipped,) = payloads_of(result.wal_locator, "skill_injection_skipped")
     assert "no-such-skill" in skipped.reason
 
 
 def test_a_declared_trigger_puts_its_skill_into_the_prompt(place: Path) -> None:
     make(place, "tides", "Look at the moon.", more="triggers: [spring tide]\n")
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     result = run(place, model, "When is the next spring tide?")
     assert "Look at the moon." in users(model, 0)[0]
     (routed,) = payloads_of(result.wal_locator, "skill_routed")
@@ -135,7 +136,7 @@ def test_a_declared_trigger_puts_its_skill_into_the_prompt(place: Path) -> None:
 
 
 def test_the_list_of_skills_is_recorded(place: Path) -> None:
-    result = run(place, Watched([says("done")]))
+    result = run(place, FakeModel([says("done")]))
     (offered,) = payloads_of(result.wal_locator, "skill_catalog_offered")
     assert (offered.level, offered.offered) == ("full", 1)
 
@@ -148,7 +149,7 @@ def asked_about(result: Any) -> list[str]:
     return [one.tool for one in payloads_of(result.wal_locator, "approval_requested")]
 
 
-def approving(place: Path, model: Watched, **safety: Any) -> Any:
+def approving(place: Path, model: FakeModel, **safety: Any) -> Any:
     mode = safety.pop("mode", "ask")
     settings = {"skills": SKILLS, "safety": safety, **OPEN}
     agent = agent_in(place, model, settings=settings, mode=mode, approver=Answering("approved", "approved"))
@@ -157,29 +158,29 @@ def approving(place: Path, model: Watched, **safety: Any) -> Any:
 
 def test_a_trusted_skill_that_is_active_has_its_tools_pass_unasked(place: Path) -> None:
     make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
-    before = approving(place, Watched([calls(SHELL), says("done")]))
+    before = approving(place, FakeModel([calls(SHELL), says("done")]))
     assert asked_about(before) == ["shell_command"]
-    model = Watched([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
+    model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
     assert asked_about(approving(place, model)) == []
 
 
 def test_what_a_skill_permits_ends_when_it_is_unloaded(place: Path) -> None:
     make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
     steps = [("activate_skill", {"name": "releaser"}), ("unload_skill", {"name": "releaser"}), SHELL]
-    result = approving(place, Watched([*(calls(one) for one in steps), says("done")]))
+    result = approving(place, FakeModel([*(calls(one) for one in steps), says("done")]))
     assert asked_about(result) == ["shell_command"]
 
 
 def test_other_commands_are_still_asked_about(place: Path) -> None:
     make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
     other = ("shell_command", {"command": "git push"})
-    model = Watched([calls(("activate_skill", {"name": "releaser"})), calls(other), says("done")])
+    model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(other), says("done")])
     assert asked_about(approving(place, model)) == ["shell_command"]
 
 
 def test_a_rule_that_denies_wins_over_a_skill(place: Path) -> None:
     make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
-    model = Watched([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
+    model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
     approving(place, model, denylist=["git status"])
     assert "denied" in str(model.requests[2].messages[-1]["content"])
 
@@ -188,7 +189,7 @@ def test_under_enforce_nothing_else_runs_while_a_skill_is_active(place: Path) ->
     make(place, "reader", "Read.", more="allowed-tools: Read\n")
     reading, listing = ("file_read", {"path": "skills/reader/SKILL.md"}), ("list_dir", {"dir_path": "."})
     steps = [("activate_skill", {"name": "reader"}), reading, listing, ("unload_skill", {"name": "reader"}), listing]
-    model = Watched([*(calls(one) for one in steps), says("done")])
+    model = FakeModel([*(calls(one) for one in steps), says("done")])
     approving(place, model, skill_tools="enforce", mode="allow")
     results = [str(model.requests[number].messages[-1]["content"]) for number in (2, 3, 5)]
     assert '"ok":true' in results[0]
@@ -198,14 +199,14 @@ def test_under_enforce_nothing_else_runs_while_a_skill_is_active(place: Path) ->
 
 def test_under_ignore_a_skill_permits_nothing(place: Path) -> None:
     make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
-    model = Watched([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
+    model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
     assert asked_about(approving(place, model, skill_tools="ignore")) == ["shell_command"]
 
 
 def test_a_skill_with_a_context_of_its_own_is_worked_on_by_another_run(place: Path) -> None:
     make(place, "research", "Look around.", more="context: fork\n")
-    parent = Watched([calls(("activate_skill", {"name": "research"})), says("done")])
-    child = Watched([says("found it")])
+    parent = FakeModel([calls(("activate_skill", {"name": "research"})), says("done")])
+    child = FakeModel([says("found it")])
 
     def answer(request: Any) -> Any:
         of_parent = request.messages[1]["content"] == "Find out."
@@ -303,8 +304,8 @@ def test_arguments_go_where_the_text_asks_for_them(
 
 def test_a_sub_agent_has_no_skills_but_those_of_its_kind(place: Path) -> None:
     make(place, "editor", "Edit.")
-    parent = Watched([calls(("spawn_agent", {"message": "help", "agent_type": "scribe"})), says("done")])
-    child = Watched([says("found it")])
+    parent = FakeModel([calls(("spawn_agent", {"message": "help", "agent_type": "scribe"})), says("done")])
+    child = FakeModel([says("found it")])
 
     def answer(request: Any) -> Any:
         return (parent if request.messages[1]["content"] == "Go." else child).stream_chat(request)
@@ -339,7 +340,7 @@ def test_files_of_a_skill_are_read_without_asking_and_nothing_beside_them(place:
     (place / "skills" / "releaser" / "link").symlink_to("/etc/passwd")
     paths = ["guide.md", "scripts/count.py", "../writer/SKILL.md", "/etc/passwd", ".env", "link", "none.md"]
     asked = calls(*(("read_skill_file", {"name": "releaser", "path": path}) for path in paths))
-    model = Watched([asked, says("done")])
+    model = FakeModel([asked, says("done")])
     result = approving(place, model)
     told = [str(one["content"]) for one in model.requests[1].messages if one["role"] == "tool"]
     assert ["step one" in told[0], "print(1)" in told[1]] == [True, True]
@@ -359,7 +360,7 @@ def test_commands_may_read_the_directory_of_an_active_skill_and_no_other(tmp_pat
             ("shell_command", {"command": f"cat {place}/skills/{one}/scripts/count.py"}) for one in ("one", "two")
         ]
         steps = [("activate_skill", {"name": "one"}), *reading]
-        model = Watched([*(calls(one) for one in steps), says("done")])
+        model = FakeModel([*(calls(one) for one in steps), says("done")])
         agent_in(tmp_path, model, settings={"skills": skills}).run("Go.")
         first, second = (str(model.requests[number].messages[-1]["content"]) for number in (2, 3))
     assert "print(1)" in first

@@ -9,30 +9,20 @@ from typing import Any
 import pytest
 
 from skills_runtime.ports import ApprovalRequest, DecisionKind
-from tests.support.agents import (
-    Answering,
-    Doing,
-    Watched,
-    agent_in,
-    calls,
-    events_of,
-    payloads_of,
-    says,
-    succeed,
-    writes,
-)
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Answering, Doing, agent_in, calls, events_of, payloads_of, succeed, writes
 
 SECRET = "the launch code is 0000"
 SCRIPT = [calls(writes("a.txt", SECRET)), says("I see.")]
 
 
-def _told(backend: Watched) -> dict[str, Any]:
+def _told(backend: FakeModel) -> dict[str, Any]:
     (message,) = [one for one in backend.requests[-1].messages if one["role"] == "tool"]
     return json.loads(message["content"])
 
 
 def test_a_call_denied_by_mode_has_no_effect_and_the_model_is_told(tmp_path: Path) -> None:
-    backend = Watched(SCRIPT)
+    backend = FakeModel(SCRIPT)
     result = agent_in(tmp_path, backend, mode="deny").run("Go.")
     assert result.status == "completed"
     assert (_told(backend)["error_kind"], _told(backend)["stderr"]) == ("permission", "denied by safety.mode: deny")
@@ -42,14 +32,14 @@ def test_a_call_denied_by_mode_has_no_effect_and_the_model_is_told(tmp_path: Pat
 
 def test_reading_is_denied_by_mode_too(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
-    backend = Watched([calls(("file_read", {"path": "a.txt"})), says("I see.")])
+    backend = FakeModel([calls(("file_read", {"path": "a.txt"})), says("I see.")])
     agent_in(tmp_path, backend, mode="deny").run("Go.")
     assert _told(backend)["error_kind"] == "permission"
 
 
 def test_reading_is_not_asked_about(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
-    backend = Watched([calls(("file_read", {"path": "a.txt"})), says("I see.")])
+    backend = FakeModel([calls(("file_read", {"path": "a.txt"})), says("I see.")])
     result = agent_in(tmp_path, backend, mode="ask").run("Go.")
     assert _told(backend)["stdout"] == "x"
     assert not payloads_of(result.wal_locator, "approval_requested")
@@ -57,7 +47,7 @@ def test_reading_is_not_asked_about(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["ask", "allow"])
 def test_a_tool_on_the_denylist_is_refused_whatever_the_mode(tmp_path: Path, mode: str) -> None:
-    backend = Watched(SCRIPT)
+    backend = FakeModel(SCRIPT)
     settings = {"safety": {"mode": mode, "tool_denylist": ["file_write"], "tool_allowlist": ["file_write"]}}
     agent_in(tmp_path, backend, settings=settings).run("Go.")
     assert _told(backend)["stderr"] == "denied by safety.tool_denylist"
@@ -96,7 +86,7 @@ def test_an_approved_call_runs(tmp_path: Path, decision: DecisionKind) -> None:
 
 
 def test_a_denied_call_has_no_effect_and_the_model_is_told(tmp_path: Path) -> None:
-    backend = Watched(SCRIPT)
+    backend = FakeModel(SCRIPT)
     result = agent_in(tmp_path, backend, mode="ask", approver=Answering("denied")).run("Go.")
     assert result.status == "completed"
     assert (_told(backend)["ok"], _told(backend)["error_kind"]) == (False, "permission")

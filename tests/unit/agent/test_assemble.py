@@ -13,8 +13,8 @@ from skills_runtime.config import resolve
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import ReplayBackend, RetryingBackend, ScriptedBackend
 from skills_runtime.runs import runs_root
-from skills_runtime.testing import CountingIds
-from tests.support.agents import agent_in, says
+from skills_runtime.testing import CountingIds, says
+from tests.support.agents import agent_in
 
 
 def _spec(place: Path, settings: dict[str, Any] | None = None, **request: Any) -> Any:

@@ -14,7 +14,8 @@ from skills_runtime.agent import RunRequest
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.runs import EventLog, runs_root
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls, payloads_of
 from tests.support.events import check_request
 
 PNG = base64.b64decode(
@@ -28,7 +29,7 @@ HISTORY = [
 ]
 
 
-def first_messages(place: Path, request: RunRequest, watched: Watched) -> list[Any]:
+def first_messages(place: Path, request: RunRequest, watched: FakeModel) -> list[Any]:
     """What the model is told first, without the system prompt."""
     agent = agent_in(place, watched)
     asyncio.run(agent.execute(agent.create(request)))
@@ -39,7 +40,7 @@ def first_messages(place: Path, request: RunRequest, watched: Watched) -> list[A
 def test_pictures_reach_the_model_before_the_task(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
     request = RunRequest(prompt="What is this?", run_id=RUN_ID, images=(tmp_path / "dot.png",))
-    watched = Watched([calls(("file_read", {"path": "x"})), says("a dot")])
+    watched = FakeModel([calls(("file_read", {"path": "x"})), says("a dot")])
     pictures, task = first_messages(tmp_path, request, watched)
     url = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
     assert pictures["content"][1] == {"type": "image_url", "image_url": {"url": url}}
@@ -49,7 +50,7 @@ def test_pictures_reach_the_model_before_the_task(tmp_path: Path) -> None:
 
 def test_a_picture_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
-    watched = Watched([calls(("view_image", {"path": "dot.png"}), ("file_read", {"path": "no"})), says("a dot")])
+    watched = FakeModel([calls(("view_image", {"path": "dot.png"}), ("file_read", {"path": "no"})), says("a dot")])
     agent_in(tmp_path, watched).run("Look.")
     check_request(watched.requests[1])
     assert [one["role"] for one in watched.requests[1].messages][-4:] == ["assistant", "tool", "tool", "user"]
@@ -68,7 +69,7 @@ def test_a_picture_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
 def test_the_bytes_of_a_picture_are_not_in_the_log(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
     request = RunRequest(prompt="?", run_id=RUN_ID, images=(tmp_path / "dot.png",))
-    first_messages(tmp_path, request, Watched([says("x")]))
+    first_messages(tmp_path, request, FakeModel([says("x")]))
     log = (runs_root(tmp_path) / RUN_ID / "events.jsonl").read_bytes()
     assert base64.b64encode(PNG)[:40] not in log
 
@@ -83,7 +84,7 @@ def test_a_picture_that_is_none_is_refused_and_leaves_no_run(tmp_path: Path, dat
 
 
 def test_what_was_said_before_comes_before_the_task(tmp_path: Path) -> None:
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     result = agent_in(tmp_path, watched).run("Go.", initial_history=HISTORY)
     assert list(watched.requests[0].messages[1:]) == [*HISTORY, {"role": "user", "content": "Go."}]
     assert result.final_output == "done"
@@ -106,7 +107,7 @@ def test_a_history_of_something_else_is_refused_and_leaves_no_run(tmp_path: Path
 
 
 def test_a_history_that_begins_with_an_answer_is_one_providers_take(tmp_path: Path) -> None:
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     agent_in(tmp_path, watched).run("Go.", initial_history=HISTORY[1:])
     check_request(watched.requests[0])
 
@@ -151,7 +152,7 @@ def test_a_run_killed_before_its_first_request_begins_with_all_it_was_given(
     place.mkdir()
     (place / "dot.png").write_bytes(PNG)
     request = RunRequest(prompt="Go.", run_id=RUN_ID, history=tuple(HISTORY), images=(place / "dot.png",))
-    agent = agent_in(place, Watched([says("done")]))
+    agent = agent_in(place, FakeModel([says("done")]))
     with monkeypatch.context() as patch:
         _die_before(number, patch)
         with pytest.raises(Killed):
@@ -159,7 +160,7 @@ def test_a_run_killed_before_its_first_request_begins_with_all_it_was_given(
     if not (runs_root(place) / RUN_ID).exists():
         return
     shutil.copytree(place, tmp_path / "later", symlinks=True)  # whose locks died with the process
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     agent_in(tmp_path / "later", watched).run("", run_id=RUN_ID)
     told = list(watched.requests[0].messages[1:])
     assert told[:3] == HISTORY
@@ -169,7 +170,7 @@ def test_a_run_killed_before_its_first_request_begins_with_all_it_was_given(
 
 @pytest.mark.parametrize("text", ["a\r\nb\r\n", "a\rb", "  spaces  ", "\ufeffbom", "a\u2028b\x85c", "\x00\x1b[31m", ""])
 def test_the_task_reaches_the_model_to_the_letter(tmp_path: Path, text: str) -> None:
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     result = agent_in(tmp_path, watched).run(text, run_id=RUN_ID)
     assert result.status == "completed"
     assert watched.requests[0].messages[1]["content"] == text
@@ -179,6 +180,6 @@ def test_the_task_reaches_the_model_to_the_letter(tmp_path: Path, text: str) -> 
 
 @pytest.mark.parametrize("text", ["a\r\nb", "a\rb\n"])
 def test_the_system_prompt_reaches_the_model_to_the_letter(tmp_path: Path, text: str) -> None:
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     agent_in(tmp_path, watched, settings={"prompt": {"system_text": text}}).run("Go.")
     assert text in watched.requests[0].messages[0]["content"]

@@ -14,8 +14,9 @@ from skills_runtime.ports import Effect
 from skills_runtime.runs import read_record, runs_root
 from skills_runtime.safety import Rules
 from skills_runtime.safety.policy import Allow
+from skills_runtime.testing import says
 from skills_runtime.tools import builtin_tools
-from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of, says, succeed
+from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of, succeed
 
 
 def answers() -> list[Any]:

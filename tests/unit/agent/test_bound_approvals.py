@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import SkillsRuntimeError
-from tests.support.agents import calls, says
+from skills_runtime.testing import says
+from tests.support.agents import calls
 from tests.unit.safety.hunting.stage import UNFENCED, Stage
 
 SKILLS = {

@@ -8,12 +8,13 @@ from skills_runtime.agent import Agent, AgentBuilder, Coordinator
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatBackend
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says, writes
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls, payloads_of, writes
 
 
 def test_a_built_agent_works_with_what_it_was_given(tmp_path: Path) -> None:
     seen: list[Event] = []
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     agent = (
         AgentBuilder()
         .workspace_root(tmp_path)
@@ -51,7 +52,7 @@ def test_variables_of_the_builder_beat_those_of_the_process(tmp_path: Path, monk
 
 
 def test_the_unattended_preset_denies_what_no_rule_approves(tmp_path: Path) -> None:
-    model = Watched([calls(writes("a.txt", "x")), says("done")])
+    model = FakeModel([calls(writes("a.txt", "x")), says("done")])
     agent = AgentBuilder.cloud_unattended_preset().workspace_root(tmp_path).backend(model).build()
     result = agent.run("x")
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
@@ -60,7 +61,7 @@ def test_the_unattended_preset_denies_what_no_rule_approves(tmp_path: Path) -> N
 
 
 def test_what_a_child_found_is_history_for_the_parent(tmp_path: Path) -> None:
-    parent = Watched([says("parent done")])
+    parent = FakeModel([says("parent done")])
     coordinator = Coordinator([agent_in(tmp_path, parent), agent_in(tmp_path, [says("child found it")])])
     assert coordinator.run_with_child("go on", "look").final_output == "parent done"
     texts = [message["content"] for message in parent.requests[0].messages[1:]]

@@ -17,9 +17,9 @@ from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, Decision
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
 from skills_runtime.safety import InboxApprovals
-from skills_runtime.testing import InMemoryInbox
+from skills_runtime.testing import InMemoryInbox, says
 from skills_runtime.tools import builtin_tools
-from tests.support.agents import Brood, agent_in, calls, payloads_of, says, writes
+from tests.support.agents import Brood, agent_in, calls, payloads_of, writes
 from tests.support.events import check_request
 from tests.unit.skills.samples import make_skill, skill_text
 

@@ -11,7 +11,8 @@ import pytest
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import ToolContext, ToolResult
 from skills_runtime.runs import RunPaths
-from tests.support.agents import Doing, Watched, agent_in, calls, events_of, payloads_of, says, succeed, writes
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of, succeed, writes
 from tests.support.events import order_problem
 
 DEEP = '{"a":' + "[" * 5000 + "]" * 5000 + "}"
@@ -61,7 +62,7 @@ BROKEN = {
 }
 
 
-def _told(backend: Watched) -> list[dict[str, Any]]:
+def _told(backend: FakeModel) -> list[dict[str, Any]]:
     """The results the model was told, in order."""
     return [json.loads(one["content"]) for one in backend.requests[-1].messages if one["role"] == "tool"]
 
@@ -69,7 +70,7 @@ def _told(backend: Watched) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_tool_that_is_broken_does_not_break_the_run(tmp_path: Path, how: str) -> None:
     work, kind, text = BROKEN[how]
-    backend = Watched([calls(("do", {})), says("I see.")])
+    backend = FakeModel([calls(("do", {})), says("I see.")])
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(work))
     assert agent.run("Go.").status == "completed"
@@ -79,7 +80,7 @@ def test_a_tool_that_is_broken_does_not_break_the_run(tmp_path: Path, how: str) 
 
 
 def test_text_that_is_none_is_made_text(tmp_path: Path) -> None:
-    backend = Watched([calls(("do", {})), says("I see.")])
+    backend = FakeModel([calls(("do", {})), says("I see.")])
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(_return_odd_text))
     assert agent.run("Go.").status == "completed"
@@ -112,7 +113,7 @@ def test_text_that_is_none_is_made_text(tmp_path: Path) -> None:
 def test_a_call_that_cannot_be_done_is_answered_with_its_kind(
     tmp_path: Path, name: str, arguments: Mapping[str, Any] | str, kind: str
 ) -> None:
-    backend = Watched([calls((name, arguments)), says("I see.")])
+    backend = FakeModel([calls((name, arguments)), says("I see.")])
     result = agent_in(tmp_path, backend).run("Go.")
     assert result.status == "completed"
     (told,) = _told(backend)
@@ -131,7 +132,7 @@ def test_bad_arguments_are_described_and_kept_aside(tmp_path: Path) -> None:
 
 
 def test_a_number_too_large_for_anybody_does_not_break_the_gate(tmp_path: Path) -> None:
-    backend = Watched([calls(("do", '{"n":123456789012345678901234567890,"x":1e400}')), says("I see.")])
+    backend = FakeModel([calls(("do", '{"n":123456789012345678901234567890,"x":1e400}')), says("I see.")])
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(succeed))
     assert agent.run("Go.").status == "completed"
@@ -139,7 +140,7 @@ def test_a_number_too_large_for_anybody_does_not_break_the_gate(tmp_path: Path) 
 
 def test_calls_that_share_an_id_are_answered_each(tmp_path: Path) -> None:
     tool = Doing(succeed)
-    backend = Watched([calls(("do", {"n": 1}), ("do", {"n": 2}), ("do", {}), ids=["same", "same", ""]), says("ok")])
+    backend = FakeModel([calls(("do", {"n": 1}), ("do", {"n": 2}), ("do", {}), ids=["same", "same", ""]), says("ok")])
     agent = agent_in(tmp_path, backend)
     agent.register_tool(tool)
     agent.run("Go.")
@@ -150,7 +151,7 @@ def test_calls_that_share_an_id_are_answered_each(tmp_path: Path) -> None:
 def test_an_id_used_again_in_a_later_answer_is_another_call(tmp_path: Path) -> None:
     tool = Doing(succeed)
     script = [calls(("do", {}), ids=["call_0"]), calls(("do", {}), ids=["call_0"]), says("ok")]
-    backend = Watched(script)
+    backend = FakeModel(script)
     agent = agent_in(tmp_path, backend)
     agent.register_tool(tool)
     result = agent.run("Go.")
@@ -162,7 +163,7 @@ def test_an_id_used_again_in_a_later_answer_is_another_call(tmp_path: Path) -> N
 
 def test_the_model_gets_back_its_arguments_to_the_letter(tmp_path: Path) -> None:
     raw = '{ "content": "geheim ü",\n "path":"a.txt" }'
-    backend = Watched([calls(("file_write", raw)), says("ok")])
+    backend = FakeModel([calls(("file_write", raw)), says("ok")])
     agent_in(tmp_path, backend).run("Go.")
     (assistant,) = [one for one in backend.requests[-1].messages if one["role"] == "assistant"]
     assert assistant["tool_calls"][0]["function"]["arguments"] == raw
@@ -231,7 +232,7 @@ def test_no_content_of_a_file_is_in_the_log_or_the_transcript(
     tmp_path: Path, wanted: tuple[str, Mapping[str, Any] | str]
 ) -> None:
     (tmp_path / "secret.txt").write_text(SECRET)
-    backend = Watched([calls(wanted), says("ok")])
+    backend = FakeModel([calls(wanted), says("ok")])
     result = agent_in(tmp_path, backend).run("Go.")
     assert SECRET.encode() not in _everything_but_blobs(result.wal_locator)
     assert SECRET in json.dumps(backend.requests[-1].messages), "the model itself needs it"

@@ -18,7 +18,8 @@ from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
 from skills_runtime.processes.launcher import dismiss
 from skills_runtime.runs import RunPaths, read_events, read_record, runs_root, verify_run
-from tests.support.agents import Doing, Streaming, agent_in, calls, events_of, says
+from skills_runtime.testing import says
+from tests.support.agents import Doing, Streaming, agent_in, calls, events_of
 from tests.support.crashes import PLACES, Hanging, Where
 
 BOUND = 20

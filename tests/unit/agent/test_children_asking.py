@@ -17,8 +17,8 @@ from skills_runtime.ports import ChatRequest, ChatStreamEvent, Decision
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, read_view, runs_root
 from skills_runtime.safety import InboxApprovals
-from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import calls, payloads_of, says, writes
+from skills_runtime.testing import InMemoryInbox, says
+from tests.support.agents import calls, payloads_of, writes
 
 FIRST, SECOND = "$first", "$second"
 """Stand for the ids of sub-agents, which only the run knows."""

@@ -14,7 +14,8 @@ from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
-from tests.support.agents import SUMMARY, Doing, Person, SmallWindow, calls, length_of, payloads_of, says, spoken_to
+from skills_runtime.testing import says
+from tests.support.agents import SUMMARY, Doing, Person, SmallWindow, calls, length_of, payloads_of, spoken_to
 from tests.support.events import check_request
 
 PLAN = {"plan": [{"step": "look at the sea", "status": "completed"}, {"step": "write", "status": "in_progress"}]}

@@ -10,8 +10,9 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.engine import Desk
 from skills_runtime.ports import HumanIO, Question
 from skills_runtime.runs import RunPaths, read_view, runs_root
+from skills_runtime.testing import says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import SUMMARY, Doing, Person, SmallWindow, calls, events_of, payloads_of, says, succeed
+from tests.support.agents import SUMMARY, Doing, Person, SmallWindow, calls, events_of, payloads_of, succeed
 
 RUN_ID = "run_1"
 

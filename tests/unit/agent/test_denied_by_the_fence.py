@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from skills_runtime.testing import FakeModel, says
 from tests.support import users as somewhere
-from tests.support.agents import Answering, Watched, agent_in, calls, payloads_of, says
+from tests.support.agents import Answering, agent_in, calls, payloads_of
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def writing(target: Path, **more: Any) -> Any:
 
 
 def test_a_denied_command_names_the_least_that_would_help(tmp_path: Path, outside: Path) -> None:
-    model = Watched([writing(outside), says("done")])
+    model = FakeModel([writing(outside), says("done")])
     (told,) = results(agent_in(tmp_path, model).run("Go."))
     assert told["error_kind"] == "sandbox_denied"
     assert told["data"]["grant"] == {"writable": [str(outside)]}
@@ -37,7 +38,7 @@ def test_a_denied_command_names_the_least_that_would_help(tmp_path: Path, outsid
 
 
 def test_a_yes_runs_the_command_again_under_another_policy(tmp_path: Path, outside: Path) -> None:
-    model = Watched([writing(outside), writing(outside, grant={"writable": [str(outside)]}), says("done")])
+    model = FakeModel([writing(outside), writing(outside, grant={"writable": [str(outside)]}), says("done")])
     approver = Answering("approved")
     result = agent_in(tmp_path, model, approver=approver).run("Go.")
     first, second = results(result)
@@ -50,21 +51,21 @@ def test_a_yes_runs_the_command_again_under_another_policy(tmp_path: Path, outsi
 
 
 def test_a_grant_is_asked_about_even_where_everything_else_passes(tmp_path: Path, outside: Path) -> None:
-    model = Watched([writing(outside, grant={"writable": [str(outside)]}), says("done")])
+    model = FakeModel([writing(outside, grant={"writable": [str(outside)]}), says("done")])
     result = agent_in(tmp_path, model, mode="allow").run("Go.")
     assert (result.status, result.error_kind) == ("failed", "config_error")
     assert not (outside / "made").exists()
 
 
 def test_a_no_leaves_everything_as_it_is(tmp_path: Path, outside: Path) -> None:
-    model = Watched([writing(outside, grant={"writable": [str(outside)]}), says("done")])
+    model = FakeModel([writing(outside, grant={"writable": [str(outside)]}), says("done")])
     agent_in(tmp_path, model, approver=Answering("denied")).run("Go.")
     assert not (outside / "made").exists()
 
 
 @pytest.mark.parametrize("grant", [{"writable": ["/etc"]}, {"writable": ["/"]}, {"readable": ["/proc"]}])
 def test_what_nobody_can_grant_is_refused_before_anybody_is_asked(tmp_path: Path, grant: dict[str, Any]) -> None:
-    model = Watched([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
+    model = FakeModel([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
     result = agent_in(tmp_path, model, approver=Answering("approved")).run("Go.")
     assert payloads_of(result.wal_locator, "approval_requested") == []
     (told,) = results(result)
@@ -75,13 +76,13 @@ def test_the_keys_of_the_runtime_are_never_granted(tmp_path: Path) -> None:
     from skills_runtime.config.environment import keys_home
 
     grant = {"readable": [str(keys_home())]}
-    model = Watched([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
+    model = FakeModel([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
     (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
     assert told["error_kind"] == "sandbox_denied"
 
 
 def test_a_command_that_fails_by_itself_is_no_denial(tmp_path: Path) -> None:
-    model = Watched([calls(("shell_command", {"command": "grep x /dev/null"})), says("done")])
+    model = FakeModel([calls(("shell_command", {"command": "grep x /dev/null"})), says("done")])
     (told,) = results(agent_in(tmp_path, model).run("Go."))
     assert told["error_kind"] == "exit_code"
     assert "denials" not in told["data"]
@@ -90,7 +91,7 @@ def test_a_command_that_fails_by_itself_is_no_denial(tmp_path: Path) -> None:
 def test_a_protected_name_has_no_grant_but_a_reason(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    model = Watched([calls(("shell_command", {"command": "echo x > .git/HEAD"})), says("done")])
+    model = FakeModel([calls(("shell_command", {"command": "echo x > .git/HEAD"})), says("done")])
     (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
     assert told["error_kind"] == "sandbox_denied"
     assert "grant" not in told["data"]
@@ -99,6 +100,6 @@ def test_a_protected_name_has_no_grant_but_a_reason(tmp_path: Path) -> None:
 
 def test_a_call_cannot_leave_the_fence_and_ask_for_a_grant(tmp_path: Path) -> None:
     wanted = {"command": "true", "grant": {"hosts": ["a.example:443"]}, "sandbox_permissions": "require_escalated"}
-    model = Watched([calls(("shell_command", wanted)), says("done")])
+    model = FakeModel([calls(("shell_command", wanted)), says("done")])
     (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
     assert told["error_kind"] == "validation"

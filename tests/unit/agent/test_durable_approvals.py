@@ -18,8 +18,8 @@ from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import RunPaths, read_view, runs_root
 from skills_runtime.safety import InboxApprovals
-from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import Answering, Doing, agent_in, calls, payloads_of, says, succeed, writes
+from skills_runtime.testing import InMemoryInbox, says
+from tests.support.agents import Answering, Doing, agent_in, calls, payloads_of, succeed, writes
 from tests.support.runs import rewrite_line
 
 YES, NO = Decision(decision="approved", decided_by="ann"), Decision(decision="denied", note="use another name")

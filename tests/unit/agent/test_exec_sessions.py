@@ -12,8 +12,9 @@ from skills_runtime.agent import AgentBuilder
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import SandboxPlan
 from skills_runtime.processes.supervision import tree
+from skills_runtime.testing import FakeModel, says
 from skills_runtime.tools.exec_sessions import ExecSessions
-from tests.support.agents import Answering, Watched, calls, payloads_of, says
+from tests.support.agents import Answering, calls, payloads_of
 
 GREETING = 'read -r name; echo "hello, $name"; exit 7'
 PATIENCE_MS = 20_000
@@ -23,7 +24,7 @@ BOUND = 30
 def result_of(place: Path, sessions: ExecSessions | None, tool: str, **arguments: Any) -> Mapping[str, Any]:
     """The result of one call in a run of its own."""
     settings = {"safety": {"mode": "allow"}, "sandbox": {"default_policy": "none"}}
-    model = Watched([calls((tool, arguments)), says("done")])
+    model = FakeModel([calls((tool, arguments)), says("done")])
     builder = AgentBuilder().workspace_root(place).backend(model).add_config_overlay(settings)
     builder = builder.approval_provider(Answering("approved"))
     agent = (builder.exec_sessions(sessions) if sessions is not None else builder).build()

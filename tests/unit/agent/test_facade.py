@@ -14,8 +14,9 @@ from skills_runtime.events import Event
 from skills_runtime.llm import OpenAIChatBackend
 from skills_runtime.ports import ToolResult
 from skills_runtime.runs import read_record, runs_root, verify_run
+from skills_runtime.testing import FakeModel, says
 from tests.support import model_server
-from tests.support.agents import Doing, Watched, agent_in, calls, events_of, payloads_of, says, succeed, writes
+from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of, succeed, writes
 from tests.support.tools import tree
 
 
@@ -156,7 +157,7 @@ def test_a_tool_name_is_taken_once(tmp_path: Path) -> None:
 
 
 def test_the_model_is_told_of_every_tool(tmp_path: Path) -> None:
-    backend = Watched([says("done")])
+    backend = FakeModel([says("done")])
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(succeed))
     agent.run("Go.")
@@ -164,7 +165,7 @@ def test_the_model_is_told_of_every_tool(tmp_path: Path) -> None:
 
 
 def test_the_system_prompt_comes_first_and_the_task_second(tmp_path: Path) -> None:
-    backend = Watched([says("done")])
+    backend = FakeModel([says("done")])
     result = agent_in(tmp_path, backend, settings={"prompt": {"system_text": "Be kind."}}).run("Go.")
     assert [message["role"] for message in backend.requests[0].messages] == ["system", "user"]
     assert [message["content"] for message in backend.requests[0].messages] == ["Be kind.", "Go."]

@@ -14,7 +14,9 @@ from skills_runtime.events import Event
 from skills_runtime.events.payloads import ToolCallFinished
 from skills_runtime.llm import FakeChatBackend, FakeChatCall
 from skills_runtime.ports import ChatStreamEvent, ToolCall, ToolContext, ToolResult
-from skills_runtime.tools import tool_from
+from skills_runtime.testing import FakeModel, calls, says
+from skills_runtime.tools import tool, tool_from
+from tests.support.agents import payloads_of
 
 
 class Point(BaseModel):
@@ -22,8 +24,8 @@ class Point(BaseModel):
     y: int = 0
 
 
-def calling(*calls: tuple[str, str]) -> FakeChatBackend:
-    asked = [ToolCall(id=f"c{number}", name=name, arguments=text) for number, (name, text) in enumerate(calls)]
+def calling(*wanted: tuple[str, str]) -> FakeChatBackend:
+    asked = [ToolCall(id=f"c{number}", name=name, arguments=text) for number, (name, text) in enumerate(wanted)]
     return FakeChatBackend(
         [
             FakeChatCall([ChatStreamEvent(type="tool_calls", tool_calls=asked)]),
@@ -32,9 +34,9 @@ def calling(*calls: tuple[str, str]) -> FakeChatBackend:
     )
 
 
-def agent_for(workspace: Path, *calls: tuple[str, str]) -> Agent:
+def agent_for(workspace: Path, *wanted: tuple[str, str]) -> Agent:
     allowed = {"safety": {"mode": "allow"}}
-    return Agent(workspace_root=workspace, backend=calling(*calls), session_settings=allowed)
+    return Agent(workspace_root=workspace, backend=calling(*wanted), session_settings=allowed)
 
 
 def results_of(agent: Agent) -> dict[str, dict[str, Any]]:
@@ -224,3 +226,16 @@ async def _until(events: AsyncIterator[Event], wanted: str) -> AsyncIterator[Eve
         yield event
         if event.type == wanted:
             return
+
+
+def test_a_function_under_tool_is_given_to_any_agent_and_stays_a_function(tmp_path: Path) -> None:
+    @tool(effect="read")
+    def twice(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    model = FakeModel([calls("twice", number=4), says("ok")])
+    result = Agent(workspace_root=tmp_path, backend=model, tools=[twice]).run("Go.")
+
+    assert twice(4) == 8
+    assert [done.result["stdout"] for done in payloads_of(result.wal_locator, "tool_call_finished")] == ["8"]

@@ -7,7 +7,8 @@ import pytest
 
 from skills_runtime.ports import Decision
 from skills_runtime.runs import read_events
-from tests.support.agents import Answering, calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import Answering, calls, writes
 from tests.unit.safety.hunting.stage import Stage, Yes
 
 EDITED = {"path": "b.txt", "content": "two"}

@@ -13,8 +13,8 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, ChatRequest, ChatStreamEvent, Decision, DecisionKind, InboxMessage
 from skills_runtime.runs import read_view
-from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import Answering, Streaming, calls, says, writes
+from skills_runtime.testing import InMemoryInbox, says
+from tests.support.agents import Answering, Streaming, calls, writes
 from tests.unit.safety.hunting.stage import RUN, Stage, Yes
 
 ASK_TO_READ = "rules:\n- name: look\n  effect: ask\n  tool: [file_read, list_dir]\n"

@@ -8,7 +8,8 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.equipment import ChildProfile, RunRequest
-from tests.support.agents import Answering, Watched, agent_in, calls, payloads_of, says, writes
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Answering, agent_in, calls, payloads_of, writes
 from tests.unit.safety.hunting.stage import UNFENCED, Stage
 
 RULE = "rules:\n- name: private\n  effect: deny\n  path: secrets/**\n"
@@ -52,7 +53,7 @@ def result_of(place: Path, call: tuple[str, Any]) -> tuple[dict[str, Any], str]:
     (place / "pub").symlink_to("secrets")
     (place / "config").mkdir()
     (place / "config" / "rules.yaml").write_text(RULE)
-    model = Watched([calls(call), says("done")])
+    model = FakeModel([calls(call), says("done")])
     result = agent_in(place, model, mode="ask", approver=Answering("denied"), settings=UNFENCED).run("Go.")
     told = str(model.requests[-1].messages[-1]["content"])
     return payloads_of(result.wal_locator, "tool_call_finished")[0].result, told
@@ -125,7 +126,7 @@ def test_a_sub_agent_gets_no_tool_that_its_profile_does_not_name(tmp_path: Path)
     skill = tmp_path / "skills" / "writer"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: writer\ndescription: Writes.\n---\n\nBriefly.\n")
-    model = Watched([calls(("spawn_agent", {"message": "child", "agent_type": "reader"})), says("one"), says("two")])
+    model = FakeModel([calls(("spawn_agent", {"message": "child", "agent_type": "reader"})), says("one"), says("two")])
     agent = Agent(
         workspace_root=tmp_path,
         backend=model,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents import Answering, Watched, calls, says, writes
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Answering, calls, writes
 from tests.unit.safety.hunting.stage import Stage, Yes
 
 SECRET = "kV7-my-secret-Q9Z"
@@ -46,10 +47,10 @@ def test_a_short_value_of_a_variable_cannot_be_found_again_by_its_digest(tmp_pat
     assert guess not in stage.paths.events.read_text()
 
 
-def told_with(place: Path, settings: dict[str, Any], task: str = "Go.") -> tuple[Watched, dict[str, bytes]]:
+def told_with(place: Path, settings: dict[str, Any], task: str = "Go.") -> tuple[FakeModel, dict[str, bytes]]:
     """What a model was told, and what the run wrote, where the text it starts from holds a secret."""
     stage = Stage(place, [], settings=settings, variables={"MY_API_TOKEN": SECRET})
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     result = stage.agent(backend=model).run(task)
     return model, public_files(Path(result.wal_locator).parent)
 
@@ -73,7 +74,7 @@ def test_a_secret_in_a_skill_is_neither_told_nor_written(tmp_path: Path, where: 
 
 def test_a_secret_in_a_denial_is_not_told_to_the_model(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [], variables={"MY_API_TOKEN": SECRET})
-    model = Watched([calls(("file_read", {"path": f"../{SECRET}"})), says("done")])
+    model = FakeModel([calls(("file_read", {"path": f"../{SECRET}"})), says("done")])
     stage.agent(Answering(), backend=model).run("Go.")
     assert SECRET not in str(model.requests[-1].messages[-1])
 

@@ -10,7 +10,8 @@ import pytest
 from skills_runtime.ports import ApprovalRequest, DecisionKind, Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.safety import Gate, Rules
-from tests.support.agents import Answering, calls, says
+from skills_runtime.testing import says
+from tests.support.agents import Answering, calls
 from tests.support.users import Unprivileged
 from tests.unit.safety.hunting.stage import Stage, Yes
 

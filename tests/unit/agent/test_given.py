@@ -11,7 +11,8 @@ from skills_runtime.errors import ConfigError, SkillsRuntimeError
 from skills_runtime.ports import ChildStatus, Question
 from skills_runtime.runs import runs_root
 from skills_runtime.skills import Library, MemorySource, Origin, Row
-from tests.support.agents import Watched, calls, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import calls, payloads_of
 
 SKILLS = {
     "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],
@@ -28,12 +29,12 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def built(place: Path, model: Watched, **settings: Any) -> AgentBuilder:
+def built(place: Path, model: FakeModel, **settings: Any) -> AgentBuilder:
     overlay = {"safety": {"mode": "allow"}, **settings}
     return AgentBuilder().workspace_root(place).backend(model).add_config_overlay(overlay)
 
 
-def told(model: Watched, request: int = 0) -> list[str]:
+def told(model: FakeModel, request: int = 0) -> list[str]:
     """The texts of a request, without calls and results."""
     return [str(one["content"]) for one in model.requests[request].messages if one["role"] in ("system", "user")]
 
@@ -55,7 +56,7 @@ class Knowing:
 
 
 def test_a_library_takes_the_place_of_the_configured_skills(place: Path) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     agent = built(place, model, skills=SKILLS).skills_manager(library(POET)).build()
     assert agent.run("Use $[own].poet.").status == "completed"
     assert "In rhymes." in told(model)[1]
@@ -64,7 +65,7 @@ def test_a_library_takes_the_place_of_the_configured_skills(place: Path) -> None
 
 
 def test_a_library_works_without_any_skills_in_the_settings(place: Path) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     agent = Agent(workspace_root=place, backend=model, skills_manager=library(POET))
     agent.run("Go.")
     assert "$[own].poet" in told(model)[0]
@@ -74,13 +75,13 @@ def test_a_library_works_without_any_skills_in_the_settings(place: Path) -> None
 @pytest.mark.parametrize(("section", "tool"), [("actions", "skill_exec"), ("references", "skill_ref_read")])
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_tool_for_skills_is_offered_only_where_it_is_on(place: Path, section: str, tool: str, enabled: bool) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     built(place, model, skills={section: {"enabled": enabled}}).skills_manager(library(POET)).build().run("Go.")
     assert (tool in {one["name"] for one in model.requests[0].tools}) is enabled
 
 
 def test_a_variable_that_a_given_skill_needs_is_asked_for(place: Path) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     result = built(place, model).skills_manager(library(NEEDY)).human_io(Knowing()).build().run("Use $[own].needy.")
     assert result.status == "completed"
     assert len(payloads_of(result.wal_locator, "env_var_set")) == 1
@@ -89,7 +90,7 @@ def test_a_variable_that_a_given_skill_needs_is_asked_for(place: Path) -> None:
 
 @pytest.mark.parametrize("path", ["skills/writer", "skills/writer/SKILL.md"])
 def test_a_disabled_skill_is_left_out(place: Path, path: str) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     agent = built(place, model, skills=SKILLS).skills_disabled_paths([path]).build()
     agent.run("Use $[web:mvp].reader.")
     assert "$[web:mvp].reader" in told(model)[0]
@@ -101,21 +102,21 @@ def test_a_disabled_skill_is_left_out(place: Path, path: str) -> None:
 def test_a_disabled_skill_cannot_be_reached_by_tools(place: Path) -> None:
     settings = {**SKILLS, "references": {"enabled": True}}
     arguments = {"skill_mention": "$[web:mvp].writer", "ref_path": "references/x.md"}
-    model = Watched([calls(("skill_ref_read", arguments)), says("done")])
+    model = FakeModel([calls(("skill_ref_read", arguments)), says("done")])
     result = built(place, model, skills=settings).skills_disabled_paths([place / "skills/writer"]).build().run("Go.")
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
     assert finished.result["data"]["error"]["code"] == "SKILL_UNKNOWN"
 
 
 def test_a_whole_directory_of_skills_can_be_disabled(place: Path) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     built(place, model, skills=SKILLS).skills_disabled_paths(["skills"]).build().run("Go.")
     assert "$[web:mvp]" not in told(model)[0]
 
 
 def test_a_path_to_disable_that_does_not_exist_is_refused(place: Path) -> None:
     with pytest.raises(ConfigError, match="skills/wrter"):
-        built(place, Watched([]), skills=SKILLS).skills_disabled_paths(["skills/wrter"]).build()
+        built(place, FakeModel([]), skills=SKILLS).skills_disabled_paths(["skills/wrter"]).build()
 
 
 TEMPLATES = {"default": "Be kind, in {{cwd}}.", "terse": "Be terse."}
@@ -131,7 +132,7 @@ TEMPLATES = {"default": "Be kind, in {{cwd}}.", "terse": "Be terse."}
     ],
 )
 def test_a_template_is_chosen_by_name(place: Path, prompt: dict[str, str], expected: str) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     result = built(place, model, prompt=prompt).prompt_templates(TEMPLATES).build().run("Go.")
     assert result.status == "completed"
     assert told(model)[0].startswith(expected)
@@ -141,7 +142,7 @@ def test_a_template_is_chosen_by_name(place: Path, prompt: dict[str, str], expec
 
 
 def test_a_template_that_nobody_has_given_is_refused(place: Path) -> None:
-    agent = built(place, Watched([]), prompt={"template": "fancy"}).prompt_templates(TEMPLATES).build()
+    agent = built(place, FakeModel([]), prompt={"template": "fancy"}).prompt_templates(TEMPLATES).build()
     with pytest.raises(ConfigError, match="fancy"):
         agent.run("Go.")
     assert not runs_root(place).exists()
@@ -176,7 +177,7 @@ class Elsewhere:
 
 
 def test_sub_agents_are_begun_by_who_was_given(place: Path) -> None:
-    model = Watched([calls(("spawn_agent", {"message": "Look."})), calls(("wait", {"ids": ["far-1"]})), says("done")])
+    model = FakeModel([calls(("spawn_agent", {"message": "Look."})), calls(("wait", {"ids": ["far-1"]})), says("done")])
     far = Elsewhere()
     result = built(place, model).collab_manager(far).build().run("Go.")
     assert far.begun == [("Look.", "call_spawn_agent_0", "")]
@@ -187,12 +188,12 @@ def test_sub_agents_are_begun_by_who_was_given(place: Path) -> None:
 
 def test_another_log_is_refused_with_what_to_do_instead(place: Path) -> None:
     with pytest.raises(ConfigError, match="run directory") as caught:
-        built(place, Watched([])).wal_backend(object()).build()
+        built(place, FakeModel([])).wal_backend(object()).build()
     assert "event_hooks" in caught.value.hint
     assert not runs_root(place).exists()
 
 
 def test_a_profile_is_what_runs_say_they_belong_to(place: Path) -> None:
-    result = built(place, Watched([says("done")])).profile_id("night-shift").build().run("Go.")
+    result = built(place, FakeModel([says("done")])).profile_id("night-shift").build().run("Go.")
     (created,) = payloads_of(result.wal_locator, "run_created")
     assert created.profile_id == "night-shift"

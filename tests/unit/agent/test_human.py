@@ -14,8 +14,9 @@ from skills_runtime.engine import Desk
 from skills_runtime.errors import NotFound
 from skills_runtime.ports import Choice, HumanIO, Question, Recovery, ToolContext, ToolResult, ToolSpec
 from skills_runtime.runs import RunPaths, read_view, runs_root
+from skills_runtime.testing import FakeModel, says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Person, Watched, calls, events_of, payloads_of, says
+from tests.support.agents import Doing, Person, calls, events_of, payloads_of
 from tests.support.events import check_request
 
 RUN_ID = "run_1"
@@ -30,7 +31,7 @@ class Nobody:
         raise TimeoutError("nobody is there")
 
 
-def agent_for(place: Path, watched: Watched, *tools: Any, human: HumanIO | None = None, **more: Any) -> Agent:
+def agent_for(place: Path, watched: FakeModel, *tools: Any, human: HumanIO | None = None, **more: Any) -> Agent:
     agent = Agent(
         workspace_root=place,
         backend=watched,
@@ -43,7 +44,7 @@ def agent_for(place: Path, watched: Watched, *tools: Any, human: HumanIO | None 
     return agent
 
 
-def told_to(watched: Watched) -> list[dict[str, Any]]:
+def told_to(watched: FakeModel) -> list[dict[str, Any]]:
     """The results the model was told last."""
     check_request(watched.requests[-1])
     return [json.loads(one["content"]) for one in watched.requests[-1].messages if one["role"] == "tool"]
@@ -52,7 +53,7 @@ def told_to(watched: Watched) -> list[dict[str, Any]]:
 def test_somebody_who_is_there_answers_at_once(tmp_path: Path) -> None:
     person, watched = (
         Person("blue"),
-        Watched([calls(("ask_human", {"question": "Which?", "choices": ["blue"]})), says("x")]),
+        FakeModel([calls(("ask_human", {"question": "Which?", "choices": ["blue"]})), says("x")]),
     )
     result = agent_for(tmp_path, watched, human=person).run("Go.")
     assert result.status == "completed"
@@ -70,7 +71,7 @@ def test_the_question_is_durable_before_anybody_is_asked(tmp_path: Path) -> None
             seen.append(events_of(str(runs_root(tmp_path) / RUN_ID / "events.jsonl"))[-1].type)
             return await super().ask(question, call_id=call_id, timeout_ms=timeout_ms)
 
-    watched = Watched([calls(("ask_human", {"question": "?"})), says("x")])
+    watched = FakeModel([calls(("ask_human", {"question": "?"})), says("x")])
     agent_for(tmp_path, watched, human=Looking("yes")).run("Go.", run_id=RUN_ID)
     assert seen == ["human_request"]
 
@@ -84,14 +85,14 @@ def test_a_tool_that_asks_twice_in_one_call_gets_both_answers(tmp_path: Path) ->
         return ToolResult(ok=True)
 
     person = Person("blue", "small")
-    agent_for(tmp_path, Watched([calls(("do", {})), says("x")]), Doing(work), human=person).run("Go.")
+    agent_for(tmp_path, FakeModel([calls(("do", {})), says("x")]), Doing(work), human=person).run("Go.")
     assert heard == [{"colour": "blue"}, {"size": "small"}]
 
 
 @pytest.mark.parametrize("names", [("size",), ("size", "shape")])
 def test_answers_from_elsewhere_have_the_names_of_their_questions(tmp_path: Path, names: tuple[str, ...]) -> None:
     wanted = [{"id": name, "question": f"Which {name}?"} for name in names]
-    watched = Watched([calls(("request_user_input", {"questions": wanted})), says("x")])
+    watched = FakeModel([calls(("request_user_input", {"questions": wanted})), says("x")])
     agent, paths = (
         agent_for(tmp_path, watched, inbox=(inbox := InMemoryInbox())),
         RunPaths(runs_root(tmp_path) / RUN_ID),
@@ -113,7 +114,7 @@ def test_a_question_that_came_to_nothing_is_not_open_any_more(tmp_path: Path) ->
             raise RuntimeError("the answer was taken")
         return ToolResult(ok=True)
 
-    watched = Watched([calls(("ask_human", {"question": "?"})), calls(("do", {})), says("x")])
+    watched = FakeModel([calls(("ask_human", {"question": "?"})), calls(("do", {})), says("x")])
     result = agent_for(tmp_path, watched, Doing(look), human=Nobody()).run("Go.", run_id=RUN_ID)
     assert result.status == "completed"
     assert told_to(watched)[0]["error_kind"] == "timeout"
@@ -149,12 +150,12 @@ class Effect:
         return ToolResult(ok=True, stdout="seen") if self.happened else None
 
 
-def killed_in(place: Path, effect: Effect, human: HumanIO | None = None) -> tuple[Any, Watched]:
+def killed_in(place: Path, effect: Effect, human: HumanIO | None = None) -> tuple[Any, FakeModel]:
     """A run whose process dies in the call, and what a second process makes of it."""
     script = [calls(("do", {})), says("x")]
     with pytest.raises(Killed):
-        agent_for(place, Watched(script), effect, human=human).run("Go.", run_id=RUN_ID)
-    watched = Watched(script)
+        agent_for(place, FakeModel(script), effect, human=human).run("Go.", run_id=RUN_ID)
+    watched = FakeModel(script)
     return agent_for(place, watched, effect, human=human).run("", run_id=RUN_ID), watched
 
 

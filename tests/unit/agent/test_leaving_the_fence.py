@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.support.agents import Answering, agent_in, calls, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import Answering, agent_in, calls, payloads_of
 
 CALL = ("shell_command", {"command": "true", "sandbox_permissions": "require_escalated", "justification": "I want to"})
 

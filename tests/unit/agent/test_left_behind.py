@@ -10,7 +10,8 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.events import Event
 from skills_runtime.llm import ScriptedBackend
-from tests.support.agents import calls, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import calls, payloads_of
 
 BOUND = 30
 """Far more than anything here takes; only a hang is longer."""

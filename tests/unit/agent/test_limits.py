@@ -17,9 +17,9 @@ from skills_runtime.errors import ConfigError, LogEnded
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatStreamEvent, ToolContext, ToolResult
 from skills_runtime.runs import LogPorts, Run, create_run, open_run, read_view, runs_root
-from skills_runtime.testing import FrozenClock
+from skills_runtime.testing import FakeModel, FrozenClock, says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Watched, agent_in, calls, events_of, payloads_of, says, succeed
+from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of, succeed
 from tests.support.events import check_request
 
 RUN_ID = "run_1"
@@ -48,7 +48,7 @@ LIMITS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
 """A limit, one that is high enough, and how often the tool is called before the first is reached."""
 
 
-def limited(place: Path, tool: Doing, watched: Watched, limits: Mapping[str, Any], on_limit: str = "fail") -> Agent:
+def limited(place: Path, tool: Doing, watched: FakeModel, limits: Mapping[str, Any], on_limit: str = "fail") -> Agent:
     settings = {"run": {**limits, "on_limit": on_limit}, "llm": {"prices": PRICES}}
     agent = agent_in(place, watched, settings=settings)
     agent.register_tool(tool)
@@ -59,7 +59,7 @@ def limited(place: Path, tool: Doing, watched: Watched, limits: Mapping[str, Any
 def test_a_run_that_reaches_a_limit_fails_and_says_which(tmp_path: Path, limit: str) -> None:
     low, _, times = LIMITS[limit]
     tool = Doing(succeed)
-    result = limited(tmp_path, tool, Watched(SCRIPT), low).run("Go.")
+    result = limited(tmp_path, tool, FakeModel(SCRIPT), low).run("Go.")
     assert (result.status, result.error_kind, tool.times) == ("failed", "budget_exceeded", times)
     (failed,) = payloads_of(result.wal_locator, "run_failed")
     assert f"run.{next(iter(low))}" in failed.details["hint"]
@@ -68,7 +68,7 @@ def test_a_run_that_reaches_a_limit_fails_and_says_which(tmp_path: Path, limit: 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_run_parked_at_a_limit_goes_on_in_place_with_more(tmp_path: Path, limit: str) -> None:
     low, high, times = LIMITS[limit]
-    tool, watched = Doing(succeed), Watched(SCRIPT)
+    tool, watched = Doing(succeed), FakeModel(SCRIPT)
     parked = limited(tmp_path, tool, watched, low, "park").run("Go.", run_id=RUN_ID)
     assert (parked.status, parked.error_kind, tool.times) == ("waiting_human", "budget_exceeded", times)
     assert f"run.{next(iter(low))}" in parked.final_output
@@ -83,14 +83,14 @@ def test_a_run_parked_at_a_limit_parks_again_without_more(tmp_path: Path, limit:
     low, _, times = LIMITS[limit]
     tool = Doing(succeed)
     for _ in range(3):
-        parked = limited(tmp_path, tool, Watched(SCRIPT), low, "park").run("Go.", run_id=RUN_ID)
+        parked = limited(tmp_path, tool, FakeModel(SCRIPT), low, "park").run("Go.", run_id=RUN_ID)
         assert (parked.status, parked.error_kind, tool.times) == ("waiting_human", "budget_exceeded", times)
 
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_run_that_ended_at_a_limit_goes_on_as_a_fork_with_more(tmp_path: Path, limit: str) -> None:
     low, high, _ = LIMITS[limit]
-    tool, watched = Doing(succeed), Watched(SCRIPT)
+    tool, watched = Doing(succeed), FakeModel(SCRIPT)
     failed = limited(tmp_path, tool, watched, low).run("Go.", run_id=RUN_ID)
     agent = limited(tmp_path, tool, watched, high)
     with pytest.raises(LogEnded):
@@ -101,12 +101,14 @@ def test_a_run_that_ended_at_a_limit_goes_on_as_a_fork_with_more(tmp_path: Path,
 
 
 def test_the_last_answer_counts_although_it_went_over_the_limit(tmp_path: Path) -> None:
-    result = limited(tmp_path, Doing(succeed), Watched([costing(says("done"), 5000, 1)]), {"max_tokens": 10}).run("Go.")
+    result = limited(tmp_path, Doing(succeed), FakeModel([costing(says("done"), 5000, 1)]), {"max_tokens": 10}).run(
+        "Go."
+    )
     assert (result.status, result.final_output) == ("completed", "done")
 
 
 def test_what_a_run_cost_is_in_its_result(tmp_path: Path) -> None:
-    result = limited(tmp_path, Doing(succeed), Watched(SCRIPT), {}).run("Go.")
+    result = limited(tmp_path, Doing(succeed), FakeModel(SCRIPT), {}).run("Go.")
     assert (result.input_tokens, result.output_tokens) == (300, 30)
     assert result.cost_usd == pytest.approx(0.36)  # pyright: ignore[reportUnknownMemberType]
 
@@ -131,7 +133,7 @@ class Segments:
         """One segment."""
         settings = {"safety": {"mode": "allow"}, "run": {**limits, "on_limit": "park"}}
         agent = Agent(
-            workspace_root=self._place, backend=Watched(self._script), session_settings=settings, inbox=self.inbox
+            workspace_root=self._place, backend=FakeModel(self._script), session_settings=settings, inbox=self.inbox
         )
         agent.register_tool(self._tool)
         return asyncio.run(agent.execute(self._opened(settings)))

@@ -13,19 +13,9 @@ from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm import OpenAIChatBackend
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
 from skills_runtime.runs import read_record, runs_root, verify_run
+from skills_runtime.testing import FakeModel, says
 from tests.support import model_server
-from tests.support.agents import (
-    Doing,
-    Streaming,
-    Watched,
-    agent_in,
-    calls,
-    events_of,
-    payloads_of,
-    says,
-    succeed,
-    writes,
-)
+from tests.support.agents import Doing, Streaming, agent_in, calls, events_of, payloads_of, succeed, writes
 
 
 def _stream(*events: ChatStreamEvent, then: BaseException | None = None) -> Streaming:
@@ -226,7 +216,7 @@ def test_a_promised_file_that_is_missing_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_the_conversation_only_grows_at_its_end(tmp_path: Path) -> None:
-    backend = Watched([calls(writes("a", "x")), calls(writes("b", "y")), says("done")])
+    backend = FakeModel([calls(writes("a", "x")), calls(writes("b", "y")), says("done")])
     agent_in(tmp_path, backend).run("Go.")
     for before, after in zip(backend.requests, backend.requests[1:], strict=False):
         assert list(after.messages[: len(before.messages)]) == list(before.messages)

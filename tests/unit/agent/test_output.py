@@ -8,7 +8,8 @@ import pytest
 
 from skills_runtime.agent import RunResult
 from skills_runtime.errors import ConfigError
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says, writes
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls, payloads_of, writes
 from tests.support.events import check_request
 
 SCHEMA: dict[str, Any] = {
@@ -20,8 +21,8 @@ SCHEMA: dict[str, Any] = {
 GOOD = '{"title": "大海", "pages": 3}'
 
 
-def ran(place: Path, *answers: str, schema: Any = SCHEMA) -> tuple[RunResult, Watched]:
-    watched = Watched([says(answer) for answer in answers])
+def ran(place: Path, *answers: str, schema: Any = SCHEMA) -> tuple[RunResult, FakeModel]:
+    watched = FakeModel([says(answer) for answer in answers])
     result = agent_in(place, watched, settings={"run": {"output_schema": schema}}).run("Go.")
     for request in watched.requests:
         check_request(request)
@@ -48,7 +49,7 @@ def test_a_schema_that_is_too_long_to_be_told_is_only_sent_along(tmp_path: Path)
 
 
 def test_without_a_schema_there_is_no_data(tmp_path: Path) -> None:
-    watched = Watched([says(GOOD)])
+    watched = FakeModel([says(GOOD)])
     result = agent_in(tmp_path, watched).run("Go.")
     assert (result.output, watched.requests[0].response_format) == (None, None)
 
@@ -85,7 +86,7 @@ def test_the_third_answer_that_does_not_match_fails_the_run(tmp_path: Path) -> N
 
 
 def test_only_the_last_answer_has_to_match(tmp_path: Path) -> None:
-    watched = Watched([calls(writes("a.txt", "x"), text="I write."), says(GOOD)])
+    watched = FakeModel([calls(writes("a.txt", "x"), text="I write."), says(GOOD)])
     result = agent_in(tmp_path, watched, settings={"run": {"output_schema": SCHEMA}}).run("Go.")
     assert (result.status, len(watched.requests)) == ("completed", 2)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents import Doing, Watched, agent_in, calls, says, succeed
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Doing, agent_in, calls, succeed
 from tests.support.events import check_request, problems_of
 
 CALL = {"id": "a", "type": "function", "function": {"name": "t", "arguments": "{}"}}
@@ -69,7 +70,7 @@ RAW = {
 @pytest.mark.parametrize("how", RAW)
 def test_arguments_that_are_none_are_sent_back_as_something_that_is(tmp_path: Path, how: str) -> None:
     """Services parse the arguments of earlier calls, and refuse every later request when they cannot."""
-    watched = Watched([calls(("do", RAW[how])), says("I see.")])
+    watched = FakeModel([calls(("do", RAW[how])), says("I see.")])
     agent = agent_in(tmp_path, watched)
     agent.register_tool(Doing(succeed))
     assert agent.run("Go.").status == "completed"
@@ -77,14 +78,14 @@ def test_arguments_that_are_none_are_sent_back_as_something_that_is(tmp_path: Pa
 
 
 def test_the_model_is_shown_the_arguments_nobody_could_read(tmp_path: Path) -> None:
-    watched = Watched([calls(("file_write", RAW["not JSON"])), says("I see.")])
+    watched = FakeModel([calls(("file_write", RAW["not JSON"])), says("I see.")])
     agent_in(tmp_path, watched).run("Go.")
     assert "geheim" in json.dumps(watched.requests[-1].messages)
 
 
 @pytest.mark.parametrize("name", ["functions.do", "do it", "做", "", "x" * 100, "a/b", "do\n"])
 def test_a_name_no_tool_can_have_is_sent_back_as_one_a_tool_can_have(tmp_path: Path, name: str) -> None:
-    watched = Watched([calls((name, {})), says("I see.")])
+    watched = FakeModel([calls((name, {})), says("I see.")])
     assert agent_in(tmp_path, watched).run("Go.").status == "completed"
     check_request(watched.requests[-1])
     told = json.loads(watched.requests[-1].messages[-1]["content"])
@@ -94,7 +95,7 @@ def test_a_name_no_tool_can_have_is_sent_back_as_one_a_tool_can_have(tmp_path: P
 @pytest.mark.parametrize("ids", [["same", "same"], ["", ""], ["a", ""], ["call_2", ""], ["x\n", "x\n"]])
 def test_ids_that_are_none_or_not_distinct_are_made_distinct(tmp_path: Path, ids: list[str]) -> None:
     script = [calls(("do", {"n": 1}), ("do", {"n": 2}), ids=ids), calls(("do", {"n": 3}), ids=ids[:1]), says("ok")]
-    watched, tool = Watched(script), Doing(succeed)
+    watched, tool = FakeModel(script), Doing(succeed)
     agent = agent_in(tmp_path, watched)
     agent.register_tool(tool)
     agent.run("Go.")
@@ -105,7 +106,10 @@ def test_ids_that_are_none_or_not_distinct_are_made_distinct(tmp_path: Path, ids
 
 
 def test_ten_calls_side_by_side_are_answered_each(tmp_path: Path) -> None:
-    watched, tool = Watched([calls(*(("do", {"n": n}) for n in range(10))), says("ok")]), Doing(succeed, effect="read")
+    watched, tool = (
+        FakeModel([calls(*(("do", {"n": n}) for n in range(10))), says("ok")]),
+        Doing(succeed, effect="read"),
+    )
     agent = agent_in(tmp_path, watched)
     agent.register_tool(tool)
     agent.run("Go.")

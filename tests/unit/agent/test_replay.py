@@ -7,7 +7,8 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.recorded import recording_of, replaying
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says, writes
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls, payloads_of, writes
 
 SCRIPT = [
     calls(writes("a.txt", "geheim ü"), ("no_such_tool", "{broken"), text="First "),
@@ -19,7 +20,7 @@ SCRIPT = [
 def test_a_replayed_run_gives_the_same_answers_and_has_the_same_effects(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    recorded = agent_in(tmp_path / "one", Watched(SCRIPT)).run("Go.")
+    recorded = agent_in(tmp_path / "one", FakeModel(SCRIPT)).run("Go.")
     root = Path(recorded.wal_locator).parent
     again = agent_in(tmp_path / "two", replaying(root, recording_of(root))).run("Go.")
     assert (again.status, again.final_output) == (recorded.status, recorded.final_output)
@@ -29,7 +30,7 @@ def test_a_replayed_run_gives_the_same_answers_and_has_the_same_effects(tmp_path
 
 
 def test_an_answer_that_broke_off_is_not_replayed(tmp_path: Path) -> None:
-    result = agent_in(tmp_path, Watched([calls(writes("a", "x"))])).run("Go.")
+    result = agent_in(tmp_path, FakeModel([calls(writes("a", "x"))])).run("Go.")
     assert result.status == "failed"
     assert recording_of(Path(result.wal_locator).parent).conversation.answers == 1
 

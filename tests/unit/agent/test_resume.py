@@ -17,8 +17,8 @@ from skills_runtime.errors import LogCorrupt
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Effect, ToolContext, ToolResult
 from skills_runtime.runs import LogPorts, RunPaths, create_run, read_record, runs_root, verify_run
-from skills_runtime.testing import FaultyDisk
-from tests.support.agents import Doing, Watched, agent_in, calls, events_of, payloads_of, says, writes
+from skills_runtime.testing import FakeModel, FaultyDisk, says
+from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of, writes
 from tests.support.events import order_problem
 from tests.support.runs import lines_of
 
@@ -59,7 +59,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     place, state = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
-        result = _resume(place, Watched(SCRIPT), Effects())
+        result = _resume(place, FakeModel(SCRIPT), Effects())
     assert result.status == "completed"
     return place, state
 
@@ -99,7 +99,7 @@ def test_a_run_killed_after_any_event_goes_on_to_its_end(copied: tuple[Path, Run
     lines = lines_of(paths)
     paths.events.write_bytes(b"".join(lines[:kept]) + (lines[kept][:-1] if torn else b""))
     _leave_files_as_they_were(place, paths, lines[:kept])
-    effects, backend = Effects(), Watched(SCRIPT)
+    effects, backend = Effects(), FakeModel(SCRIPT)
     result = _resume(place, backend, effects)
     assert (result.status, result.final_output) == ("completed", "All done.")
     assert read_record(paths.run_json).status == "completed"
@@ -141,7 +141,7 @@ def test_the_model_is_told_the_truth_about_an_effect_that_may_have_happened(copi
     lines = lines_of(paths)
     kept = next(n for n, line in enumerate(lines) if b'"type":"tool_call_started"' in line and b'"do"' in line)
     paths.events.write_bytes(b"".join(lines[: kept + 1]))
-    backend = Watched(SCRIPT)
+    backend = FakeModel(SCRIPT)
     _resume(place, backend, Effects())
     told = [json.loads(one["content"]) for one in backend.requests[0].messages if one["role"] == "tool"]
     assert told[1]["ok"] is False
@@ -152,13 +152,13 @@ def test_a_log_without_its_first_line_is_refused(copied: tuple[Path, RunPaths]) 
     place, paths = copied
     paths.events.write_bytes(lines_of(paths)[0][:-1])
     with pytest.raises(LogCorrupt):
-        _resume(place, Watched(SCRIPT), Effects())
+        _resume(place, FakeModel(SCRIPT), Effects())
 
 
 def test_a_run_that_was_only_created_is_run_by_its_id(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, [says("done")])
     agent.create(RunRequest(prompt="The task.", run_id="run_1")).close()
-    backend = Watched([says("done")])
+    backend = FakeModel([says("done")])
     result = agent_in(tmp_path, backend).run("Another task.", run_id="run_1")
     assert result.status == "completed"
     assert backend.requests[0].messages[1]["content"] == "The task."
@@ -167,7 +167,7 @@ def test_a_run_that_was_only_created_is_run_by_its_id(tmp_path: Path) -> None:
 def test_a_resumed_run_says_so(copied: tuple[Path, RunPaths]) -> None:
     place, paths = copied
     paths.events.write_bytes(b"".join(lines_of(paths)[:10]))
-    result = _resume(place, Watched(SCRIPT), Effects())
+    result = _resume(place, FakeModel(SCRIPT), Effects())
     first, second = payloads_of(result.wal_locator, "run_started")
     assert (first.resume["enabled"], second.resume["enabled"]) == (False, True)
     assert second.resume["previous_events"] >= 10
@@ -177,7 +177,7 @@ async def _on_a_failing_disk(place: Path, disk: FaultyDisk) -> Any:
     resolved = resolve(place, session_settings={"safety": {"mode": "allow"}})
     ports = LogPorts(log_ports().keys, disk=disk)
     run = create_run(spec_for(resolved, RunRequest(prompt="Go.", run_id="run_1")), ports)
-    agent = agent_in(place, Watched(SCRIPT))
+    agent = agent_in(place, FakeModel(SCRIPT))
     agent.register_tool(Effects().tool("do", "effectful"))
     agent.register_tool(Effects().tool("note", "idempotent"))
     return await agent.execute(run)
@@ -191,7 +191,7 @@ async def test_a_run_stopped_by_a_full_disk_can_be_resumed(tmp_path: Path, nth: 
     assert (result.status, result.error_kind) == ("failed", "storage_error")
     assert "resume" in result.hint
     assert read_record(runs_root(tmp_path) / "run_1" / "run.json").status in (RunStatus.PENDING, RunStatus.RUNNING)
-    again = _resume(tmp_path, Watched(SCRIPT), Effects())
+    again = _resume(tmp_path, FakeModel(SCRIPT), Effects())
     assert (again.status, again.final_output) == ("completed", "All done.")
     assert verify_run(runs_root(tmp_path) / "run_1", log_ports().keys).findings == []
 
@@ -202,5 +202,5 @@ async def test_a_run_stopped_by_a_failed_sync_can_be_resumed(tmp_path: Path, nth
     disk.fail("sync", errno.EIO, nth=nth)
     result = await _on_a_failing_disk(tmp_path, disk)
     assert (result.status, result.error_kind) == ("failed", "storage_error")
-    again = _resume(tmp_path, Watched(SCRIPT), Effects())
+    again = _resume(tmp_path, FakeModel(SCRIPT), Effects())
     assert (again.status, again.final_output) == ("completed", "All done.")

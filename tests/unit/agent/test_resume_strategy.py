@@ -8,8 +8,9 @@ import pytest
 
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.loop import Control
+from skills_runtime.testing import says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import SUMMARY, Doing, SmallWindow, calls, events_of, payloads_of, says, spoken_to, succeed
+from tests.support.agents import SUMMARY, Doing, SmallWindow, calls, events_of, payloads_of, spoken_to, succeed
 from tests.support.events import check_request
 
 RUN_ID = "run_1"

@@ -11,8 +11,9 @@ from skills_runtime.engine import Desk
 from skills_runtime.errors import IllegalTransition, SkillsRuntimeError, ValidationFailed
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.runs import RunPaths, read_record, runs_root, verify_run
+from skills_runtime.testing import FakeModel, says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Watched, calls, payloads_of, says, writes
+from tests.support.agents import calls, payloads_of, writes
 from tests.support.events import check_request
 
 RUN_ID = "run_1"
@@ -24,7 +25,7 @@ class Reviewed:
 
     def __init__(self, place: Path, script: list[FakeChatCall], **run: Any) -> None:
         self.inbox = InMemoryInbox()
-        self.watched = Watched(script)
+        self.watched = FakeModel(script)
         self.paths = RunPaths(runs_root(place) / RUN_ID)
         self.desk = Desk(self.inbox, log_ports())
         self.agent = Agent(

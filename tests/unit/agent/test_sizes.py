@@ -13,7 +13,8 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatStreamEvent, ToolCall, ToolContext, ToolResult
 from skills_runtime.runs import verify_run
-from tests.support.agents import MEGABYTE, Doing, Measured, Watched, agent_in, calls, measure, payloads_of, says, writes
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import MEGABYTE, Doing, Measured, agent_in, calls, measure, payloads_of, writes
 from tests.support.children import Zygote, zygote
 from tests.support.events import check_request
 
@@ -69,7 +70,7 @@ def test_an_answer_of_megabytes_is_an_answer(nursery: Zygote, tmp_path: Path) ->
 
 
 def test_an_empty_task_is_a_task(tmp_path: Path) -> None:
-    watched = Watched([says("What shall I do?")])
+    watched = FakeModel([says("What shall I do?")])
     result = agent_in(tmp_path, watched).run("")
     assert (result.status, result.final_output) == ("completed", "What shall I do?")
     check_request(watched.requests[0])
@@ -95,7 +96,7 @@ def test_odd_text_comes_through_to_the_letter(tmp_path: Path, kind: str) -> None
         return ToolResult(ok=True, stdout=arguments["text"], data={"text": arguments["text"]})
 
     script = [calls(("echo", {"text": text}), writes("a.txt", text), text=text), says(text)]
-    watched = Watched(script)
+    watched = FakeModel(script)
     agent = agent_in(tmp_path, watched)
     agent.register_tool(Doing(echo, name="echo"))
     result = agent.run("Go.")
@@ -125,7 +126,7 @@ def test_whatever_a_model_and_a_tool_say_the_run_comes_to_its_end(
         ToolCall(id=call_id, name="talk", arguments=arguments),
     ]
     events = [ChatStreamEvent(type="text_delta", text=said), ChatStreamEvent(type="tool_calls", tool_calls=made)]
-    watched = Watched([FakeChatCall(events), says("done")])
+    watched = FakeModel([FakeChatCall(events), says("done")])
     agent = agent_in(tmp_path_factory.mktemp("place"), watched)
     agent.register_tool(Doing(talk, name="talk", effect="read"))
     result = agent.run("Go.")

@@ -20,7 +20,8 @@ from skills_runtime.llm import FakeChatCall
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
 from skills_runtime.skills import Library, MemorySource, Origin, Report
 from skills_runtime.skills.index import IndexedSource
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls, payloads_of
 from tests.support.events import check_request
 from tests.unit.skills.samples import make_skill, row, skill_text
 
@@ -47,7 +48,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-class Changing(Watched):
+class Changing(FakeModel):
     """A model during whose answers skills change."""
 
     def __init__(self, answers: list[FakeChatCall], changes: Mapping[int, Callable[[], object]]) -> None:
@@ -63,7 +64,7 @@ class Changing(Watched):
         return super().stream_chat(request)
 
 
-def run(place: Path, model: Watched, task: str = "Go.", **settings: Any) -> Any:
+def run(place: Path, model: FakeModel, task: str = "Go.", **settings: Any) -> Any:
     return agent_in(place, model, settings={"skills": SKILLS, **settings}).run(task, run_id=RUN_ID)
 
 
@@ -71,7 +72,7 @@ def news_in(locator: str) -> list[Any]:
     return [one for one in payloads_of(locator, "skill_catalog_offered") if one.text]
 
 
-def last_of(model: Watched, request: int) -> str:
+def last_of(model: FakeModel, request: int) -> str:
     return str(model.requests[request].messages[-1]["content"])
 
 
@@ -142,7 +143,7 @@ def test_each_change_is_told_by_itself(place: Path) -> None:
     assert [one.added for one in news_in(result.wal_locator)] == [["$[web:mvp].one"], ["$[web:mvp].two"]]
 
 
-def stop_after_the_first_answer(place: Path, model: Watched) -> None:
+def stop_after_the_first_answer(place: Path, model: FakeModel) -> None:
     agent, control = agent_in(place, model, settings={"skills": SKILLS}), Control()
     started = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
 
@@ -154,7 +155,7 @@ def stop_after_the_first_answer(place: Path, model: Watched) -> None:
 
 
 def test_a_resumed_run_is_told_what_changed_since_the_log_was_written(place: Path) -> None:
-    model = Watched([LOOK, LOOK, says("done")])
+    model = FakeModel([LOOK, LOOK, says("done")])
     stop_after_the_first_answer(place, model)
     adding(place)()
     shutil.rmtree(place / "skills" / "writer")
@@ -165,7 +166,7 @@ def test_a_resumed_run_is_told_what_changed_since_the_log_was_written(place: Pat
 
 
 def test_a_resumed_run_is_not_told_again_what_it_knows(place: Path) -> None:
-    model = Watched([LOOK, says("done")])
+    model = FakeModel([LOOK, says("done")])
     stop_after_the_first_answer(place, model)
     assert news_in(run(place, model).wal_locator) == []
 
@@ -214,7 +215,7 @@ def test_many_turns_without_a_change_search_no_directory(place: Path, monkeypatc
         return search(source)
 
     monkeypatch.setattr(IndexedSource, "skills", counted)
-    model = Watched([*[LOOK] * 30, says("done")])
+    model = FakeModel([*[LOOK] * 30, says("done")])
     result = run(place, model)
     assert result.status == "completed"
     assert searched == ["search"]
@@ -225,7 +226,7 @@ def test_skills_are_looked_at_now_and_then_and_not_at_every_turn(place: Path, mo
     monkeypatch.setattr(skill_news, "PAUSE_SECONDS", 3600.0)
     looked: list[Library] = []
     monkeypatch.setattr(Library, "look_again", looked.append)
-    run(place, Watched([*[LOOK] * 10, says("done")]))
+    run(place, FakeModel([*[LOOK] * 10, says("done")]))
     assert looked == []
 
 

@@ -9,7 +9,8 @@ import pytest
 from skills_runtime.agent.skills import news as skill_news
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.runs import RunPaths, runs_root
-from tests.support.agents import Answering, agent_in, calls, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import Answering, agent_in, calls, payloads_of
 from tests.unit.skills.samples import make_skill, skill_text
 
 SETTINGS = {

@@ -7,7 +7,8 @@ from skills_runtime.agent import Agent
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, DecisionKind
 from skills_runtime.skills.bundled import bundled_skills
-from tests.support.agents import calls, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import calls, payloads_of
 
 SETTINGS = {
     "safety": {"mode": "ask"},

@@ -8,7 +8,8 @@ import pytest
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import Question
 from skills_runtime.runs import runs_root
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls, payloads_of
 
 SKILLS = {
     "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],
@@ -26,13 +27,13 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told(model: Watched, request: int = 0) -> list[str]:
+def told(model: FakeModel, request: int = 0) -> list[str]:
     """The texts of a request, without calls and results."""
     return [str(one["content"]) for one in model.requests[request].messages if one["role"] in ("system", "user")]
 
 
 def test_a_mentioned_skill_stands_before_the_task_in_every_request(place: Path) -> None:
-    model = Watched([calls(("list_dir", {"dir_path": "."})), says("done")])
+    model = FakeModel([calls(("list_dir", {"dir_path": "."})), says("done")])
     result = agent_in(place, model, settings={"skills": SKILLS}).run("Use $[web:mvp].writer now.")
     assert result.status == "completed"
     for number in (0, 1):
@@ -45,11 +46,11 @@ def test_a_mentioned_skill_stands_before_the_task_in_every_request(place: Path) 
 
 
 def test_a_skill_is_told_again_after_a_restart_as_it_was(place: Path) -> None:
-    first = agent_in(place, Watched([calls(("list_dir", {"dir_path": "."}))]), settings={"skills": SKILLS})
+    first = agent_in(place, FakeModel([calls(("list_dir", {"dir_path": "."}))]), settings={"skills": SKILLS})
     with pytest.raises(KeyboardInterrupt):
         _interrupted(first)
     (place / "skills" / "writer" / "SKILL.md").write_text("---\nname: writer\ndescription: Writes.\n---\nChanged.\n")
-    model = Watched([calls(("list_dir", {"dir_path": "."})), says("done")])
+    model = FakeModel([calls(("list_dir", {"dir_path": "."})), says("done")])
     assert agent_in(place, model, settings={"skills": SKILLS}).run("", run_id="one").status == "completed"
     assert "Briefly." in told(model)[1]
 
@@ -66,7 +67,7 @@ def _interrupted(agent: Any) -> None:
 
 
 def test_a_mention_that_names_no_skill_leaves_no_run(place: Path) -> None:
-    agent = agent_in(place, Watched([says("never")]), settings={"skills": SKILLS})
+    agent = agent_in(place, FakeModel([says("never")]), settings={"skills": SKILLS})
     with pytest.raises(SkillsRuntimeError, match="writter"):
         agent.run("Use $[web:mvp].writter now.")
     assert not runs_root(place).exists()
@@ -74,19 +75,19 @@ def test_a_mention_that_names_no_skill_leaves_no_run(place: Path) -> None:
 
 def test_a_reference_of_a_skill_can_be_read(place: Path) -> None:
     wanted = {"skill_mention": "$[web:mvp].writer", "ref_path": "references/style.md"}
-    model = Watched([calls(("skill_ref_read", wanted)), says("done")])
+    model = FakeModel([calls(("skill_ref_read", wanted)), says("done")])
     agent_in(place, model, settings={"skills": SKILLS}).run("Look it up.")
     assert "no adverbs" in str(model.requests[1].messages[-1]["content"])
 
 
 def test_a_profile_without_tools_offers_none(place: Path) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     agent_in(place, model, settings={"prompt": {"profile": "generation_direct"}}).run("Say it.")
     assert list(model.requests[0].tools) == []
 
 
 def test_explicit_exposure_offers_the_tools_the_task_names(place: Path) -> None:
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     settings = {"prompt": {"tools": {"exposure": "explicit_only"}}}
     agent_in(place, model, settings=settings).run("Use list_dir only.")
     assert [tool["name"] for tool in model.requests[0].tools] == ["list_dir"]
@@ -105,7 +106,7 @@ def test_a_variable_a_skill_needs_is_asked_for_and_never_recorded(place: Path) -
     (place / "skills" / "writer" / "agents" / "openai.yaml").write_text(
         "dependencies:\n  tools:\n    - {type: env_var, value: WRITER_TOKEN}\n"
     )
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     agent = agent_in(place, model, settings={"skills": SKILLS})
     with pytest.raises(SkillsRuntimeError, match="WRITER_TOKEN"):
         agent.run("Use $[web:mvp].writer now.")
@@ -118,7 +119,7 @@ def test_a_variable_a_skill_needs_is_asked_for_and_never_recorded(place: Path) -
 
 
 def test_text_beside_a_call_is_kept_and_the_task_is_not_repeated(place: Path) -> None:
-    model = Watched([calls(("list_dir", {"dir_path": "."}), text="Let me look."), says("done")])
+    model = FakeModel([calls(("list_dir", {"dir_path": "."}), text="Let me look."), says("done")])
     agent_in(place, model).run("Go.")
     first, second = (model.requests[number].messages for number in (0, 1))
     assert list(second[: len(first)]) == list(first)

@@ -8,7 +8,8 @@ import pytest
 
 from skills_runtime.config import resolve
 from skills_runtime.engine.replay import replay
-from tests.support.agents import Watched, agent_in, calls, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls
 from tests.unit.agent.test_steered_skills import SKILLS, Steered
 from tests.unit.skills.samples import make_skill, skill_text
 
@@ -36,7 +37,7 @@ async def test_one_that_a_message_mentions(place: Path, *, kept: bool) -> None:
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "removed"])
 async def test_one_that_the_model_activates_and_ends(place: Path, *, kept: bool) -> None:
     wanted = [("activate_skill", {"name": "writer"}), ("unload_skill", {"name": "writer"})]
-    model = Watched([*(calls(one) for one in wanted), says("done")])
+    model = FakeModel([*(calls(one) for one in wanted), says("done")])
     agent = agent_in(place, model, settings={"skills": SKILLS})
     result = await asyncio.to_thread(agent.run, "Go.")
     assert "BRIEFLY" in str(model.requests[1].messages)
@@ -46,6 +47,6 @@ async def test_one_that_the_model_activates_and_ends(place: Path, *, kept: bool)
 
 
 async def test_one_that_the_task_mentions(place: Path) -> None:
-    agent = agent_in(place, Watched([says("done")]), settings={"skills": SKILLS})
+    agent = agent_in(place, FakeModel([says("done")]), settings={"skills": SKILLS})
     result = await asyncio.to_thread(agent.run, "Use $writer.")
     assert not await diverges(place, result.wal_locator)

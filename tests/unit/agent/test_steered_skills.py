@@ -9,8 +9,9 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.events import Event
 from skills_runtime.ports import ToolContext, ToolResult
+from skills_runtime.testing import FakeModel, says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Watched, calls, payloads_of, says
+from tests.support.agents import Doing, calls, payloads_of
 from tests.support.events import check_request
 from tests.unit.skills.samples import make_skill, skill_text
 
@@ -44,7 +45,7 @@ class Steered:
                 inbox.send(RUN_ID, "steer", {"text": text})
             return ToolResult(ok=True)
 
-        self.model = Watched([calls(("talk", {})), says("done")])
+        self.model = FakeModel([calls(("talk", {})), says("done")])
         given = {"safety": {"mode": "allow"}, "skills": SKILLS, **settings}
         agent = Agent(workspace_root=place, backend=self.model, session_settings=given, inbox=inbox)
         agent.register_tool(Doing(work, name="talk"))
@@ -128,10 +129,12 @@ def test_a_process_that_dies_between_a_skill_and_its_message_leaves_each_to_be_t
 
     inbox, settings = InMemoryInbox(), {"safety": {"mode": "allow"}, "skills": SKILLS}
     inbox.send(RUN_ID, "steer", {"text": "/writer SOON"})
-    first = Agent(workspace_root=place, backend=Watched([]), session_settings=settings, inbox=inbox, event_hooks=(die,))
+    first = Agent(
+        workspace_root=place, backend=FakeModel([]), session_settings=settings, inbox=inbox, event_hooks=(die,)
+    )
     with pytest.raises(KeyboardInterrupt):
         first.run("Go.", run_id=RUN_ID)
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     second = Agent(workspace_root=place, backend=model, session_settings=settings, inbox=inbox)
     result = second.run("", run_id=RUN_ID)
     assert result.status == "completed"

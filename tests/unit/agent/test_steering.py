@@ -15,8 +15,9 @@ from skills_runtime.errors import LogEnded, NotFound, ValidationFailed
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Inbox, Question, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, runs_root
+from skills_runtime.testing import FakeModel, says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Flaky, Streaming, Watched, calls, payloads_of, says, succeed
+from tests.support.agents import Doing, Flaky, Streaming, calls, payloads_of, succeed
 from tests.support.events import check_request
 
 RUN_ID = "run_1"
@@ -56,7 +57,7 @@ def sending(inbox: Inbox, *texts: str) -> Doing:
 
 
 def test_messages_are_taken_in_at_the_next_turn_in_their_order(tmp_path: Path, inbox: InMemoryInbox) -> None:
-    watched = Watched([calls(("talk", {}), ("do", {}), ("do", {})), says("done")])
+    watched = FakeModel([calls(("talk", {}), ("do", {}), ("do", {})), says("done")])
     agent = steered(tmp_path, watched, inbox, sending(inbox, "one", "two 你好", "three"), Doing(succeed))
     result = agent.run("Go.", run_id=RUN_ID)
     assert [said_in(request) for request in watched.requests] == [["Go."], ["Go.", "one", "two 你好", "three"]]
@@ -81,7 +82,7 @@ def test_what_is_said_while_the_model_gives_its_last_answer_is_heard(tmp_path: P
 
 
 def test_what_was_said_before_the_run_began_is_heard_first(tmp_path: Path, inbox: InMemoryInbox) -> None:
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     agent = steered(tmp_path, watched, inbox)
     agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)).close()
     desk, paths = desk_of(tmp_path, inbox)
@@ -91,7 +92,7 @@ def test_what_was_said_before_the_run_began_is_heard_first(tmp_path: Path, inbox
 
 
 def test_a_message_said_twice_with_one_key_is_one_message(tmp_path: Path, inbox: InMemoryInbox) -> None:
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     agent = steered(tmp_path, watched, inbox)
     agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)).close()
     desk, paths = desk_of(tmp_path, inbox)
@@ -104,7 +105,7 @@ def test_a_message_said_twice_with_one_key_is_one_message(tmp_path: Path, inbox:
 def test_an_inbox_that_is_busy_does_not_hurt_the_run_and_nothing_is_taken_twice(
     tmp_path: Path, inbox: InMemoryInbox, operation: str
 ) -> None:
-    watched = Watched([calls(("do", {})), calls(("do", {})), calls(("do", {})), says("done")])
+    watched = FakeModel([calls(("do", {})), calls(("do", {})), calls(("do", {})), says("done")])
     flaky = Flaky(inbox, **{operation: 2})
     inbox.send(RUN_ID, "steer", {"text": "one"})
     inbox.send(RUN_ID, "steer", {"text": "two"})
@@ -118,7 +119,7 @@ def test_an_inbox_that_is_busy_does_not_hurt_the_run_and_nothing_is_taken_twice(
 def test_an_inbox_that_never_answers_does_not_hurt_the_run(tmp_path: Path, inbox: InMemoryInbox) -> None:
     inbox.send(RUN_ID, "steer", {"text": "one"})
     flaky = Flaky(inbox, pending=10_000)
-    assert steered(tmp_path, Watched([says("done")]), flaky).run("Go.", run_id=RUN_ID).status == "completed"
+    assert steered(tmp_path, FakeModel([says("done")]), flaky).run("Go.", run_id=RUN_ID).status == "completed"
     assert inbox.unacknowledged_count(RUN_ID) == 1, "it stays where it is"
 
 
@@ -130,7 +131,7 @@ def test_a_message_recorded_by_a_process_that_died_is_acknowledged_by_the_next(
             raise SystemExit("the process dies")
 
     inbox.send(RUN_ID, "steer", {"text": "hurry"})
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     with pytest.raises(SystemExit):
         steered(tmp_path, watched, Dying(inbox)).run("Go.", run_id=RUN_ID)
     assert inbox.unacknowledged_count(RUN_ID) == 1
@@ -144,7 +145,7 @@ ASKING: list[FakeChatCall] = [calls(("ask_human", {"question": "Which?"}), ("do"
 
 
 def test_a_run_that_asks_parks_and_goes_on_with_the_answer(tmp_path: Path, inbox: InMemoryInbox) -> None:
-    tool, watched = Doing(succeed), Watched(ASKING)
+    tool, watched = Doing(succeed), FakeModel(ASKING)
     parked = steered(tmp_path, watched, inbox, tool).run("Go.", run_id=RUN_ID)
     assert (parked.status, parked.error_kind, tool.times) == ("waiting_human", "human_required", 0)
     desk, paths = desk_of(tmp_path, inbox)
@@ -158,7 +159,7 @@ def test_a_run_that_asks_parks_and_goes_on_with_the_answer(tmp_path: Path, inbox
 
 def test_a_run_that_nobody_answered_parks_again_and_asks_no_second_time(tmp_path: Path, inbox: InMemoryInbox) -> None:
     for _ in range(3):
-        parked = steered(tmp_path, Watched(ASKING), inbox, Doing(succeed)).run("Go.", run_id=RUN_ID)
+        parked = steered(tmp_path, FakeModel(ASKING), inbox, Doing(succeed)).run("Go.", run_id=RUN_ID)
         assert parked.status == "waiting_human"
         assert len(payloads_of(parked.wal_locator, "human_request")) == 1
 
@@ -172,7 +173,7 @@ SEVERAL: dict[str, Any] = {
 
 
 def test_several_questions_are_answered_each_by_its_id(tmp_path: Path, inbox: InMemoryInbox) -> None:
-    watched = Watched([calls(("request_user_input", SEVERAL)), says("done")])
+    watched = FakeModel([calls(("request_user_input", SEVERAL)), says("done")])
     agent = steered(tmp_path, watched, inbox)
     assert agent.run("Go.", run_id=RUN_ID).status == "waiting_human"
     desk, paths = desk_of(tmp_path, inbox)
@@ -187,7 +188,7 @@ def test_several_questions_are_answered_each_by_its_id(tmp_path: Path, inbox: In
 
 def test_two_questions_of_one_answer_are_told_apart_by_their_calls(tmp_path: Path, inbox: InMemoryInbox) -> None:
     questions = [("ask_human", {"question": "One?"}), ("ask_human", {"question": "Two?"})]
-    watched = Watched([calls(*questions, ids=["a", "b"]), says("done")])
+    watched = FakeModel([calls(*questions, ids=["a", "b"]), says("done")])
     agent = steered(tmp_path, watched, inbox)
     agent.run("Go.", run_id=RUN_ID)
     desk, paths = desk_of(tmp_path, inbox)
@@ -212,13 +213,13 @@ def test_a_run_that_has_ended_takes_no_messages(tmp_path: Path, inbox: InMemoryI
 
 
 def test_a_parked_run_is_cancelled_at_once(tmp_path: Path, inbox: InMemoryInbox) -> None:
-    steered(tmp_path, Watched(ASKING), inbox, Doing(succeed)).run("Go.", run_id=RUN_ID)
+    steered(tmp_path, FakeModel(ASKING), inbox, Doing(succeed)).run("Go.", run_id=RUN_ID)
     desk, paths = desk_of(tmp_path, inbox)
     assert desk.cancel(paths, "no longer wanted") is None
     (cancelled,) = payloads_of(str(paths.events), "run_cancelled")
     assert cancelled.message == "no longer wanted"
     with pytest.raises(LogEnded):
-        steered(tmp_path, Watched(ASKING), inbox).run("", run_id=RUN_ID)
+        steered(tmp_path, FakeModel(ASKING), inbox).run("", run_id=RUN_ID)
 
 
 async def test_a_run_that_is_worked_on_is_cancelled_by_a_message_at_its_next_turn(
@@ -231,7 +232,7 @@ async def test_a_run_that_is_worked_on_is_cancelled_by_a_message_at_its_next_tur
         return ToolResult(ok=True)
 
     tool = Doing(work)
-    agent = steered(tmp_path, Watched([calls(("do", {}), ("do", {})), says("x")]), inbox, tool)
+    agent = steered(tmp_path, FakeModel([calls(("do", {}), ("do", {})), says("x")]), inbox, tool)
     result = await agent.run_async("Go.", run_id=RUN_ID)
     assert (result.status, tool.times) == ("cancelled", 1)
     assert inbox.unacknowledged_count(RUN_ID) == 0
@@ -248,7 +249,7 @@ async def test_a_run_that_waits_for_somebody_s_answer_is_cancelled_by_a_message(
             await asyncio.Event().wait()
             raise AssertionError
 
-    watched = Watched(ASKING)
+    watched = FakeModel(ASKING)
     agent = Agent(
         workspace_root=tmp_path,
         backend=watched,

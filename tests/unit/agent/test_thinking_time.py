@@ -15,8 +15,8 @@ from skills_runtime.agent.loop import Control
 from skills_runtime.config import resolve
 from skills_runtime.ports import ApprovalRequest, DecisionKind, HumanIO, Question
 from skills_runtime.runs import LogPorts, create_run, open_run, runs_root
-from skills_runtime.testing import FrozenClock
-from tests.support.agents import Watched, agent_in, calls, says, writes
+from skills_runtime.testing import FakeModel, FrozenClock, says
+from tests.support.agents import agent_in, calls, writes
 
 RUN_ID = "run_1"
 LIMIT = 60
@@ -61,7 +61,7 @@ class Segments:
     def __init__(self, place: Path, *answers: Any) -> None:
         self.clock = FrozenClock()
         self.control = Control()
-        self._place, self._model = place, Watched(answers)
+        self._place, self._model = place, FakeModel(answers)
         self._ports = LogPorts(log_ports().keys, self.clock)
 
     def work(self, human: HumanIO | None) -> RunResult:
@@ -105,7 +105,7 @@ def test_what_somebody_thought_in_one_segment_is_not_counted_in_the_next(tmp_pat
 
 
 async def test_the_clock_stands_still_while_an_approver_thinks(tmp_path: Path) -> None:
-    control, model = Control(), Watched([calls(writes("a.txt", "x")), says("done")])
+    control, model = Control(), FakeModel([calls(writes("a.txt", "x")), says("done")])
     approver = Deciding(control)
     agent = agent_in(tmp_path, model, mode="ask", approver=approver)
     result = await agent.execute(agent.create(RunRequest(prompt="Go.")), control=control)

@@ -7,7 +7,8 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.events import Event
 from skills_runtime.ports import ToolContext
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls, payloads_of
 
 RUN_ID = "run_1"
 
@@ -29,7 +30,7 @@ class Shop:
             if dies == "before" and event.type == "tool_call_started":
                 raise Killed
 
-        agent = agent_in(place, Watched([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
+        agent = agent_in(place, FakeModel([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
 
         def verify(what: str) -> str | None:
             return f"{what} is ordered" if what in self.orders else None
@@ -59,7 +60,7 @@ def test_a_call_has_the_same_key_each_time_it_is_made(tmp_path: Path) -> None:
     keys: list[str] = []
 
     def agent(*, dies: bool) -> Agent:
-        made = agent_in(tmp_path, Watched([calls(("pay", {}), ("pay", {})), says("done")]))
+        made = agent_in(tmp_path, FakeModel([calls(("pay", {}), ("pay", {})), says("done")]))
 
         @made.tool(effect="idempotent")
         async def pay(context: ToolContext) -> str:  # pyright: ignore[reportUnusedFunction]

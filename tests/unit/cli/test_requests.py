@@ -12,7 +12,8 @@ from skills_runtime.errors import ApprovalStale
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.safety import InboxApprovals
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.agent.test_children import Waiting
 
 

@@ -19,7 +19,8 @@ from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import InboxMessage, ToolContext, ToolResult
 from skills_runtime.processes.launcher import dismiss
 from skills_runtime.runs import RunPaths, read_events, read_record, read_view
-from tests.support.agents import Doing, calls, says
+from skills_runtime.testing import says
+from tests.support.agents import Doing, calls
 from tests.support.crashes import PLACES, Hanging, Where
 
 WAIT = 30

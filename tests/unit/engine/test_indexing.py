@@ -13,7 +13,8 @@ from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.runs import runs_root
-from tests.support.agents import agent_in, calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import agent_in, calls, writes
 
 
 @pytest.fixture

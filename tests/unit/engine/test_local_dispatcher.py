@@ -20,8 +20,8 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.ports import ToolContext, ToolResult
 from skills_runtime.runs import LogPorts, Run, create_run, open_run, read_events, read_record
-from skills_runtime.testing import FaultyDisk
-from tests.support.agents import Doing, agent_in, calls, says, writes
+from skills_runtime.testing import FaultyDisk, says
+from tests.support.agents import Doing, agent_in, calls, writes
 
 WAIT = 30
 

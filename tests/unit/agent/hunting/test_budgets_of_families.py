@@ -16,7 +16,8 @@ from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.projections import RunView
 from skills_runtime.runs import RunPaths, read_view, runs_root
-from tests.support.agents import Streaming, agent_in, calls, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import Streaming, agent_in, calls, payloads_of
 
 PARENT = "parent"
 PRICES = [{"model": "executor", "input": 1000.0, "output": 0.0}, {"model": "planner", "input": 1000.0, "output": 0.0}]

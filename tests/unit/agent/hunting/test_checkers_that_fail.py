@@ -13,7 +13,8 @@ from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.watching import cancelled_by
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent
 from skills_runtime.runs import RunPaths, verify_run
-from tests.support.agents import Streaming, Watched, events_of, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Streaming, events_of, payloads_of
 
 BOUND = 20
 """Seconds after which something hangs."""
@@ -99,5 +100,5 @@ async def test_a_checker_that_says_yes_still_cancels(tmp_path: Path) -> None:
 
 
 async def test_a_checker_that_never_says_yes_changes_nothing(tmp_path: Path) -> None:
-    result = await _agent(tmp_path, Watched([says("done")]), lambda: False).run_async("Go.")
+    result = await _agent(tmp_path, FakeModel([says("done")]), lambda: False).run_async("Go.")
     assert (result.status, result.final_output) == ("completed", "done")

@@ -18,8 +18,8 @@ from skills_runtime.ledger import open_ledger
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
-from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import Streaming, agent_in, calls, payloads_of, says
+from skills_runtime.testing import InMemoryInbox, says
+from tests.support.agents import Streaming, agent_in, calls, payloads_of
 
 BOUND = 30
 

@@ -20,7 +20,8 @@ from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.ledger.database import Database
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
-from tests.support.agents import Streaming, Watched, agent_in, events_of, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Streaming, agent_in, events_of, payloads_of
 
 RUN_ID = "run_1"
 ROUNDS, SENDERS, MESSAGES = 12, 3, 12
@@ -29,7 +30,8 @@ import os, signal, sys
 from pathlib import Path
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.ledger import open_ledger
-from tests.support.agents import agent_in, says
+from skills_runtime.testing import says
+from tests.support.agents import agent_in
 
 def die(event):
     if event.type == "artifact_manifest_written":
@@ -122,7 +124,7 @@ def test_who_speaks_to_a_run_whose_process_was_killed_right_before_its_end_is_he
     paths = _paths(tmp_path / "workspace")
     assert read_view(paths, log_ports()).state.open
     assert events_of(str(paths.events))[-1].type == "artifact_manifest_written"
-    watched = Watched([says("a draft"), says("short")])
+    watched = FakeModel([says("a draft"), says("short")])
     with _ledger(tmp_path) as ledger:
         Desk(ledger.inbox, log_ports()).send(paths, "shorter please")
         result = agent_in(tmp_path / "workspace", watched, inbox=ledger.inbox).run("", run_id=RUN_ID)

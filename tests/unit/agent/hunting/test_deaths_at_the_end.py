@@ -13,8 +13,9 @@ from skills_runtime.errors import LogEnded, LogLocked, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, InboxMessage, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
+from skills_runtime.testing import FakeModel, says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Streaming, Watched, agent_in, calls, events_of, payloads_of, says
+from tests.support.agents import Doing, Streaming, agent_in, calls, events_of, payloads_of
 from tests.support.crashes import ClosingThen, Killed, Sender, die, texts
 
 RUN_ID = "run_1"
@@ -35,10 +36,10 @@ def _at(event_type: str, error: BaseException) -> Callable[[Event], None]:
     return happen
 
 
-def _dies_at_the_end(place: Path, moment: str) -> tuple[Watched, InMemoryInbox]:
+def _dies_at_the_end(place: Path, moment: str) -> tuple[FakeModel, InMemoryInbox]:
     """A run whose process dies between its last look and its terminal event."""
     inbox = ClosingThen(die) if moment == "closed" else InMemoryInbox()
-    watched = Watched([says("a draft"), says("short")])
+    watched = FakeModel([says("a draft"), says("short")])
     agent = agent_in(place, watched, inbox=inbox, hooks=[_at("artifact_manifest_written", Killed())])
     with pytest.raises(Killed):
         agent.run("Go.", run_id=RUN_ID)
@@ -86,7 +87,7 @@ def test_a_run_that_died_right_before_its_end_can_be_cancelled(tmp_path: Path) -
 
 def test_a_result_whose_approval_died_right_before_its_end_can_be_sent_back(tmp_path: Path) -> None:
     inbox = ClosingThen(die)
-    watched = Watched([says("a draft"), says("short")])
+    watched = FakeModel([says("a draft"), says("short")])
     agent = agent_in(tmp_path, watched, settings={"run": {"review": "required"}}, inbox=inbox)
     agent.run("Go.", run_id=RUN_ID)
     desk = Desk(inbox, log_ports())
@@ -98,7 +99,7 @@ def test_a_result_whose_approval_died_right_before_its_end_can_be_sent_back(tmp_
 
 
 def test_an_end_that_the_disk_refused_can_be_talked_to(tmp_path: Path) -> None:
-    inbox, watched = InMemoryInbox(), Watched([says("a draft"), says("short")])
+    inbox, watched = InMemoryInbox(), FakeModel([says("a draft"), says("short")])
     full = _at("artifact_manifest_written", StorageFailed("the disk is full"))
     result = agent_in(tmp_path, watched, inbox=inbox, hooks=[full]).run("Go.", run_id=RUN_ID)
     assert result.error_kind == "storage_error"

@@ -11,7 +11,8 @@ from skills_runtime.agent.loop.ports import Control
 from skills_runtime.events import Event
 from skills_runtime.runs import fork_point, read_record, runs_root
 from skills_runtime.runs.verify import verify_run
-from tests.support.agents import agent_in, calls, events_of, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import agent_in, calls, events_of, payloads_of
 
 
 def status_of(place: Path, run_id: str) -> str:

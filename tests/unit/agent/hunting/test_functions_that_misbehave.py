@@ -15,8 +15,9 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ToolCallStarted
 from skills_runtime.ports import ToolContext
+from skills_runtime.testing import FakeModel, says
 from skills_runtime.tools import tool_from
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says
+from tests.support.agents import agent_in, calls, payloads_of
 
 RUN_ID = "run_1"
 
@@ -192,7 +193,7 @@ def test_who_finds_out_what_came_of_a_call_may_ask_by_its_key(tmp_path: Path) ->
         def verify(what: str, call: ToolContext) -> str:
             return f"{what} was ordered" if call.idempotency_key in keys else "nobody knows"
 
-        made = agent_in(tmp_path, Watched([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
+        made = agent_in(tmp_path, FakeModel([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
         made.tool(verify=verify)(order)
         return made
 
@@ -214,7 +215,7 @@ def test_an_outcome_that_cannot_be_found_out_is_unknown_and_the_run_goes_on(tmp_
         def verify() -> None:
             raise ConnectionError("the shop is closed")
 
-        made = agent_in(tmp_path, Watched([calls(("order", {})), says("done")]), hooks=[die])
+        made = agent_in(tmp_path, FakeModel([calls(("order", {})), says("done")]), hooks=[die])
         made.tool(name="order", verify=verify)(lambda: done.append("tea"))
         return made
 

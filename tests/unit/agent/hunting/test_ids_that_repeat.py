@@ -10,7 +10,8 @@ import pytest
 from skills_runtime.engine.replay import replay
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall, ToolContext, ToolResult
 from skills_runtime.runs import runs_root
-from tests.support.agents import Doing, Streaming, agent_in, calls, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import Doing, Streaming, agent_in, calls, payloads_of
 
 TURNS = 30
 LONGEST_ID = 40

@@ -12,7 +12,8 @@ from skills_runtime.events.payloads import ForkPoint
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.runs import Run, RunPaths, read_view, verify_run
 from skills_runtime.runs.fork import ancestors, beginning
-from tests.support.agents import agent_in, calls, events_of, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import agent_in, calls, events_of, writes
 
 GENERATIONS = 120
 

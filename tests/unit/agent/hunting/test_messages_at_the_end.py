@@ -16,7 +16,8 @@ from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import Inbox, ToolContext, ToolResult
 from skills_runtime.runs import RunPaths, runs_root, verify_run
-from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of, says
+from skills_runtime.testing import says
+from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of
 from tests.support.crashes import Moments, Sender
 
 RUN_ID, NAME = "run_1", "the run"

@@ -10,8 +10,9 @@ from skills_runtime.agent.loop.ports import Control
 from skills_runtime.engine.replay import replay
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, InboxKind, InboxMessage
 from skills_runtime.runs import RunPaths, verify_run
+from skills_runtime.testing import FakeModel, says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Flaky, Streaming, Watched, agent_in, calls, events_of, payloads_of, says
+from tests.support.agents import Flaky, Streaming, agent_in, calls, events_of, payloads_of
 from tests.support.events import check_request
 
 RUN_ID = "run_1"
@@ -42,14 +43,14 @@ LAST_TURN = 2
 SHORTER: Said = ("steer", {"text": "shorter please"})
 
 
-def _user_texts(watched: Watched) -> list[list[str]]:
+def _user_texts(watched: FakeModel) -> list[list[str]]:
     for request in watched.requests:
         check_request(request)
     return [[one["content"] for one in request.messages if one["role"] == "user"] for request in watched.requests]
 
 
 async def test_a_run_goes_on_with_what_is_said_while_it_completes(tmp_path: Path) -> None:
-    inbox, watched = Late({LAST_TURN: SHORTER}), Watched([says("a long draft"), says("short")])
+    inbox, watched = Late({LAST_TURN: SHORTER}), FakeModel([says("a long draft"), says("short")])
     agent = agent_in(tmp_path, watched, inbox=inbox)
     result = await agent.run_async("Go.", run_id=RUN_ID)
     assert (result.status, result.final_output) == ("completed", "short")
@@ -78,7 +79,7 @@ async def test_a_run_that_goes_on_has_no_more_time_than_it_had(tmp_path: Path) -
 
 async def test_what_is_said_each_time_a_run_completes_is_heard_each_time(tmp_path: Path) -> None:
     said: dict[int, Said] = {2: ("steer", {"text": "one"}), 5: ("steer", {"text": "two"})}
-    inbox, watched = Late(said), Watched([says("1"), says("2"), says("3"), says("4")])
+    inbox, watched = Late(said), FakeModel([says("1"), says("2"), says("3"), says("4")])
     result = await agent_in(tmp_path, watched, inbox=inbox).run_async("Go.", run_id=RUN_ID)
     assert (result.status, _user_texts(watched)[-1]) == ("completed", ["Go.", "one", "two"])
     assert inbox.kept.unacknowledged_count(RUN_ID) == 0
@@ -94,7 +95,7 @@ async def test_a_run_is_cancelled_by_a_message_that_comes_while_it_completes(tmp
 
 async def test_a_message_that_asks_for_nothing_does_not_keep_a_run_from_its_end(tmp_path: Path) -> None:
     inbox = Late({LAST_TURN: ("answer", {"call_id": "nobody", "answer": "yes"})})
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     result = await agent_in(tmp_path, watched, inbox=inbox).run_async("Go.", run_id=RUN_ID)
     assert (result.status, result.final_output, len(watched.requests)) == ("completed", "done", 1)
     assert len(payloads_of(result.wal_locator, "inbox_received")) == 1
@@ -103,7 +104,7 @@ async def test_a_message_that_asks_for_nothing_does_not_keep_a_run_from_its_end(
 
 async def test_a_run_ends_although_its_inbox_never_takes_a_receipt(tmp_path: Path) -> None:
     inbox = Late({1: ("steer", {"text": "one"}), LAST_TURN: ("steer", {"text": "two"})}, acknowledge=10_000)
-    watched = Watched([says(str(number)) for number in range(4)])
+    watched = FakeModel([says(str(number)) for number in range(4)])
     result = await agent_in(tmp_path, watched, inbox=inbox).run_async("Go.", run_id=RUN_ID)
     assert result.status == "completed"
     assert _user_texts(watched)[-1] == ["Go.", "one", "two"]

@@ -8,8 +8,9 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.engine import Desk
 from skills_runtime.engine.replay import replay
 from skills_runtime.runs import RunPaths, verify_run
+from skills_runtime.testing import says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import agent_in, events_of, payloads_of, says
+from tests.support.agents import agent_in, events_of, payloads_of
 
 RUN_ID = "run_1"
 

@@ -9,7 +9,8 @@ from skills_runtime.agent import Agent
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event
 from skills_runtime.ports import Question
-from tests.support.agents import Doing, Watched, agent_in, calls, payloads_of, says, succeed
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Doing, agent_in, calls, payloads_of, succeed
 
 RUN_ID = "run_1"
 
@@ -76,7 +77,7 @@ CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required":
 def test_a_service_is_asked_to_promise_only_what_services_can_promise(
     tmp_path: Path, schema: dict[str, Any], *, strict: bool
 ) -> None:
-    watched = Watched([says("[]")] * 3)
+    watched = FakeModel([says("[]")] * 3)
     agent_in(tmp_path, watched, settings={"run": {"output_schema": schema}}).run("Go.")
     asked = watched.requests[0].response_format
     assert asked is not None

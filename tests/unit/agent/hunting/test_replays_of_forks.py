@@ -13,19 +13,8 @@ from skills_runtime.engine import Desk
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.errors import NotFound
 from skills_runtime.runs import RunPaths
-from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import (
-    Doing,
-    Person,
-    SmallWindow,
-    agent_in,
-    calls,
-    events_of,
-    payloads_of,
-    says,
-    succeed,
-    writes,
-)
+from skills_runtime.testing import InMemoryInbox, says
+from tests.support.agents import Doing, Person, SmallWindow, agent_in, calls, events_of, payloads_of, succeed, writes
 
 THREE_CALLS = [*(calls(("look", {"n": n}), ids=[f"call_{n}"]) for n in range(3)), says("done")]
 NUMBERS = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}

@@ -16,8 +16,9 @@ from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
 from skills_runtime.projections import Moves, fold
 from skills_runtime.runs import RunPaths, runs_root, whole_history
+from skills_runtime.testing import says
 from skills_runtime.testing.inbox import InMemoryInbox
-from tests.support.agents import Doing, Streaming, agent_in, calls, events_of, says, writes
+from tests.support.agents import Doing, Streaming, agent_in, calls, events_of, writes
 
 USAGE = {"input_tokens": 100, "output_tokens": 50}
 

@@ -12,7 +12,8 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.events import Event
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
-from tests.support.agents import agent_in, calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import agent_in, calls, writes
 
 
 def stream(agent: Agent, run_id: str = "run_1") -> Generator[Event]:

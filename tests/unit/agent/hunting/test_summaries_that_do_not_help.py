@@ -9,7 +9,8 @@ import pytest
 from skills_runtime.agent import RunResult
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
-from tests.support.agents import SUMMARY, Person, SmallWindow, calls, events_of, length_of, payloads_of, says, spoken_to
+from skills_runtime.testing import says
+from tests.support.agents import SUMMARY, Person, SmallWindow, calls, events_of, length_of, payloads_of, spoken_to
 from tests.support.events import check_request
 from tests.unit.agent.test_context import TASK, agent_for, looking
 

@@ -8,7 +8,8 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.events import Event
 from skills_runtime.ports import Effect
-from tests.support.agents import Doing, agent_in, calls, payloads_of, says, succeed
+from skills_runtime.testing import says
+from tests.support.agents import Doing, agent_in, calls, payloads_of, succeed
 
 RUN_ID = "run_1"
 

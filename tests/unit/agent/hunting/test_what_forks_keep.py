@@ -3,19 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from skills_runtime.testing import InMemoryInbox
-from tests.support.agents import (
-    Doing,
-    Person,
-    SmallWindow,
-    Watched,
-    agent_in,
-    calls,
-    events_of,
-    says,
-    spoken_to,
-    succeed,
-)
+from skills_runtime.testing import FakeModel, InMemoryInbox, says
+from tests.support.agents import Doing, Person, SmallWindow, agent_in, calls, events_of, spoken_to, succeed
 
 FIVE_CALLS = [*(calls(("look", {"n": n}), ids=[f"call_{n}"]) for n in range(5)), says("done")]
 
@@ -25,7 +14,7 @@ def test_another_task_before_the_first_answer_keeps_what_people_said_since(tmp_p
     inbox.send("parent", "steer", {"text": "Be brief."})
     parent = agent_in(tmp_path, [says("done")], inbox=inbox).run("Go.", run_id="parent")
     heard = next(event.seq for event in events_of(parent.wal_locator) if event.type == "inbox_received")
-    watched = Watched([says("done")])
+    watched = FakeModel([says("done")])
     agent = agent_in(tmp_path, watched)
     asyncio.run(agent.execute(agent.fork(Path(parent.wal_locator).parent, heard, prompt="Something else.")))
     assert spoken_to(watched.requests[0]) == ["Something else.", "Be brief."]

@@ -14,7 +14,8 @@ from skills_runtime.projections import RunState, fold, render
 from skills_runtime.runs import RunPaths, read_events
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.snapshot_files import pretty
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving
 
 SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("done")]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agents import says
+from skills_runtime.testing import says
 from tests.unit.service.hunting.forged import send
 from tests.unit.service.runs.served import serving
 

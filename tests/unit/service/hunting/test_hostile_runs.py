@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.runs import runs_root
-from tests.support.agents import says
+from skills_runtime.testing import says
 from tests.unit.service.hunting.forged import Change, exported, forged, send
 from tests.unit.service.runs.served import serving
 

@@ -14,7 +14,8 @@ from skills_runtime.errors import RequestConflict
 from skills_runtime.service.feed import Feed
 from skills_runtime.service.skill_details import change_text
 from skills_runtime.skills import Skill
-from tests.support.agents import calls, says
+from skills_runtime.testing import says
+from tests.support.agents import calls
 from tests.unit.service.runs.served import serving
 
 NOTES = "---\nname: notes\ndescription: Writes release notes.\n---\n\nWrite them.\n"

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving
 
 ASKING = {"safety": {"mode": "ask"}}

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving
 
 TEXT = "0123456789"

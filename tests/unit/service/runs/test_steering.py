@@ -6,7 +6,8 @@ from pathlib import Path
 
 from skills_runtime.agent import RunRequest
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
-from tests.support.agents import Streaming, agent_in, calls, says
+from skills_runtime.testing import says
+from tests.support.agents import Streaming, agent_in, calls
 from tests.unit.service.runs.served import serving, types_in
 
 ASKS = calls(("ask_human", {"question": "Which colour?"}))

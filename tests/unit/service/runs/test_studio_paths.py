@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, messages_in, serving
 
 PREFIXES = pytest.mark.parametrize("prefix", ["/api/v1", "/studio/api/v1"])

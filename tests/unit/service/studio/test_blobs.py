@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from skills_runtime.service.access.rules import needed_scope
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving
 
 DIGEST = "0" * 64

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.config import config_home
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving
 
 ASKING = {"safety": {"mode": "ask"}}

@@ -6,7 +6,8 @@ import pytest
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.runs.page import write_page
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import serving
 
 SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("<b>done</b>")]

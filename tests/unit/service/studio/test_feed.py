@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from skills_runtime.service.feed import MAX_WAITING, Reader, Seen, changes
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving
 
 ASKING = [calls(writes("a.txt", "x")), says("done")]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.runs.imported import IMPORTED
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving
 
 SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("done")]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.service.previews import preview_of
-from tests.support.agents import calls, says, writes
+from skills_runtime.testing import says
+from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import serving
 
 HOSTILE = "<script>parent.document.title='stolen'</script><img src=//evil.example>"

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.support.agents import calls, says
+from skills_runtime.testing import says
+from tests.support.agents import calls
 from tests.unit.service.runs.served import serving
 
 COMMAND = [calls(("shell_command", {"command": "uname -s"})), says("done")]

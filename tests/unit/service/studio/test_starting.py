@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agents import says
+from skills_runtime.testing import says
 from tests.unit.service.runs.served import serving
 
 SKILL = "---\nname: notes\ndescription: Writes release notes.\n---\n\nWrite them.\n"

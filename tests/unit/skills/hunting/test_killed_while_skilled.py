@@ -8,7 +8,8 @@ import pytest
 
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.runs import RunPaths, runs_root, verify_run
-from tests.support.agents import Answering, Watched, agent_in, calls, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import Answering, agent_in, calls, payloads_of
 from tests.support.events import order_problem
 from tests.support.runs import lines_of
 from tests.unit.skills.samples import make_skill, skill_text
@@ -30,7 +31,7 @@ SCRIPT = [
 BODY = "Look at the version first."
 
 
-def work(place: Path, model: Watched) -> tuple[Any, Answering]:
+def work(place: Path, model: FakeModel) -> tuple[Any, Answering]:
     approver = Answering(*["approved"] * 5)
     agent = agent_in(place, model, settings=SETTINGS, mode="ask", approver=approver)
     return agent.run("Use $[web:mvp].writer.", run_id="run_1"), approver
@@ -45,7 +46,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     make_skill(place / "skills", "releaser", text=text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
-        result, approver = work(place, Watched(SCRIPT))
+        result, approver = work(place, FakeModel(SCRIPT))
     assert (result.status, approver.asked) == ("completed", [])
     return place, state
 
@@ -69,7 +70,7 @@ def test_skills_are_told_once_and_permit_the_same_wherever_a_run_was_killed(
     monkeypatch.setenv("XDG_STATE_HOME", str(whole[1]))
     paths = RunPaths(runs_root(place) / "run_1")
     paths.events.write_bytes(b"".join(lines_of(paths)[:kept]))
-    model = Watched(SCRIPT)
+    model = FakeModel(SCRIPT)
     result, approver = work(place, model)
     assert (result.status, approver.asked) == ("completed", [])
     injected = payloads_of(result.wal_locator, "skill_injected")

@@ -7,7 +7,8 @@ import pytest
 
 from skills_runtime.skills import Library
 from skills_runtime.skills.mentioned import mentioned
-from tests.support.agents import Watched, agent_in, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in
 from tests.unit.skills.samples import make_skill, skill_text
 from tests.unit.skills.test_filesystem_source import source_at
 
@@ -63,7 +64,7 @@ def test_a_slip_behind_a_slash_is_told(library: Library) -> None:
 @pytest.mark.parametrize("name", ["技能", "a"])
 def test_a_run_begins_with_the_skill_of_such_a_name(tmp_path: Path, name: str) -> None:
     make_skill(tmp_path / "skills", name, text=skill_text(name, body="BODYTEXT\n"))
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     spaces = [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}]
     sources = [{"id": "f", "type": "filesystem", "options": {"root": "skills"}}]
     settings = {"skills": {"spaces": spaces, "sources": sources, "discovery": {"enabled": False}}}

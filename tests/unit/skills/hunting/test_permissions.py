@@ -14,8 +14,9 @@ from skills_runtime.projections import Conversation
 from skills_runtime.skills.activation import filled
 from skills_runtime.skills.activation.files import files_of
 from skills_runtime.skills.skill import Skill
+from skills_runtime.testing import FakeModel, says
 from tests.e2e.cli.programs import Answer, invoke, say, write_config
-from tests.support.agents import Person, Streaming, Watched, agent_in, calls, events_of, payloads_of, says
+from tests.support.agents import Person, Streaming, agent_in, calls, events_of, payloads_of
 from tests.support.users import Unprivileged
 from tests.unit.agent.test_activation import event_of
 from tests.unit.skills.hunting.test_patterns_of_tools import passes, runs
@@ -48,7 +49,7 @@ def sdk(place: Path, model: Any, task: str = "Go.", **settings: Any) -> Any:
     return agent_in(place, model, settings={"skills": skills, **settings}, human=human).run(task)
 
 
-def last(model: Watched, request: int) -> str:
+def last(model: FakeModel, request: int) -> str:
     return str(model.requests[request].messages[-1]["content"])
 
 
@@ -137,7 +138,7 @@ def test_what_confines_a_run_cannot_be_left_by_a_fork(tmp_path: Path) -> None:
     put(tmp_path, "narrow", extra="allowed-tools: Read\n")
     put(tmp_path, "forked", extra="context: fork\n")
     steps = [("activate_skill", {"name": "narrow"}), ("activate_skill", {"name": "forked"})]
-    model = Watched([*(calls(one) for one in steps), says("done")])
+    model = FakeModel([*(calls(one) for one in steps), says("done")])
     result = sdk(tmp_path, model, safety={"mode": "allow", "skill_tools": "enforce"})
     assert payloads_of(result.wal_locator, "child_run_started") == []
 
@@ -146,7 +147,7 @@ def test_what_confines_a_run_cannot_be_left_by_a_fork(tmp_path: Path) -> None:
 def test_what_confines_a_run_cannot_be_left_by_going_another_way_from_it(tmp_path: Path, generations: int) -> None:
     put(tmp_path, "narrow", extra="allowed-tools: Read\n")
     writing = calls(("file_write", {"path": "x.txt", "content": "y"}))
-    model = Watched([calls(("activate_skill", {"name": "narrow"})), writing, says("done")])
+    model = FakeModel([calls(("activate_skill", {"name": "narrow"})), writing, says("done")])
     settings = {"skills": SKILLS, "safety": {"mode": "allow", "skill_tools": "enforce"}}
     agent = agent_in(tmp_path, model, settings=settings)
     place = Path(agent.run("Go.").wal_locator).parent
@@ -165,10 +166,10 @@ def test_files_of_a_skill_for_people_only_can_be_read_while_it_is_active(tmp_pat
     directory = put(tmp_path, "private", extra="disable-model-invocation: true\n")
     (directory / "g.md").write_text("GUIDE")
     reading = calls(("read_skill_file", {"name": "private", "path": "g.md"}))
-    named = Watched([reading, says("done")])
+    named = FakeModel([reading, says("done")])
     sdk(tmp_path, named, "/private go")
     assert "GUIDE" in last(named, 1)
-    unnamed = Watched([reading, says("done")])
+    unnamed = FakeModel([reading, says("done")])
     sdk(tmp_path, unnamed)
     assert "GUIDE" not in last(unnamed, 1)
 
@@ -176,7 +177,7 @@ def test_files_of_a_skill_for_people_only_can_be_read_while_it_is_active(tmp_pat
 def test_the_search_tool_is_there_when_the_list_names_it(tmp_path: Path) -> None:
     for number in range(20):
         put(tmp_path, f"skill-{number:02}", description="Does a long thing. " * 20)
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     sdk(tmp_path, model, skills={"catalog": {"max_tokens": 120}})
     system = str(model.requests[0].messages[0]["content"])
     assert ("search_skills" in system) == ("search_skills" in [tool["name"] for tool in model.requests[0].tools])
@@ -191,7 +192,7 @@ def needy(place: Path) -> None:
 def test_a_variable_is_asked_for_when_a_model_activates_a_skill_and_never_written_down(tmp_path: Path) -> None:
     needy(tmp_path)
     human = Person("the-value-of-the-key")
-    result = sdk(tmp_path, Watched([calls(("activate_skill", {"name": "needy"})), says("x")]), human=human)
+    result = sdk(tmp_path, FakeModel([calls(("activate_skill", {"name": "needy"})), says("x")]), human=human)
     assert human.asked
     assert payloads_of(result.wal_locator, "env_var_set")
     assert "the-value-of-the-key" not in Path(result.wal_locator).read_text()
@@ -200,7 +201,7 @@ def test_a_variable_is_asked_for_when_a_model_activates_a_skill_and_never_writte
 @pytest.mark.parametrize("policy", ["ask_human", "skip_skill", "fail_fast"])
 def test_a_skill_without_its_variable_is_told_and_left_out(tmp_path: Path, policy: str) -> None:
     needy(tmp_path)
-    model = Watched([calls(("activate_skill", {"name": "needy"})), says("x")])
+    model = FakeModel([calls(("activate_skill", {"name": "needy"})), says("x")])
     result = sdk(tmp_path, model, skills={"env_var_missing_policy": policy})
     assert "A_KEY" in last(model, 1)
     (skipped,) = payloads_of(result.wal_locator, "skill_injection_skipped")

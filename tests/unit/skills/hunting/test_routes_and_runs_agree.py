@@ -11,8 +11,9 @@ from skills_runtime.skills.library import Rules
 from skills_runtime.skills.mentioned import mentioned, mentioned_of
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.routing import route
+from skills_runtime.testing import FakeModel, says
 from tests.e2e.cli.programs import invoke
-from tests.support.agents import Watched, agent_in, payloads_of, says
+from tests.support.agents import agent_in, payloads_of
 from tests.unit.skills.samples import library_of, make_skill, row, skill_text
 from tests.unit.skills.test_filesystem_source import source_at
 
@@ -29,7 +30,7 @@ def put(place: Path, name: str, body: str = "Do it.\n", extra: str = "") -> Path
 
 def ran(place: Path, task: str) -> tuple[str, list[Any]]:
     """What the model was told, and the events about routing."""
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     result = agent_in(place, model, settings={"skills": SKILLS}).run(task)
     return str(model.requests[0].messages), payloads_of(result.wal_locator, "skill_routed")
 

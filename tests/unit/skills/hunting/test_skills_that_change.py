@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents import Watched, agent_in, calls, payloads_of, says
+from skills_runtime.testing import FakeModel, says
+from tests.support.agents import agent_in, calls, payloads_of
 from tests.unit.skills.samples import make_skill, skill_text
 
 SKILLS = {
@@ -16,7 +17,7 @@ SKILLS = {
 }
 
 
-class Meddled(Watched):
+class Meddled(FakeModel):
     """A model that somebody meddles with before its first answer."""
 
     def __init__(self, meddle: Callable[[], object], *answers: Any) -> None:
@@ -41,11 +42,11 @@ def activate(name: str) -> Any:
     return calls(("activate_skill", {"name": name}))
 
 
-def run(place: Path, model: Watched, task: str = "Go.") -> Any:
+def run(place: Path, model: FakeModel, task: str = "Go.") -> Any:
     return agent_in(place, model, settings={"skills": SKILLS}).run(task)
 
 
-def last(model: Watched, request: int) -> str:
+def last(model: FakeModel, request: int) -> str:
     return str(model.requests[request].messages[-1]["content"])
 
 
@@ -102,7 +103,7 @@ def test_a_changed_skill_permits_no_more_than_when_the_run_began(place: Path) ->
 
 def test_two_calls_in_one_answer_tell_a_skill_once(place: Path) -> None:
     wanted = ("activate_skill", {"name": "writer"})
-    model = Watched([calls(wanted, wanted), says("done")])
+    model = FakeModel([calls(wanted, wanted), says("done")])
     result = run(place, model)
     assert len(payloads_of(result.wal_locator, "skill_injected")) == 1
 
@@ -112,7 +113,7 @@ def test_a_command_in_the_text_of_a_skill_stays_text(place: Path, tmp_path: Path
     make_skill(
         place / "skills", "banger", text=skill_text("banger", body=f"Now: !`touch {mark}` and $(touch {mark})\n")
     )
-    model = Watched([says("done")])
+    model = FakeModel([says("done")])
     run(place, model, "/banger now")
     assert f"!`touch {mark}`" in str(model.requests[0].messages)
     assert not mark.exists()
@@ -132,7 +133,7 @@ def test_reading_a_file_of_a_skill_does_not_lead_out_of_it(place: Path, path: st
     os.mkfifo(directory / "pipe")
     wanted = calls(("read_skill_file", {"name": "writer", "path": path}))
     good = calls(("read_skill_file", {"name": "writer", "path": "notes.md"}))
-    model = Watched([wanted, good, says("done")])
+    model = FakeModel([wanted, good, says("done")])
     agent_in(place, model, settings={"skills": SKILLS}, mode="ask").run("Go.")
     assert '"ok":false' in last(model, 1)
     assert "Notes." in last(model, 2)
