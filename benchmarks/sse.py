@@ -25,7 +25,7 @@ from benchmarks.measure import Number, report
 from skills_runtime.config import Resolved
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
 from skills_runtime.service.routes import events, runs
-from skills_runtime.service.work import Home, Order, Work, open_work
+from skills_runtime.service.work import RunRequest, Work, Workspace, open_work
 
 LISTENERS = 1000
 PAIRS = 8
@@ -73,7 +73,7 @@ class Paced:
 async def serve(place: Path, listening: socket.socket) -> None:
     """Serve both runs; prints when clients may come, and at the end what was measured."""
     settings: dict[str, Any] = {"safety": {"mode": "allow"}, "run": {"max_steps": 10_000}}
-    home = Home(workspace_root=place, state=place / "state", given=settings)
+    home = Workspace(workspace_root=place, state=place / "state", given=settings)
     paced = Paced()
 
     def model(_: Resolved) -> Backend:
@@ -87,7 +87,7 @@ async def serve(place: Path, listening: socket.socket) -> None:
         config = uvicorn.Config(app, lifespan="off", log_level="error", ws="none", loop="asyncio", backlog=2048)
         serving = asyncio.create_task(uvicorn.Server(config).serve([listening]))
         for run_id in (FOLLOWED, ALONE):
-            await work.create(Order(prompt="go", run_id=run_id))
+            await work.create(RunRequest(prompt="go", run_id=run_id))
             await paced.let(run_id, 2)
         print("ready", flush=True)
         while work.streams.listeners < LISTENERS:

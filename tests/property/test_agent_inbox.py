@@ -15,7 +15,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.events import Event
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger, open_ledger
@@ -73,7 +73,7 @@ class SteeringMachine(RuleBasedStateMachine):
         self.sent: list[str] = []
         self.paths = RunPaths(runs_root(self.place / "workspace") / RUN_ID)
         self.agent().create(RunRequest(prompt="Go.", run_id=RUN_ID)).close()
-        self.desk = Desk(self.inbox, log_ports())
+        self.desk = RunControl(self.inbox, log_ports())
 
     def agent(self, *, failing: int = 0, die_after: int | None = None) -> Agent:
         """The agent of a new process, which dies after so many events, or finds its inbox busy so many times."""

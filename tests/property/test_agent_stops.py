@@ -13,7 +13,7 @@ from skills_runtime.agent import RunResult
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.agent.loop.ports import Control
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.runs import read_events, verify_run
@@ -46,7 +46,7 @@ def stopped_run(place: Path, script: Sequence[FakeChatCall], every: Sequence[int
     world, watched, stops = World(place), FakeModel(script), 0
     with world.inbox() as inbox:
         inbox.send(CRASH_RUN_ID, "steer", {"text": STEERS[0]}, idempotency_key="first")
-        desk = Desk(inbox, log_ports())
+        desk = RunControl(inbox, log_ports())
         run = world.agent(watched, inbox).create(RunRequest(prompt="Go.", run_id=CRASH_RUN_ID))
         while True:
             stopping = Stopping(every[stops % len(every)])

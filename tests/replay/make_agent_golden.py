@@ -15,7 +15,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ToolContext, ToolResult
@@ -81,7 +81,7 @@ def make(place: Path) -> Path:
         parked = agent.run("", run_id=RUN_ID)
         assert parked.status == "waiting_human"
         paths = RunPaths(runs_root(workspace) / RUN_ID)
-        Desk(ledger.inbox, log_ports()).answer(paths, "no")
+        RunControl(ledger.inbox, log_ports()).answer(paths, "no")
         ledger.inbox.send(RUN_ID, "steer", {"text": "and kind"})
         done = agent.run("", run_id=RUN_ID)
         assert done.output == {"haiku": "waves"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind
@@ -44,7 +44,9 @@ def main(place: Path, days: float, what: str) -> None:
     time.time_ns = lambda: int(real() + days * 86_400 * 10**9)
     with open_ledger(place / "ledger", clock=SystemClock(), ids=RandomIds()) as ledger:
         if what == "decide":
-            Desk(ledger.inbox, log_ports()).decide(RunPaths(runs_root(place) / RUN), Decision(decision="approved"))
+            RunControl(ledger.inbox, log_ports()).decide(
+                RunPaths(runs_root(place) / RUN), Decision(decision="approved")
+            )
         else:
             print(_work(place, ledger, what), flush=True)
 

@@ -24,7 +24,7 @@ import msgspec
 from skills_runtime.agent import Agent, RunResult, hearing
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
@@ -158,7 +158,7 @@ class World:
         """Work on the run until it has ended, answering what it asks; nothing when it had ended before."""
         with self.inbox() as inbox:
             inbox.send(CRASH_RUN_ID, "steer", {"text": STEERS[0]}, idempotency_key="first")
-            desk = Desk(inbox, log_ports())
+            desk = RunControl(inbox, log_ports())
             while True:
                 try:
                     result = self.agent(backend, inbox, moment).run("Go.", run_id=CRASH_RUN_ID)

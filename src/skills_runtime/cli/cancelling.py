@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from skills_runtime.clock import RandomIds
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded, SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunState
@@ -24,7 +24,7 @@ class StillWorking(SkillsRuntimeError):
 
 
 def cancel_run(
-    desk: Desk, paths: RunPaths, ports: LogPorts, reason: str, *, patience: int = PATIENCE_SECONDS
+    desk: RunControl, paths: RunPaths, ports: LogPorts, reason: str, *, patience: int = PATIENCE_SECONDS
 ) -> RunState:
     """The state of the run once it has ended; raises when it ended otherwise, or takes too long."""
     before = read_view(paths, ports).state
@@ -67,7 +67,7 @@ async def _read_to_end(paths: RunPaths, start: int) -> None:
         pass
 
 
-def _ended_by_us(desk: Desk, paths: RunPaths, reason: str, key: str) -> bool:
+def _ended_by_us(desk: RunControl, paths: RunPaths, reason: str, key: str) -> bool:
     """End the run here when whoever worked on it is gone."""
     try:
         return desk.cancel(paths, reason, key=key) is None

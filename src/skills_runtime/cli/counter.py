@@ -9,7 +9,7 @@ from skills_runtime.cli.locate import find_run, short_id
 from skills_runtime.cli.machine import log_ports, this_ledger
 from skills_runtime.cli.options import RunOptions
 from skills_runtime.cli.waits import command_for
-from skills_runtime.engine import Desk, read_row
+from skills_runtime.engine import RunControl, read_row
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger
@@ -32,9 +32,9 @@ class Counter:
     ports: LogPorts
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> RunControl:
         """Who takes messages."""
-        return Desk(self.ledger.inbox, self.ports)
+        return RunControl(self.ledger.inbox, self.ports)
 
     def view(self) -> RunView:
         """Where the run stands now."""

@@ -16,7 +16,7 @@ from skills_runtime.cli.render.text import one_line
 from skills_runtime.cli.requests import Asked, find_request
 from skills_runtime.cli.resuming import resume_run
 from skills_runtime.cli.waits import command_for
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, NotFound
 from skills_runtime.events.payloads import ApprovalDecided
 from skills_runtime.ledger import Ledger
@@ -50,7 +50,7 @@ def look_up(options: DecisionOptions, ledger: Ledger, program: Program) -> Asked
 def decide(asked: Asked, decision: Decision, ledger: Ledger) -> InboxMessage:
     """Keep a decision, which counts for exactly what was looked up."""
     decision = msgspec.structs.replace(decision, decided_by=login_name())
-    desk = Desk(ledger.inbox, log_ports())
+    desk = RunControl(ledger.inbox, log_ports())
     pending = asked.pending
     return desk.decide(asked.paths, decision, approval_id=pending.approval_id, approval_key=pending.approval_key)
 

@@ -10,7 +10,7 @@ from skills_runtime.agent.skills.seen import skill_notices
 from skills_runtime.cli.execution import Plan
 from skills_runtime.cli.machine import log_ports
 from skills_runtime.config import Resolved
-from skills_runtime.engine.session_history import with_session
+from skills_runtime.engine.sessions import with_session
 from skills_runtime.errors import ConfigError, NotFound, RunExists
 from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.ledger.index import is_gone

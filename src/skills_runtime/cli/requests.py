@@ -10,7 +10,7 @@ import msgspec
 from skills_runtime.cli.locate import APPROVAL, find_run, short_approval, short_id
 from skills_runtime.cli.machine import checked_path, log_ports
 from skills_runtime.cli.selection import Selection, update
-from skills_runtime.engine.requests import shown_request
+from skills_runtime.engine.approvals import shown_request
 from skills_runtime.errors import ApprovalStale, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger, RunIndex, RunRow

@@ -8,7 +8,7 @@ from skills_runtime.agent.ends import interrupted
 from skills_runtime.agent.family.below import finish_family
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.agent.outcome import result_of
-from skills_runtime.engine.indexing import row_of
+from skills_runtime.engine.run_index import row_of
 from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ledger import RunIndex, SqliteInbox
 from skills_runtime.projections import RunState

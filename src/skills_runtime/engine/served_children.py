@@ -16,8 +16,8 @@ from skills_runtime.agent.assembly.standing import prices_of
 from skills_runtime.agent.equipment import Equipment
 from skills_runtime.agent.outcome import result_status
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine.desk import Desk
 from skills_runtime.engine.local import LocalDispatcher
+from skills_runtime.engine.run_control import RunControl
 from skills_runtime.errors import LogEnded, NotFound
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.ports import Backend, ChildStatus
@@ -74,7 +74,7 @@ class RunChildren:
     async def send(self, child_id: str, message: str) -> ChildStatus:
         """Answer what a run has asked, or tell it something for its next turn; one that waits goes on."""
         paths = self._paths(child_id)
-        desk = Desk(self._book().inbox, log_ports())
+        desk = RunControl(self._book().inbox, log_ports())
         if _view(paths).pending.questions:
             desk.answer(paths, message)
         else:
@@ -96,7 +96,7 @@ class RunChildren:
             await self._work[child_id].dispatcher.cancel(child_id)
         else:
             try:
-                Desk(self._book().inbox, log_ports()).cancel(paths, "closed")
+                RunControl(self._book().inbox, log_ports()).cancel(paths, "closed")
             except LogEnded:
                 return self._status(child_id)
         return self._status(child_id)

@@ -7,7 +7,7 @@ from skills_runtime.config.merge import deep_merge
 from skills_runtime.engine.demos import read_demo
 from skills_runtime.errors import AccessRefused, SandboxError
 from skills_runtime.sandbox import Fence, fence_for
-from skills_runtime.service.work import Order
+from skills_runtime.service.work import RunRequest
 from skills_runtime.skills.bundled import NAMESPACE, bundled_skills
 
 FILES = Path(__file__).parent / "demo"
@@ -15,14 +15,14 @@ PROFILE = "scripted-demo"
 """What tells such a run from all others, in its log and in lists."""
 
 
-def demo_order() -> Order:
+def demo_order() -> RunRequest:
     """The run to begin; its settings count above those of the workspace, so that it never leaves this machine."""
     demo = read_demo(FILES)
     skills = {
         "spaces": [{"id": "bundled", "namespace": NAMESPACE, "sources": ["bundled"]}],
         "sources": [{"id": "bundled", "type": "filesystem", "options": {"root": str(bundled_skills())}}],
     }
-    return Order(prompt=demo.prompt, settings=deep_merge(demo.settings, {"skills": skills}))
+    return RunRequest(prompt=demo.prompt, settings=deep_merge(demo.settings, {"skills": skills}))
 
 
 def refuse_without_fence(resolved: Resolved) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.clock import SystemClock
+from skills_runtime.engine.run_requests import RESERVED
 from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExists, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import RunPaths, Verdict, is_legal_id, read_events, runs_root, verify_run
@@ -23,7 +24,6 @@ from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
 from skills_runtime.runs.snapshot_files import pretty
 from skills_runtime.service.importing_checks import refuse_odd, refuse_untold
 from skills_runtime.service.work import Work
-from skills_runtime.service.work.orders import RESERVED
 from skills_runtime.skills.install.archives import ArchiveLimits, unpack
 
 MAX_ARCHIVE_BYTES = 64 << 20

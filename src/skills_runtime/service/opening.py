@@ -12,6 +12,8 @@ import msgspec
 from skills_runtime.agent.assembly.backends import backend_for
 from skills_runtime.agent.skills.executing import ScriptPackages, fences_of
 from skills_runtime.clock import SystemClock
+from skills_runtime.engine.agent_factory import Model
+from skills_runtime.engine.workspace import Workspace
 from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies, stages_in_memory
 from skills_runtime.executions.retention import Retention
 from skills_runtime.executions.zygotes import texts
@@ -26,8 +28,6 @@ from skills_runtime.service.settings import ServiceSettings
 from skills_runtime.service.skill_registry import SkillRegistry
 from skills_runtime.service.tidying import tidying
 from skills_runtime.service.work import open_work
-from skills_runtime.service.work.agents import Model
-from skills_runtime.service.work.home import Home
 from skills_runtime.skills import Skill
 
 LATER = (
@@ -97,8 +97,8 @@ def _retention(settings: ServiceSettings) -> Retention:
     return Retention(days=settings.keep_days, bytes=settings.keep_bytes)
 
 
-def _home(settings: ServiceSettings, resolved: "Resolved") -> Home:
-    return Home(
+def _home(settings: ServiceSettings, resolved: "Resolved") -> Workspace:
+    return Workspace(
         workspace_root=settings.workspace_root,
         state=settings.state,
         config_paths=settings.config_paths,

@@ -11,7 +11,7 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
 from skills_runtime.service.demonstration import is_scripted
-from skills_runtime.service.work import Wishes
+from skills_runtime.service.work import RunOverrides
 
 LEGAL_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 Id = Annotated[str, Field(pattern=LEGAL_ID)]
@@ -65,9 +65,9 @@ class Limits(Body):
     sandbox_profile: Literal["dev", "balanced", "prod"] | None = None
     workspace: Literal["shared", "isolated"] | None = None
 
-    def wishes(self) -> Wishes:
+    def wishes(self) -> RunOverrides:
         """The same as a value."""
-        return Wishes(**{name: getattr(self, name) for name in Limits.model_fields})
+        return RunOverrides(**{name: getattr(self, name) for name in Limits.model_fields})
 
 
 class NewRun(Limits):

@@ -16,13 +16,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from skills_runtime.agent.assembly.backends import backend_for
 from skills_runtime.clock import SystemClock
+from skills_runtime.engine.agent_factory import Model
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.access.token import Announced, announce, withdraw
 from skills_runtime.service.app import create_app
 from skills_runtime.service.opening import opened_parts
 from skills_runtime.service.problems import dumped
 from skills_runtime.service.settings import Listener, ServiceSettings
-from skills_runtime.service.work.agents import Model
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved

@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.cli.cancelling import StillWorking, cancel_run
 from skills_runtime.cli.machine import log_ports, this_ledger
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded
 from skills_runtime.events.payloads import InboxReceived, RunCompleted
 from skills_runtime.events.states import RunStatus
@@ -67,8 +67,8 @@ class Overheard:
         self._inbox.acknowledge(message_id, event_seq=event_seq)
 
 
-def overheard(ledger: Ledger, run: Run, end: RunCompleted | None = None) -> Desk:
-    return Desk(Overheard(ledger.inbox, run, end), log_ports())
+def overheard(ledger: Ledger, run: Run, end: RunCompleted | None = None) -> RunControl:
+    return RunControl(Overheard(ledger.inbox, run, end), log_ports())
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_process_that_does_not_listen_is_waited_for_only_so_long(
     with this_ledger() as ledger:
         run = open_run(waiting.root, log_ports())
         with pytest.raises(StillWorking, match="has not within 2 s"):
-            cancel_run(Desk(ledger.inbox, log_ports()), waiting, log_ports(), "no need", patience=2)
+            cancel_run(RunControl(ledger.inbox, log_ports()), waiting, log_ports(), "no need", patience=2)
         run.close()
         assert [message.kind for message in ledger.inbox.pending("r")] == ["cancel"]
     assert capsys.readouterr().err == "waiting for the process that works on the run to stop\n"

@@ -11,7 +11,7 @@ from skills_runtime.agent import Agent, ChildProfile
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.equipment import Equipment
 from skills_runtime.config import resolve
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.engine.replay import replay
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, Decision
@@ -226,7 +226,7 @@ def test_an_approval_that_the_child_needs_is_asked_by_the_run(place: Path) -> No
     paths = RunPaths(runs_root(place) / RUN_ID)
     (asked,) = payloads_of(str(paths.events), "approval_requested")
     assert (asked.tool, asked.call_id) == ("file_write", f"{_child_of(paths)}:call_file_write_0")
-    Desk(inbox, log_ports()).decide(paths, Decision(decision="approved"))
+    RunControl(inbox, log_ports()).decide(paths, Decision(decision="approved"))
     result = Agent.from_resolved(resolved, equipment).run("", run_id=RUN_ID)
     assert (result.status, result.final_output) == ("completed", "done")
     assert (place / "a.txt").read_text() == "x"

@@ -10,7 +10,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.equipment import ChildProfile, RunRequest
 from skills_runtime.agent.loop.ports import Control
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, Decision
 from skills_runtime.projections import RunState
@@ -208,7 +208,7 @@ def test_an_approval_of_the_child_is_decided_through_the_parent(tmp_path: Path) 
     assert agent.run("parent task", run_id="parent").status == "waiting_human"
     (asked,) = read_view(parent, log_ports()).pending.approvals.open.values()
     assert (asked.tool, asked.details_blob is not None) == ("file_write", True)
-    Desk(inbox, log_ports()).decide(parent, Decision(decision="approved", decided_by="ann"))
+    RunControl(inbox, log_ports()).decide(parent, Decision(decision="approved", decided_by="ann"))
     result = agent.run("", run_id="parent")
     assert result.status == "completed"
     assert (tmp_path / "a.txt").read_text() == "one"

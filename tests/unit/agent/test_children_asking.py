@@ -9,7 +9,7 @@ import msgspec
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ChildRunFinished
 from skills_runtime.llm import FakeChatCall
@@ -67,7 +67,7 @@ def test_cancelling_a_run_that_nobody_works_on_ends_all_that_stand_below_it(tmp_
     inbox = InMemoryInbox()
     scripts = {"top": [spawns("middle"), WAITS], "middle": [spawns("leaf"), WAITS], "leaf": ASKS}
     assert agent_of(tmp_path, Kin(scripts), inbox).run("top", run_id="top").status == "waiting_human"
-    Desk(inbox, log_ports()).cancel(RunPaths(runs_root(tmp_path) / "top"), "not needed any more")
+    RunControl(inbox, log_ports()).cancel(RunPaths(runs_root(tmp_path) / "top"), "not needed any more")
     found = {task: (state.status.value, state.failure_reason) for task, state in states_in(tmp_path).items()}
     below = ("cancelled", "the run that began it has ended")
     assert found == {"top": ("cancelled", "not needed any more"), "middle": below, "leaf": below}
@@ -128,7 +128,7 @@ def test_questions_of_several_parts_are_asked_whole_from_two_levels_below(tmp_pa
         ("size", [{"label": "big", "description": "10 m"}]),
         ("shape", []),
     ]
-    Desk(inbox, log_ports()).answer(RunPaths(runs_root(tmp_path) / "top"), {"size": "big", "shape": "round"})
+    RunControl(inbox, log_ports()).answer(RunPaths(runs_root(tmp_path) / "top"), {"size": "big", "shape": "round"})
     assert agent.run("", run_id="top").status == "completed"
     (below,) = states_in(tmp_path)["middle"].children.values()
     (told,) = payloads_of(str(RunPaths(Path(below.root)).events), "tool_call_finished")
@@ -148,11 +148,11 @@ def test_sub_agents_that_ask_at_the_same_time_do_not_wait_for_each_other(tmp_pat
     top = RunPaths(runs_root(tmp_path) / "top")
     asked = {one.question: name for name, one in read_view(top, log_ports()).pending.questions.items()}
     assert set(asked) == {"which colour?", "how many?"}
-    Desk(inbox, log_ports()).answer(top, "three", call_id=asked["how many?"])
+    RunControl(inbox, log_ports()).answer(top, "three", call_id=asked["how many?"])
     assert agent.run("", run_id="top").status == "waiting_human"
     found = states_in(tmp_path)
     assert (found["leaf"].status, found["other"].status) == ("waiting_for_user", "completed")
-    Desk(inbox, log_ports()).answer(top, "blue")
+    RunControl(inbox, log_ports()).answer(top, "blue")
     assert agent.run("", run_id="top").status == "completed"
 
 
@@ -162,7 +162,7 @@ def test_a_question_that_the_sub_agent_was_answered_itself_is_not_asked_any_more
     agent = agent_of(tmp_path, Kin({"top": [spawns("leaf"), WAITS, later, says("done")], "leaf": ASKS}), inbox)
     assert agent.run("top", run_id="top").status == "waiting_human"
     (leaf,) = (Path(one.root) for one in states_in(tmp_path)["top"].children.values())
-    Desk(inbox, log_ports()).answer(RunPaths(leaf), "blue")
+    RunControl(inbox, log_ports()).answer(RunPaths(leaf), "blue")
     result = agent.run("", run_id="top")
     top = read_view(RunPaths(runs_root(tmp_path) / "top"), log_ports())
     assert [one.question for one in top.pending.questions.values()] == ["and now?"]
@@ -182,7 +182,7 @@ def test_a_request_that_the_sub_agent_was_answered_itself_is_void(tmp_path: Path
     )
     assert agent.run("top", run_id="top").status == "waiting_human"
     (below,) = (Path(one.root) for one in states_in(tmp_path)["top"].children.values())
-    Desk(inbox, log_ports()).decide(RunPaths(below), Decision(decision="approved", decided_by="ann"))
+    RunControl(inbox, log_ports()).decide(RunPaths(below), Decision(decision="approved", decided_by="ann"))
     result = agent.run("", run_id="top")
     assert read_view(RunPaths(runs_root(tmp_path) / "top"), log_ports()).pending.approvals.open == {}
     assert [one.message for one in payloads_of(result.wal_locator, "approval_refused")] == [

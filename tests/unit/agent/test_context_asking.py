@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.ports import HumanIO, Question
 from skills_runtime.runs import RunPaths, read_view, runs_root
 from skills_runtime.testing import says
@@ -50,7 +50,7 @@ class Full:
 
     def answer(self, text: str) -> None:
         """Somebody decides."""
-        Desk(self.inbox, log_ports()).answer(self.paths, text)
+        RunControl(self.inbox, log_ports()).answer(self.paths, text)
 
     def recorded(self, event_type: str) -> list[Any]:
         """The payloads of one type."""

@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import ApprovalStale, LogCorrupt
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import Decision, InboxMessage, Intent, ToolContext, ToolResult, ToolSpec
@@ -52,7 +52,7 @@ class Place:
         self.script = script
         self.tool = tool
         self.paths = RunPaths(runs_root(root) / "r")
-        self.desk = Desk(self.inbox, log_ports())
+        self.desk = RunControl(self.inbox, log_ports())
 
     def agent(self, approver: Any = None) -> Agent:
         agent = agent_in(self.root, self.script, mode="ask", approver=approver or InboxApprovals(), inbox=self.inbox)
@@ -346,7 +346,7 @@ def test_of_two_who_decide_at_the_same_moment_the_second_is_refused(place: Place
             return ()
 
     place.work()
-    desk = Desk(Unseen(), log_ports())
+    desk = RunControl(Unseen(), log_ports())
     desk.decide(place.paths, YES)
     with pytest.raises(ApprovalStale, match="was decided already"):
         desk.decide(place.paths, NO)

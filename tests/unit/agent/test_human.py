@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import NotFound
 from skills_runtime.ports import Choice, HumanIO, Question, Recovery, ToolContext, ToolResult, ToolSpec
 from skills_runtime.runs import RunPaths, read_view, runs_root
@@ -98,7 +98,7 @@ def test_answers_from_elsewhere_have_the_names_of_their_questions(tmp_path: Path
         RunPaths(runs_root(tmp_path) / RUN_ID),
     )
     assert agent.run("Go.", run_id=RUN_ID).status == "waiting_human"
-    Desk(inbox, log_ports()).answer(paths, "big")
+    RunControl(inbox, log_ports()).answer(paths, "big")
     assert agent.run("", run_id=RUN_ID).status == "completed"
     assert told_to(watched)[0]["data"]["answers"] == [{"id": name, "answer": "big"} for name in names]
 
@@ -110,7 +110,7 @@ def test_a_question_that_came_to_nothing_is_not_open_any_more(tmp_path: Path) ->
     async def look(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         seen.append(read_view(paths, log_ports()).pending.questions)
         with suppress(NotFound):
-            Desk(InMemoryInbox(), log_ports()).answer(paths, "too late")
+            RunControl(InMemoryInbox(), log_ports()).answer(paths, "too late")
             raise RuntimeError("the answer was taken")
         return ToolResult(ok=True)
 

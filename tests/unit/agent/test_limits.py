@@ -12,7 +12,7 @@ from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.assembly.spec import spec_for
 from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.config import resolve
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import ConfigError, LogEnded
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatStreamEvent, ToolContext, ToolResult
@@ -145,7 +145,7 @@ class Segments:
 
     def answer(self) -> None:
         """Somebody answers what the run asks."""
-        Desk(self.inbox, self._ports).answer(self._run.paths, "yes")
+        RunControl(self.inbox, self._ports).answer(self._run.paths, "yes")
 
     def _opened(self, settings: Mapping[str, Any]) -> Run:
         root = runs_root(self._place) / RUN_ID

@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import IllegalTransition, SkillsRuntimeError, ValidationFailed
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.runs import RunPaths, read_record, runs_root, verify_run
@@ -27,7 +27,7 @@ class Reviewed:
         self.inbox = InMemoryInbox()
         self.watched = FakeModel(script)
         self.paths = RunPaths(runs_root(place) / RUN_ID)
-        self.desk = Desk(self.inbox, log_ports())
+        self.desk = RunControl(self.inbox, log_ports())
         self.agent = Agent(
             workspace_root=place,
             backend=self.watched,
@@ -133,7 +133,7 @@ def test_a_revision_said_again_after_a_crash_is_one_message(reviewed: Reviewed) 
 
     reviewed.work()
     with pytest.raises(SystemExit):
-        Desk(Dying(), log_ports()).revise(reviewed.paths, "shorter")
+        RunControl(Dying(), log_ports()).revise(reviewed.paths, "shorter")
     assert read_record(reviewed.paths.run_json).status == "review_required"
     reviewed.desk.revise(reviewed.paths, "shorter")
     reviewed.work()

@@ -10,7 +10,7 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.equipment import RunRequest
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded, NotFound, ValidationFailed
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, Inbox, Question, ToolContext, ToolResult
@@ -35,8 +35,8 @@ def steered(place: Path, backend: Backend, inbox: Inbox, *tools: Doing) -> Agent
     return agent
 
 
-def desk_of(place: Path, inbox: Inbox) -> tuple[Desk, RunPaths]:
-    return Desk(inbox, log_ports()), RunPaths(runs_root(place) / RUN_ID)
+def desk_of(place: Path, inbox: Inbox) -> tuple[RunControl, RunPaths]:
+    return RunControl(inbox, log_ports()), RunPaths(runs_root(place) / RUN_ID)
 
 
 def said_in(request: ChatRequest) -> list[str]:

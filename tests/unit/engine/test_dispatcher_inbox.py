@@ -11,7 +11,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk, LocalDispatcher
+from skills_runtime.engine import LocalDispatcher, RunControl
 from skills_runtime.errors import LogLocked
 from skills_runtime.events import Event
 from skills_runtime.ledger import Ledger, SqliteInbox, open_ledger
@@ -40,10 +40,10 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def other_process(tmp_path: Path, ledger: Ledger) -> Iterator[Desk]:
+def other_process(tmp_path: Path, ledger: Ledger) -> Iterator[RunControl]:
     """A desk as another process has it: with a connection of its own."""
     with open_ledger(tmp_path / "state", clock=SystemClock(), ids=RandomIds()) as opened:
-        yield Desk(opened.inbox, log_ports())
+        yield RunControl(opened.inbox, log_ports())
 
 
 def workspace_in(place: Path) -> Path:
@@ -64,7 +64,7 @@ async def _hung(place: Path, where: Where, ledger: Ledger) -> tuple[Hanging, Loc
 
 @pytest.mark.parametrize("where", PLACES)
 async def test_a_run_is_cancelled_by_a_message_of_another_process_wherever_it_hangs(
-    tmp_path: Path, ledger: Ledger, other_process: Desk, where: Where
+    tmp_path: Path, ledger: Ledger, other_process: RunControl, where: Where
 ) -> None:
     hanging, dispatcher, paths = await _hung(tmp_path, where, ledger)
     message = await asyncio.to_thread(other_process.cancel, paths, "enough")
@@ -77,7 +77,7 @@ async def test_a_run_is_cancelled_by_a_message_of_another_process_wherever_it_ha
 
 
 async def test_the_message_that_cancelled_a_run_is_in_its_log_and_acknowledged(
-    tmp_path: Path, ledger: Ledger, other_process: Desk
+    tmp_path: Path, ledger: Ledger, other_process: RunControl
 ) -> None:
     agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
     dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox)
@@ -132,7 +132,7 @@ class BusyOnce:
 
 
 async def test_an_inbox_that_is_busy_once_does_not_make_the_dispatcher_deaf(
-    tmp_path: Path, ledger: Ledger, other_process: Desk
+    tmp_path: Path, ledger: Ledger, other_process: RunControl
 ) -> None:
     agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
     busy: Any = BusyOnce(ledger.inbox)

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
+from skills_runtime.engine.approvals import card, rule_for
 from skills_runtime.errors import AccessRefused, ApprovalStale, ValidationFailed
 from skills_runtime.ports import Decision, InboxMessage
 from skills_runtime.safety.approvals.proposal import as_recorded
@@ -18,7 +19,6 @@ from skills_runtime.service.answers import as_json, caller_of, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId
 from skills_runtime.service.work import Work
-from skills_runtime.service.work.cards import card, rule_for
 from skills_runtime.service.work.requests import Asked, open_requests, request_named, requests_of
 
 router = APIRouter(prefix="/api/v1", tags=["approvals"])

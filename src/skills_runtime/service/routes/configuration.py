@@ -9,11 +9,11 @@ from pydantic import Field
 from starlette.responses import Response
 
 from skills_runtime.config import explain
+from skills_runtime.engine.policy_check import judged
 from skills_runtime.sandbox import Fence, fence_for
 from skills_runtime.service.answers import as_json, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
-from skills_runtime.service.work.judging import judged
 
 router = APIRouter(prefix="/api/v1", tags=["configuration"])
 

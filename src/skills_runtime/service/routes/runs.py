@@ -10,6 +10,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from skills_runtime.clock import SystemClock
+from skills_runtime.engine.recovery import why_orphaned
+from skills_runtime.engine.run_requests import allowed_choices
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.ledger.index import PAGE_LIMIT
@@ -31,9 +33,7 @@ from skills_runtime.service.run_documents import (
     run_document,
 )
 from skills_runtime.service.summaries import summaries_of
-from skills_runtime.service.work import Order, Work
-from skills_runtime.service.work.left import why_left
-from skills_runtime.service.work.orders import allowed_choices
+from skills_runtime.service.work import RunRequest, Work
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 
@@ -84,7 +84,7 @@ class RunFilter(BaseModel):
 )
 async def create_run(request: Request, body: NewRun, idempotency_key: IdempotencyKey = None) -> Response:
     """Begin a run; when this answers it is on the disk, and is worked on even if the service is killed."""
-    order = Order(
+    order = RunRequest(
         prompt=body.prompt,
         session_id=body.session_id,
         task_id=body.task_id,
@@ -137,7 +137,7 @@ def get_run(request: Request, run_id: RunId) -> Response:
     work = work_of(request)
     trouble, paths = work.attendance.troubles.get(run_id), work.find(run_id)
     view, imported = work.view(run_id), was_imported(paths)
-    why = trouble.message if trouble else None if imported else why_left(paths, view.state)
+    why = trouble.message if trouble else None if imported else why_orphaned(paths, view.state)
     return as_json({**run_document(view, trouble=why, now=SystemClock().now()), "imported": imported})
 
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from skills_runtime.engine.sessions import Session, Sessions
 from skills_runtime.service.answers import as_json, caller_of, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import (
@@ -16,8 +17,7 @@ from skills_runtime.service.run_documents import (
     row_document,
     studio_failures,
 )
-from skills_runtime.service.work import Order
-from skills_runtime.service.work.sessions import Session, Sessions
+from skills_runtime.service.work import RunRequest
 
 paths = APIRouter(tags=["sessions"])
 """The paths without what stands before them, which the web app of old has twice."""
@@ -147,7 +147,7 @@ async def create_session_run(
 ) -> Response:
     """Begin a run in a session; it knows what was said there before."""
     session = sessions_of(request).get(session_id)
-    order = Order(prompt=body.message, session_id=session_id, skill_sources=session.filesystem_sources)
+    order = RunRequest(prompt=body.message, session_id=session_id, skill_sources=session.filesystem_sources)
     made = await work_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
     return as_json({"run_id": made.run_id}, 201)
 

@@ -7,13 +7,13 @@ from pydantic import Field
 from starlette.responses import Response
 
 from skills_runtime.agent.skills.libraries import library_of
+from skills_runtime.engine.run_requests import find_skill
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.answers import as_json, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.sending import inner_path
 from skills_runtime.service.skill_details import change_text, described, read_file
-from skills_runtime.service.work.starting import found_skill
 from skills_runtime.skills import Library, Skill
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
@@ -84,7 +84,7 @@ def _found(request: Request, name: str) -> tuple[Library, Skill]:
     except UnicodeEncodeError:
         raise ValidationFailed("this is not the name of a skill") from None
     library = library_of(work_of(request).home.settings(), looking=True)
-    return library, found_skill(library, name)
+    return library, find_skill(library, name)
 
 
 def _document(request: Request, library: Library, skill: Skill) -> dict[str, Any]:

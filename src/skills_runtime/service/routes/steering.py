@@ -24,7 +24,7 @@ from skills_runtime.service.run_documents import (
     RunId,
     run_document,
 )
-from skills_runtime.service.work import Order
+from skills_runtime.service.work import RunRequest
 from skills_runtime.service.work.replaying import replayed
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
@@ -90,7 +90,7 @@ async def fork_run(
 ) -> Response:
     """Begin a run that goes on from an event of another one."""
     wanted = body or NewFork()
-    order = Order(
+    order = RunRequest(
         prompt=wanted.prompt or "",
         run_id=wanted.run_id,
         wishes=wanted.wishes(),

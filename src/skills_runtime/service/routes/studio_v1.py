@@ -8,6 +8,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from skills_runtime.agent.skills.libraries import library_of
+from skills_runtime.engine.run_requests import source_settings
+from skills_runtime.engine.skill_install import SkillDraft, write_skill
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import InboxMessage
 from skills_runtime.service.answers import as_json, caller_of, work_of
@@ -17,8 +19,6 @@ from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
 from skills_runtime.service.settings import is_loopback
 from skills_runtime.service.work.requests import requests_of
-from skills_runtime.service.work.sources import source_settings
-from skills_runtime.service.work.writing import SkillDraft, write_skill
 
 paths = APIRouter(tags=["studio"])
 

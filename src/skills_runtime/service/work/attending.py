@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from skills_runtime.engine import LocalDispatcher
+from skills_runtime.engine.recovery import should_continue
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed
 from skills_runtime.ledger import Ledger
 from skills_runtime.projections import RunState
 from skills_runtime.service.work.making import Opened
-from skills_runtime.service.work.recovery import goes_on
 from skills_runtime.service.work.turns import dispatcher_for
 
 DEFAULT_TURNS = 8
@@ -105,7 +105,7 @@ class Attendance:
                 async with self.alone(run_id):
                     state = await asyncio.to_thread(self._state_of, run_id)
                     # Whoever says something after this look finds that nobody attends any more, and opens the run.
-                    if self.stopping or not goes_on(state, self._ledger.inbox.pending(run_id)):
+                    if self.stopping or not should_continue(state, self._ledger.inbox.pending(run_id)):
                         self._leave(run_id)
                         return
                     await self.submit(await asyncio.to_thread(self._reopen, run_id))

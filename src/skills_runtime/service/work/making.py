@@ -2,20 +2,25 @@
 
 import msgspec
 
-from skills_runtime.agent import Agent, RunRequest
+from skills_runtime.agent import Agent
+from skills_runtime.agent import RunRequest as AgentRequest
 from skills_runtime.config import Resolved
 from skills_runtime.config.merge import deep_merge
-from skills_runtime.engine.session_history import with_session
+from skills_runtime.engine.agent_factory import AgentFactory
+from skills_runtime.engine.run_requests import (
+    RunOverrides,
+    RunRequest,
+    add_skill_mentions,
+    check_overrides,
+    source_settings,
+)
+from skills_runtime.engine.sessions import with_session
+from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import IllegalTransition
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunIndex
 from skills_runtime.projections import RunView
 from skills_runtime.runs import LogPorts, Run, RunPaths, fork_point, read_view
-from skills_runtime.service.work.agents import Agents
-from skills_runtime.service.work.home import Home
-from skills_runtime.service.work.orders import Order, Wishes, refuse_more
-from skills_runtime.service.work.sources import source_settings
-from skills_runtime.service.work.starting import with_skills
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -28,26 +33,28 @@ class Opened(msgspec.Struct, frozen=True):
 class Maker:
     """Makes runs, and opens those that go on."""
 
-    def __init__(self, home: Home, index: RunIndex, ports: LogPorts, agents: Agents) -> None:
+    def __init__(self, home: Workspace, index: RunIndex, ports: LogPorts, agents: AgentFactory) -> None:
         self._home = home
         self._index = index
         self._ports = ports
         self._agents = agents
 
-    def make(self, order: Order, run_id: str) -> Opened:
+    def make(self, order: RunRequest, run_id: str) -> Opened:
         """A new run."""
-        request = RunRequest(prompt=order.prompt, session_id=order.session_id, task_id=order.task_id, run_id=run_id)
+        request = AgentRequest(prompt=order.prompt, session_id=order.session_id, task_id=order.task_id, run_id=run_id)
         if order.fork_of is None:
             resolved = self._home.settings(self._wanted(order, self._home.settings()))
         else:
             resolved, request = self._forked(order, request)
         if order.skills:
-            request = msgspec.structs.replace(request, prompt=with_skills(request.prompt, order.skills, resolved))
+            request = msgspec.structs.replace(
+                request, prompt=add_skill_mentions(request.prompt, order.skills, resolved)
+            )
         request, _ = with_session(request, self._index, resolved.settings.prompt, self._ports)
         agent = self._agents.agent_for(resolved)
         return Opened(agent.create(request), agent)
 
-    def open(self, paths: RunPaths, wishes: Wishes | None = None) -> Opened:
+    def open(self, paths: RunPaths, wishes: RunOverrides | None = None) -> Opened:
         """A run that has not ended, to go on with it."""
         view = read_view(paths, self._ports)
         if view.state.status is RunStatus.REVIEW_REQUIRED:
@@ -55,19 +62,19 @@ class Maker:
                 f"the result of `{view.state.run_id}` waits for review",
                 hint="accept it, or send it back, by `…/review`",
             )
-        return self._opened(paths, view, wishes or Wishes())
+        return self._opened(paths, view, wishes or RunOverrides())
 
-    def _opened(self, paths: RunPaths, view: RunView, wishes: Wishes) -> Opened:
-        refuse_more(wishes, self._home.settings().settings)
+    def _opened(self, paths: RunPaths, view: RunView, wishes: RunOverrides) -> Opened:
+        check_overrides(wishes, self._home.settings().settings)
         agent = self._agents.agent_for(self._home.settings_of(paths, view.state, wishes.settings()))
         return Opened(agent.resume(paths.root), agent)
 
-    def _wanted(self, order: Order, allowed: Resolved) -> dict[str, object]:
-        refuse_more(order.wishes, allowed.settings)
+    def _wanted(self, order: RunRequest, allowed: Resolved) -> dict[str, object]:
+        check_overrides(order.wishes, allowed.settings)
         wished = deep_merge(order.wishes.settings(), source_settings(order.skill_sources, allowed.settings.skills))
         return deep_merge(wished, order.settings)
 
-    def _forked(self, order: Order, request: RunRequest) -> tuple[Resolved, RunRequest]:
+    def _forked(self, order: RunRequest, request: AgentRequest) -> tuple[Resolved, AgentRequest]:
         parent = self._home.find(order.fork_of or "", self._index)
         state = read_view(parent, self._ports).state
         wanted = self._wanted(order, self._home.settings())

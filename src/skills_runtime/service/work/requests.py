@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.engine.requests import shown_request
+from skills_runtime.engine.approvals import shown_request
 from skills_runtime.errors import ApprovalStale, SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger.index import PAGE_LIMIT

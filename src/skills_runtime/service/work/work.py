@@ -10,21 +10,20 @@ import msgspec
 from skills_runtime.agent.assembly.backends import backend_for
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk, read_row, refresh
+from skills_runtime.engine import RunControl, read_row, refresh
+from skills_runtime.engine.agent_factory import AgentFactory, Model
+from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRun
+from skills_runtime.engine.recovery import should_resume
+from skills_runtime.engine.run_requests import RESERVED, RunOverrides, RunRequest
+from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import Busy, LogEnded, LogLocked, NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import LogPorts, RunPaths, check_id, read_view, runs_root
 from skills_runtime.runs.derived import catch_up
 from skills_runtime.service.streams import Streams
-from skills_runtime.service.work.agents import Agents, Model
 from skills_runtime.service.work.attending import Attendance
-from skills_runtime.service.work.claims import Claim, Claims
-from skills_runtime.service.work.home import Home
 from skills_runtime.service.work.making import Maker
-from skills_runtime.service.work.notes import Notes
-from skills_runtime.service.work.orders import RESERVED, Order, Wishes
-from skills_runtime.service.work.recovery import wants_work
 
 MAX_OPEN = 256
 """Runs that are worked on or wait for their turn; an order more is refused."""
@@ -50,16 +49,18 @@ class Made(msgspec.Struct, frozen=True):
 class Work:
     """Every run this service works on; made by `open_work`."""
 
-    def __init__(self, home: Home, ledger: Ledger, ports: LogPorts, agents: Agents, streams: Streams) -> None:
+    def __init__(
+        self, home: Workspace, ledger: Ledger, ports: LogPorts, agents: AgentFactory, streams: Streams
+    ) -> None:
         self.home = home
         self.ledger = ledger
         self.ports = ports
         self.streams = streams
-        self.desk = Desk(ledger.inbox, ports)
+        self.desk = RunControl(ledger.inbox, ports)
         self._agents = agents
         self._maker = Maker(home, ledger.index, ports, agents)
-        self._claims = Claims(home)
-        self._accepted = Notes(home.notes / "accepted", Accepted)
+        self._claims = IdempotencyKeys(home)
+        self._accepted = JsonStore(home.notes / "accepted", Accepted)
         self.attendance = Attendance(
             ledger, state_of=self._ended_or_not, reopen=lambda run_id: self._maker.open(self.find(run_id))
         )
@@ -79,12 +80,12 @@ class Work:
             row, text = read_row(paths.root, self.ports)
             self.ledger.index.record(row, text=text)
 
-    async def create(self, order: Order, *, caller: str = "", key: str | None = None) -> Made:
+    async def create(self, order: RunRequest, *, caller: str = "", key: str | None = None) -> Made:
         """Take on an order; when this returns the run is on the disk, and it is worked on even after a crash."""
         self._check_room()
         return await self._to_the_end(self._create(order, caller, key))
 
-    async def resume(self, run_id: str, wishes: Wishes | None = None) -> None:
+    async def resume(self, run_id: str, wishes: RunOverrides | None = None) -> None:
         """Go on with a run that waits, was stopped or was left by its process."""
         self._check_room()
         await self._to_the_end(self._resume(run_id, wishes))
@@ -145,12 +146,12 @@ class Work:
         await self.attendance.stop()
         await self._agents.close()
 
-    async def _create(self, order: Order, caller: str, key: str | None) -> Made:
+    async def _create(self, order: RunRequest, caller: str, key: str | None) -> Made:
         run_id = check_id(order.run_id, "run") if order.run_id else RandomIds().new("run")
         if run_id in RESERVED:
             raise ValidationFailed(f"no run can be called `{run_id}`", hint="choose another id, or none")
         if key is not None:
-            wanted = Claim(run_id, order.digest)
+            wanted = KeyedRun(run_id, order.digest)
             run_id = (await asyncio.to_thread(self._claims.claim, caller, key, wanted)).run_id
         async with self.attendance.alone(run_id):
             if key is not None and await asyncio.to_thread(self._exists, run_id):
@@ -169,7 +170,7 @@ class Work:
             await self.attendance.submit(opened)
         return Made(run_id, new=True)
 
-    async def _resume(self, run_id: str, wishes: Wishes | None) -> None:
+    async def _resume(self, run_id: str, wishes: RunOverrides | None) -> None:
         paths = await asyncio.to_thread(self.find, run_id)
         async with self.attendance.alone(run_id):
             if run_id in self.attendance:
@@ -188,7 +189,7 @@ class Work:
             return True  # who attends to it looks into the inbox when it stops
         paths = await asyncio.to_thread(self.find, run_id)
         state = (await asyncio.to_thread(read_view, paths, self.ports)).state
-        if not wants_work(state, self.ledger.inbox.pending(run_id)):
+        if not should_resume(state, self.ledger.inbox.pending(run_id)):
             return True
         await asyncio.to_thread(self._accepted.put, run_id, Accepted(run_id))
         with suppress(LogEnded):
@@ -274,12 +275,12 @@ class Work:
 
 @asynccontextmanager
 async def open_work(
-    home: Home, *, model: Model = backend_for, stopping: asyncio.Event | None = None
+    home: Workspace, *, model: Model = backend_for, stopping: asyncio.Event | None = None
 ) -> AsyncGenerator[Work]:
     """The work of a service; what was under way when the last one ended goes on, and so does this one's later."""
     with open_ledger(home.state, clock=SystemClock(), ids=RandomIds()) as ledger:
         streams = Streams()
-        work = Work(home, ledger, log_ports(), Agents(ledger.inbox, streams.heard, model=model), streams)
+        work = Work(home, ledger, log_ports(), AgentFactory(ledger.inbox, streams.heard, model=model), streams)
         work.start(stopping)
         try:
             yield work

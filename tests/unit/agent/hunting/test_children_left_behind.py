@@ -11,7 +11,7 @@ from skills_runtime.agent import RunRequest
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.agent.loop.ports import Control
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.engine.local import LocalDispatcher
 from skills_runtime.events.payloads import ChildRunStarted
 from skills_runtime.ledger import open_ledger
@@ -79,7 +79,7 @@ async def test_they_end_with_a_run_that_was_resumed_and_did_not_wait_for_them(tm
 
 async def test_they_end_with_a_run_that_is_cancelled_while_nobody_works_on_it(tmp_path: Path) -> None:
     family, inbox = await stopped_family(tmp_path), InMemoryInbox()
-    desk = Desk(inbox, log_ports())
+    desk = RunControl(inbox, log_ports())
     desk.send(family[2], "Hurry.")
     desk.cancel(family[0])
     assert [state_of(one).status for one in family] == ["cancelled"] * 3

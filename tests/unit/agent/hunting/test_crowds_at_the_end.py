@@ -14,7 +14,7 @@ import pytest
 
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded
 from skills_runtime.ledger import Ledger, open_ledger
 from skills_runtime.ledger.database import Database
@@ -63,7 +63,7 @@ class Talker(threading.Thread):
     def run(self) -> None:
         """Speak, sometimes twice with the same key."""
         with _ledger(self._place) as ledger:
-            desk, paths = Desk(ledger.inbox, log_ports()), _paths(self._place / "workspace")
+            desk, paths = RunControl(ledger.inbox, log_ports()), _paths(self._place / "workspace")
             self._begin.wait()
             try:
                 for number in range(MESSAGES):
@@ -72,7 +72,7 @@ class Talker(threading.Thread):
             except LogEnded:
                 self.refused = True
 
-    def _say(self, desk: Desk, paths: RunPaths, text: str) -> None:
+    def _say(self, desk: RunControl, paths: RunPaths, text: str) -> None:
         message = desk.send(paths, text, key=text)
         if message.id not in self.accepted:
             self.accepted.append(message.id)
@@ -126,7 +126,7 @@ def test_who_speaks_to_a_run_whose_process_was_killed_right_before_its_end_is_he
     assert events_of(str(paths.events))[-1].type == "artifact_manifest_written"
     watched = FakeModel([says("a draft"), says("short")])
     with _ledger(tmp_path) as ledger:
-        Desk(ledger.inbox, log_ports()).send(paths, "shorter please")
+        RunControl(ledger.inbox, log_ports()).send(paths, "shorter please")
         result = agent_in(tmp_path / "workspace", watched, inbox=ledger.inbox).run("", run_id=RUN_ID)
         assert ledger.inbox.pending(RUN_ID) == ()
     assert (result.status, result.final_output) == ("completed", "short")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded, LogLocked, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, InboxMessage, ToolContext, ToolResult
@@ -52,7 +52,7 @@ def test_who_speaks_to_a_run_that_died_right_before_its_end_is_heard_when_it_goe
     tmp_path: Path, moment: str
 ) -> None:
     watched, inbox = _dies_at_the_end(tmp_path, moment)
-    message = Desk(inbox, log_ports()).send(_paths(tmp_path), "shorter please")
+    message = RunControl(inbox, log_ports()).send(_paths(tmp_path), "shorter please")
     result = agent_in(tmp_path, watched, inbox=inbox).run("", run_id=RUN_ID)
     assert (result.status, result.final_output) == ("completed", "short")
     (received,) = payloads_of(result.wal_locator, "inbox_received")
@@ -63,7 +63,7 @@ def test_who_speaks_to_a_run_that_died_right_before_its_end_is_heard_when_it_goe
 
 def test_a_run_that_died_right_before_its_end_is_heard_again_by_who_goes_on_with_it(tmp_path: Path) -> None:
     _, inbox = _dies_at_the_end(tmp_path, "closed")
-    desk, paths = Desk(inbox, log_ports()), _paths(tmp_path)
+    desk, paths = RunControl(inbox, log_ports()), _paths(tmp_path)
 
     async def say(arguments: Any, context: ToolContext) -> ToolResult:
         desk.send(paths, "while it works")
@@ -81,7 +81,7 @@ def test_a_run_that_died_right_before_its_end_is_heard_again_by_who_goes_on_with
 
 def test_a_run_that_died_right_before_its_end_can_be_cancelled(tmp_path: Path) -> None:
     _, inbox = _dies_at_the_end(tmp_path, "closed")
-    assert Desk(inbox, log_ports()).cancel(_paths(tmp_path)) is None
+    assert RunControl(inbox, log_ports()).cancel(_paths(tmp_path)) is None
     assert events_of(str(_paths(tmp_path).events))[-1].type == "run_cancelled"
 
 
@@ -90,7 +90,7 @@ def test_a_result_whose_approval_died_right_before_its_end_can_be_sent_back(tmp_
     watched = FakeModel([says("a draft"), says("short")])
     agent = agent_in(tmp_path, watched, settings={"run": {"review": "required"}}, inbox=inbox)
     agent.run("Go.", run_id=RUN_ID)
-    desk = Desk(inbox, log_ports())
+    desk = RunControl(inbox, log_ports())
     with pytest.raises(Killed):
         desk.approve(_paths(tmp_path))
     desk.revise(_paths(tmp_path), "shorter please")
@@ -103,7 +103,7 @@ def test_an_end_that_the_disk_refused_can_be_talked_to(tmp_path: Path) -> None:
     full = _at("artifact_manifest_written", StorageFailed("the disk is full"))
     result = agent_in(tmp_path, watched, inbox=inbox, hooks=[full]).run("Go.", run_id=RUN_ID)
     assert result.error_kind == "storage_error"
-    Desk(inbox, log_ports()).send(_paths(tmp_path), "shorter please")
+    RunControl(inbox, log_ports()).send(_paths(tmp_path), "shorter please")
     assert agent_in(tmp_path, watched, inbox=inbox).run("", run_id=RUN_ID).final_output == "short"
 
 
@@ -112,7 +112,7 @@ def test_who_comes_after_the_last_look_is_told_what_one_is_told_who_comes_after_
     tmp_path: Path, say: str
 ) -> None:
     def speak() -> InboxMessage:
-        desk, paths = Desk(inbox, log_ports()), _paths(tmp_path)
+        desk, paths = RunControl(inbox, log_ports()), _paths(tmp_path)
         message = desk.send(paths, "x") if say == "send" else desk.cancel(paths)
         assert message is not None
         return message
@@ -129,7 +129,7 @@ def test_who_comes_after_the_last_look_is_told_what_one_is_told_who_comes_after_
 
 def test_a_message_said_again_after_the_last_look_is_the_one_that_was_heard(tmp_path: Path) -> None:
     def speak() -> InboxMessage:
-        return Desk(inbox, log_ports()).send(_paths(tmp_path), "hurry", key="k")
+        return RunControl(inbox, log_ports()).send(_paths(tmp_path), "hurry", key="k")
 
     again = Sender(speak)
     inbox = ClosingThen(again)
@@ -144,7 +144,7 @@ def test_a_run_with_the_name_of_one_that_has_ended_and_is_gone_takes_messages(tm
     shutil.rmtree(_paths(tmp_path).root)
 
     async def say(arguments: Any, context: ToolContext) -> ToolResult:
-        Desk(inbox, log_ports()).send(_paths(tmp_path), "hurry")
+        RunControl(inbox, log_ports()).send(_paths(tmp_path), "hurry")
         return ToolResult(ok=True)
 
     agent = agent_in(tmp_path, [calls(("do", {})), says("done")], inbox=inbox)
@@ -165,7 +165,7 @@ def test_an_inbox_that_cannot_be_closed_does_not_keep_a_run_from_its_end(tmp_pat
     result = agent_in(tmp_path, [says("done")], inbox=inbox).run("Go.", run_id=RUN_ID)
     assert result.status == "completed"
     with pytest.raises(LogEnded):
-        Desk(inbox, log_ports()).send(_paths(tmp_path), "x")
+        RunControl(inbox, log_ports()).send(_paths(tmp_path), "x")
 
 
 async def test_a_run_that_speaks_to_a_sub_agent_which_has_ended_is_told_so_and_goes_on(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import Inbox, ToolContext, ToolResult
@@ -84,7 +84,7 @@ class Trial:
         self.inbox, other = doors
         self.inbox.open_for(RUN_ID)
         self.paths = RunPaths(runs_root(place) / RUN_ID)
-        desk = Desk(other, log_ports())
+        desk = RunControl(other, log_ports())
         self.sender = Sender(lambda: desk.send(self.paths, f"said at {at}"))
         self.moments = Moments(at, self.sender)
         with self.moments.watched():

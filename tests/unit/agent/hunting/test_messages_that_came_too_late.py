@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.engine.replay import replay
 from skills_runtime.runs import RunPaths, verify_run
 from skills_runtime.testing import says
@@ -20,7 +20,7 @@ async def test_a_message_that_nobody_will_read_any_more_is_in_the_log_of_the_run
     tmp_path: Path, decision: str, end: str
 ) -> None:
     inbox = InMemoryInbox()
-    desk = Desk(inbox, log_ports())
+    desk = RunControl(inbox, log_ports())
     agent = agent_in(tmp_path, [says("a draft")], settings={"run": {"review": "required"}}, inbox=inbox)
     result = await agent.run_async("Go.", run_id=RUN_ID)
     paths = RunPaths(Path(result.wal_locator).parent)
@@ -39,7 +39,7 @@ async def test_what_was_approved_is_the_answer_and_not_the_message_after_it(tmp_
     agent = agent_in(tmp_path, [says("a draft")], settings={"run": {"review": "required"}}, inbox=inbox)
     result = await agent.run_async("Go.", run_id=RUN_ID)
     paths = RunPaths(Path(result.wal_locator).parent)
-    desk = Desk(inbox, log_ports())
+    desk = RunControl(inbox, log_ports())
     desk.send(paths, "wait, shorter please")
     desk.approve(paths)
     (completed,) = payloads_of(result.wal_locator, "run_completed")

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.errors import NotFound
 from skills_runtime.runs import RunPaths
@@ -112,7 +112,7 @@ def test_a_fork_of_a_run_that_asked_what_to_do_is_replayed_with_the_answer(tmp_p
     fork = forked(agent, parent, "run_waiting_human")
     assert (parent.status, fork.status) == ("waiting_human", "waiting_human")
     paths = RunPaths(Path(fork.wal_locator).parent)
-    Desk(inbox, log_ports()).answer(paths, "compact_continue")
+    RunControl(inbox, log_ports()).answer(paths, "compact_continue")
     result = asyncio.run(agent.execute(agent.resume(paths.root)))
     assert result.status == "completed"
     assert replayed(result, agent) is None
@@ -126,7 +126,7 @@ async def test_a_fork_that_was_cancelled_before_anybody_worked_on_it_has_nothing
     parent = await agent.run_async("Go.")
     fork = agent.fork(Path(parent.wal_locator).parent, 0, prompt=prompt)
     fork.close()
-    desk = Desk(inbox, log_ports())
+    desk = RunControl(inbox, log_ports())
     desk.send(fork.paths, "Hurry.")
     desk.cancel(fork.paths)
     assert await replay(fork.paths.root, agent.resolved) is None

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.engine.replay import replay
 from skills_runtime.errors import ModelError
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
@@ -109,7 +109,7 @@ async def test_a_replay_leaves_nothing_in_the_workspace_and_a_run_of_any_name_is
 async def test_a_run_that_was_approved_is_replayed_as_far_as_its_review(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, [says("a draft")], settings={"run": {"review": "required"}})
     paths = RunPaths(Path((await agent.run_async("Go.")).wal_locator).parent)
-    assert Desk(InMemoryInbox(), log_ports()).approve(paths) == "completed"
+    assert RunControl(InMemoryInbox(), log_ports()).approve(paths) == "completed"
     assert await replay(paths.root, agent.resolved) is None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from skills_runtime.agent import Agent
 from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.engine import Desk
+from skills_runtime.engine import RunControl
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, HumanIO, Inbox, Tool
 from skills_runtime.projections.approvals import PendingApproval
@@ -78,7 +78,7 @@ class Stage:
 
     def decide(self, decision: DecisionKind = "approved", **more: Any) -> None:
         """Decide on the one thing that is asked, as somebody elsewhere would."""
-        Desk(self.inbox, log_ports()).decide(self.paths, Decision(decision=decision, **more))
+        RunControl(self.inbox, log_ports()).decide(self.paths, Decision(decision=decision, **more))
 
     def asked(self) -> PendingApproval:
         """The one thing that is asked."""

@@ -16,12 +16,12 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skills_runtime.config import Resolved, state_home
+from skills_runtime.engine.agent_factory import Model
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend
 from skills_runtime.service.access.caller import SCOPES, Caller
 from skills_runtime.service.problems import install_problems
-from skills_runtime.service.work import Home, Work, open_work
-from skills_runtime.service.work.agents import Model
+from skills_runtime.service.work import Work, Workspace, open_work
 
 ROUTES = (
     "runs", "events", "steering", "files", "approvals", "sessions", "studio_v1", "skills", "configuration",
@@ -108,7 +108,7 @@ async def serving(
         return backend(resolved) if isfunction(backend) else cast("Backend", backend)
 
     given = {"safety": {"mode": "allow"}, **settings}
-    home = Home(workspace_root=workspace, state=state_home(), given=given)
+    home = Workspace(workspace_root=workspace, state=state_home(), given=given)
     async with open_work(home, model=model) as work:
         app = app_of(work)
         listening = socket.socket()

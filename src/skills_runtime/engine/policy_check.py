@@ -7,6 +7,7 @@ import msgspec
 
 from skills_runtime.agent.assembly.offering import previewable_tools
 from skills_runtime.config import Resolved
+from skills_runtime.engine.approvals import rule_previews
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Intent
 from skills_runtime.safety.approvals.request import request_of, shown_to_approver
@@ -15,7 +16,6 @@ from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.safety.policy.verdict import SafetyMode
 from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview, preview_call, preview_command
 from skills_runtime.safety.sanitize import PLAIN
-from skills_runtime.service.work.cards import rule_previews
 
 
 async def judged(

@@ -16,7 +16,7 @@ from skills_runtime.runs import RunPaths, check_id, runs_root
 from skills_runtime.runs.imported import chosen_here
 
 
-class Home(msgspec.Struct, frozen=True, kw_only=True):
+class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """One workspace and the state directory of its user."""
 
     workspace_root: Path

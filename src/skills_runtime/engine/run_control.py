@@ -20,7 +20,7 @@ from skills_runtime.runs.run import opened
 from skills_runtime.safety.approvals.stray import lateness
 
 
-class Desk:
+class RunControl:
     """Takes what people say to runs of this machine; every message is durable before these return."""
 
     def __init__(self, inbox: Inbox, ports: LogPorts) -> None:

@@ -4,14 +4,18 @@ Pure: a client may make a run smaller than the operator's settings allow, never 
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.config import Settings
+from skills_runtime.agent.skills.libraries import library_of
+from skills_runtime.config import Resolved, Settings
+from skills_runtime.config.skill_models import SkillsSettings
 from skills_runtime.config.trust import tighten
 from skills_runtime.errors import AccessRefused
+from skills_runtime.skills import Library, Skill, mentions_in, parse_mention
+from skills_runtime.skills.bundled import NAMESPACE
 
 _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policy_mode": ("safety.mode", ("allow", "ask", "deny")),
@@ -23,7 +27,7 @@ RESERVED = frozenset({"import", "options"})
 _LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What may be different in one run."""
 
     model: str | None = None
@@ -54,14 +58,14 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {name: section for name, section in sections.items() if section}
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run somebody wants."""
 
     prompt: str
     session_id: str | None = None
     task_id: str | None = None
     run_id: str | None = None
-    wishes: Wishes = Wishes()
+    wishes: RunOverrides = RunOverrides()
     fork_of: str | None = None
     """The run it goes on from."""
     fork_at: int | None = None
@@ -92,7 +96,7 @@ def _value(settings: Settings, key: str) -> str:
     return getattr(getattr(settings, section), name)
 
 
-def refuse_more(wishes: Wishes, allowed: Settings) -> None:
+def check_overrides(wishes: RunOverrides, allowed: Settings) -> None:
     """Refuse a limit that is larger than the operator's, and a gate or a fence that is weaker."""
     for name, choices in allowed_choices(allowed).items():
         wanted = getattr(wishes, name)
@@ -107,3 +111,37 @@ def refuse_more(wishes: Wishes, allowed: Settings) -> None:
             raise AccessRefused(
                 f"`{name}` may be at most {limit} here", hint=f"ask for less, or let the operator raise `run.{name}`"
             )
+
+
+SPACE = "session"
+
+
+def source_settings(sources: Sequence[str], skills: SkillsSettings) -> dict[str, Any]:
+    """The settings that add these directories to those of the workspace."""
+    if not sources:
+        return {}
+    names = [f"{SPACE}-{number}" for number in range(1, len(sources) + 1)]
+    added = [
+        {"id": name, "type": "filesystem", "options": {"root": root}} for name, root in zip(names, sources, strict=True)
+    ]
+    space = {"id": SPACE, "namespace": NAMESPACE, "sources": names}
+    return {
+        "skills": {
+            "spaces": [*(one.model_dump() for one in skills.spaces), space],
+            "sources": [*(one.model_dump() for one in skills.sources), *added],
+        }
+    }
+
+
+def add_skill_mentions(prompt: str, chosen: Iterable[str], resolved: Resolved) -> str:
+    """The task with the mentions of the chosen skills behind it; one it mentions already is not added again."""
+    library = library_of(resolved)
+    there = set(mentions_in(prompt))
+    wanted = [skill.mention for skill in (find_skill(library, text) for text in chosen)]
+    added = [mention.text for mention in dict.fromkeys(wanted) if mention not in there]
+    return f"{prompt.rstrip()}\n\n{' '.join(added)}\n" if added else prompt
+
+
+def find_skill(library: Library, text: str) -> Skill:
+    """The skill that a mention or a name means; raises where it means none, or several."""
+    return library.find(parse_mention(text)) if text.startswith("$[") else library.find_by_name(text)

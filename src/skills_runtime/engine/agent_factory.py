@@ -21,7 +21,7 @@ KEPT = 8
 Model = Callable[[Resolved], Backend]
 
 
-class Agents:
+class AgentFactory:
     """Makes agents, and uses one again as long as nothing in its settings has changed."""
 
     def __init__(self, inbox: SqliteInbox, hear: Callable[[Event], None], *, model: Model = backend_for) -> None:

@@ -1,5 +1,6 @@
 """Small things a service must not forget: one JSON file each, on the disk before anybody is told."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,7 +11,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.errors import StorageFailed
+from skills_runtime.engine.workspace import Workspace
+from skills_runtime.errors import RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.runs.atomic import write_new
 from skills_runtime.runs.layout import DIRECTORY_MODE
 from skills_runtime.runs.log.disk import make_directories, sync_path
@@ -18,7 +20,7 @@ from skills_runtime.runs.log.disk import make_directories, sync_path
 Note = TypeVar("Note", bound=msgspec.Struct)
 
 
-class Notes(Generic[Note]):
+class JsonStore(Generic[Note]):
     """The notes of one kind, by name; names are made by us."""
 
     def __init__(self, directory: Path, kind: type[Note]) -> None:
@@ -89,3 +91,53 @@ class Notes(Generic[Note]):
         finally:
             draft.unlink(missing_ok=True)
         return True
+
+
+MAX_KEY_CHARS = 255
+KEPT_SECONDS = 14 * 24 * 3600.0
+"""Who repeats a request does so sooner."""
+
+
+class KeyedRun(msgspec.Struct, frozen=True):
+    """Which run a key stands for, and for which order."""
+
+    run_id: str
+    order: str
+
+
+class IdempotencyKeys:
+    """The keys that are taken, each caller's apart."""
+
+    def __init__(self, home: Workspace) -> None:
+        self._notes = JsonStore(home.notes / "keys", KeyedRun)
+
+    def claim(self, caller: str, key: str, wanted: KeyedRun) -> KeyedRun:
+        """Let a key stand for a run; returns the one it stands for already if there is one."""
+        name = _name(caller, key)
+        known = None if self._notes.add(name, wanted) else self._notes.get(name)
+        if known is None:
+            return wanted
+        if known.order != wanted.order:
+            raise RequestConflict(
+                "the idempotency key was used for another request", hint="use a new key for a new request"
+            )
+        return known
+
+    def forget_old(self) -> None:
+        """Let keys of long ago stand for nothing any more."""
+        self._notes.drop_older(KEPT_SECONDS)
+
+    def release(self, caller: str, key: str, run_id: str) -> None:
+        """Free a key whose run never came to be."""
+        name = _name(caller, key)
+        known = self._notes.get(name)
+        if known is not None and known.run_id == run_id:
+            self._notes.drop(name)
+
+
+def _name(caller: str, key: str) -> str:
+    if not key or len(key) > MAX_KEY_CHARS or not key.isprintable():
+        raise ValidationFailed(
+            f"an idempotency key must have 1 to {MAX_KEY_CHARS} printable characters", hint="use a random id"
+        )
+    return hashlib.sha256(f"{caller}\0{key}".encode(errors="replace")).hexdigest()

@@ -11,6 +11,8 @@ import msgspec
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Intent
+from skills_runtime.projections.approvals import PendingApproval
+from skills_runtime.runs import RunPaths, blobs_of
 from skills_runtime.safety.approvals.proposal import Scope, as_recorded, proposed_rule
 from skills_runtime.safety.policy import Rule
 
@@ -76,3 +78,20 @@ def rule_for(request: ApprovalRequest, scope: Scope) -> Rule:
     if request.risk.get("level") == "high":
         raise ValidationFailed("no rule can be made of this call: it is of high risk", hint="approve it once")
     return proposed_rule(request, scope)
+
+
+def shown_request(paths: RunPaths, run_id: str, pending: PendingApproval) -> ApprovalRequest:
+    """Everything whoever decides is shown, to the letter; an older log has only the summary."""
+    if pending.details_blob is not None:
+        return msgspec.json.decode(blobs_of(paths).get(pending.details_blob), type=ApprovalRequest)
+    return ApprovalRequest(
+        approval_key=pending.approval_key,
+        tool=pending.tool,
+        summary=pending.summary,
+        approval_id=pending.approval_id,
+        run_id=run_id,
+        call_id=pending.call_id,
+        rule=pending.rule,
+        risk=pending.risk,
+        expires_at=pending.expires_at,
+    )

@@ -1,22 +1,26 @@
 """Installing skills for a client in two steps: first what they are, then exactly those that somebody agreed to."""
 
 import asyncio
+import os
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from skills_runtime.config.environment import process_environ
 from skills_runtime.engine.skill_fetch import SkillFetcher
-from skills_runtime.errors import AccessRefused, RequestConflict
-from skills_runtime.service.work.home import Home
+from skills_runtime.engine.workspace import Workspace
+from skills_runtime.errors import AccessRefused, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.skills.install.applying import settle, working
 from skills_runtime.skills.install.operations import install
 from skills_runtime.skills.install.places import project_places
 from skills_runtime.skills.install.preparing import Preparation, Prepared
 from skills_runtime.skills.install.screening import refuse_malicious
 from skills_runtime.skills.install.sources import ArchiveSource, LocalSource, Source, parse_source
+from skills_runtime.skills.standard.parsing import parse_skill
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +33,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     agreed: Mapping[str, str] = {}
 
 
-def install_skills(home: Home, wanted: Wanted) -> dict[str, Any]:
+def install_skills(home: Workspace, wanted: Wanted) -> dict[str, Any]:
     """What would be installed, or what was: only skills whose digests somebody agreed to, all or none."""
     places = project_places(home.workspace_root)
     source = parse_source(wanted.source, here=home.workspace_root, ref=wanted.ref)
@@ -64,7 +68,7 @@ def _check(prepared: Sequence[Prepared]) -> None:
             )
 
 
-def _refuse_elsewhere(source: Source, home: Home) -> None:
+def _refuse_elsewhere(source: Source, home: Workspace) -> None:
     """A client names nothing on this machine but what is in the workspace."""
     match source:
         case LocalSource(path=place):
@@ -85,3 +89,61 @@ def _shown(one: Prepared) -> dict[str, Any]:
         "becomes": one.becomes,
         **msgspec.to_builtins(one.screened),
     }
+
+
+FILE = "SKILL.md"
+
+
+class SkillDraft(NamedTuple):
+    """A skill as it was typed."""
+
+    name: str
+    description: str
+    body: str = ""
+    title: str = ""
+
+    def text(self) -> str:
+        """The whole `SKILL.md`; quotes of JSON are quotes of YAML too."""
+        description = msgspec.json.encode(self.description).decode()
+        heading = f"# {self.title.strip() or self.name}\n\n"
+        return f"---\nname: {self.name}\ndescription: {description}\n---\n\n{heading}{self.body.rstrip()}\n"
+
+
+def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
+    """Make the directory of a new skill; returns its file."""
+    try:
+        data = draft.text().encode()
+    except UnicodeEncodeError:
+        raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
+    parsed = parse_skill(data, mode="lenient", directory_name=draft.name)
+    legal = draft.name.replace("-", "").replace("_", "").isalnum() and draft.name.isascii()
+    for wrong in parsed.diagnostics:
+        if wrong.severity == "error":
+            raise ValidationFailed(wrong.message, hint=wrong.hint, details={"field": "name"})
+    if not legal or draft.name != draft.name.lower() or not draft.name[0].isalnum():
+        raise ValidationFailed(
+            f"{draft.name[:80]!a} cannot be the name of a skill",
+            hint="use small letters, digits and hyphens",
+            details={"field": "name"},
+        )
+    return _put(Path(parent), draft.name, data)
+
+
+def _put(parent: Path, name: str, data: bytes) -> Path:
+    place = parent / name
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{name[:32]}-", dir=parent))
+        try:
+            if os.path.lexists(place):
+                raise RequestConflict(f"there is a skill `{name}` already", hint="choose another name")
+            (aside / FILE).write_bytes(data)
+            aside.chmod(0o755)
+            aside.rename(place)  # fails where somebody was faster
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise RequestConflict(f"a file is where the skill would go: {error.strerror}") from error
+    except OSError as error:
+        raise StorageFailed(f"the skill could not be written: {error.strerror}") from error
+    return place / FILE
