@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import Number, report
-from skills_runtime.skills.security import scan_directory
+from skills_runtime.skills.scan import scan_directory
 
 SKILLS = 500
 PROSE = (

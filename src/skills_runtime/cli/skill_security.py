@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import NotFound
-from skills_runtime.skills.security import SecurityReport, Verdict, scan_directory
+from skills_runtime.skills.scan import SecurityReport, Verdict, scan_directory
 from skills_runtime.skills.sources.search import skill_directories
 
 CLEAN, FOUND = 0, 1

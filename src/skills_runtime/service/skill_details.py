@@ -12,8 +12,8 @@ from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, Stor
 from skills_runtime.skills import Library, Skill
 from skills_runtime.skills.bundled import bundled_skills
 from skills_runtime.skills.files import opened, read_below
+from skills_runtime.skills.scan import scan_directory
 from skills_runtime.skills.scan_report import jsonable
-from skills_runtime.skills.security import scan_directory
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
 from skills_runtime.skills.standard.parsing import parse_skill
 

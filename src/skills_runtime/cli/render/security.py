@@ -7,7 +7,7 @@ import msgspec
 
 from skills_runtime.cli.render.text import one_line, plural
 from skills_runtime.cli.skill_security import ScannedSkill, worst
-from skills_runtime.skills.security import RULES, Finding
+from skills_runtime.skills.scan import RULES, Finding
 
 _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -12,7 +12,7 @@ from skills_runtime.skills.install.signatures import Signed
 from skills_runtime.skills.standard.directories import Inspected
 
 if TYPE_CHECKING:
-    from skills_runtime.skills.security import Finding
+    from skills_runtime.skills.scan import Finding
 
 _PROGRAMS = (
     ".py", ".pyc", ".sh", ".bash", ".zsh", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".go", ".rs",
@@ -39,7 +39,7 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
 
 def screen(directory: Path, hashed: Hashed, inspected: Inspected, signature: Signed) -> Screened:
     """Look at a skill that is about to be installed."""
-    from skills_runtime.skills.security import scan_directory  # a large table of rules that nothing else here needs
+    from skills_runtime.skills.scan import scan_directory  # a large table of rules that nothing else here needs
 
     skill, run = inspected.skill, inspected.run
     report = scan_directory(directory)

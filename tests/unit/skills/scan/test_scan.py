@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.security import RULES, SecurityReport, scan_directory
-from skills_runtime.skills.security.collect import MAX_FILE_BYTES
-from skills_runtime.skills.security.report import Finding
-from skills_runtime.skills.security.scoring import judged
+from skills_runtime.skills.scan import RULES, SecurityReport, scan_directory
+from skills_runtime.skills.scan.collect import MAX_FILE_BYTES
+from skills_runtime.skills.scan.report import Finding, judged
 
 
 def skill(directory: Path, body: str, **files: str) -> Path:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.security import scan_directory
-from tests.unit.skills.security.corpus import Half, Sample, samples
+from skills_runtime.skills.scan import scan_directory
+from tests.unit.skills.scan.corpus import Half, Sample, samples
 
 LEAST_FOUND = {"tuned": 0.95, "held_out": 0.85}
 MOST_FALSE = {"tuned": 0.02, "held_out": 0.05}

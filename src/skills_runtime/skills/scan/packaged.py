@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from skills_runtime.skills.security.collect import Collected, Link, Member
-from skills_runtime.skills.security.report import Severity
+from skills_runtime.skills.scan.collect import Collected, Link, Member
+from skills_runtime.skills.scan.report import Severity
 
 _PROGRAMS = (
     b"\x7fELF",

@@ -1,8 +1,8 @@
 """A static scan of skills for what harms their user; it reads files and runs nothing."""
 
-from skills_runtime.skills.security.codes import RULES, Rule
-from skills_runtime.skills.security.report import Finding, SecurityReport, Severity, Skipped, Verdict
-from skills_runtime.skills.security.scan import scan_directory
+from skills_runtime.skills.scan.report import Finding, SecurityReport, Severity, Skipped, Verdict
+from skills_runtime.skills.scan.rules import RULES, Rule
+from skills_runtime.skills.scan.scan import scan_directory
 
 __all__ = [
     "RULES",

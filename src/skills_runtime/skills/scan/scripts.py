@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from skills_runtime.skills.security.hosts import URL, is_bad, kind_of
-from skills_runtime.skills.security.marks import Mark, Pattern, Profile, mark, matches, pattern
-from skills_runtime.skills.security.secrets_read import secrets_in
-from skills_runtime.skills.security.shell import shell_marks
-from skills_runtime.skills.security.text import Text
+from skills_runtime.skills.scan.hosts import URL, is_bad, kind_of
+from skills_runtime.skills.scan.rules import Mark, Pattern, Profile, mark, matches, pattern
+from skills_runtime.skills.scan.secrets import secrets_in
+from skills_runtime.skills.scan.shell import shell_marks
+from skills_runtime.skills.scan.text import Text
 
 _PATTERNS: tuple[Pattern, ...] = (
     pattern(

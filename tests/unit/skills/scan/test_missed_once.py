@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.security import scan_directory
-from tests.unit.skills.security.corpus import Sample, samples
+from skills_runtime.skills.scan import scan_directory
+from tests.unit.skills.scan.corpus import Sample, samples
 
 MISSED = samples("harmful-missed")
 CLOSE = samples("clean-close")

@@ -1,7 +1,13 @@
-"""Places that hold secrets, and how surely somebody who reads them is after the secrets."""
+"""Finds places that hold secrets, where somebody reads them, and secrets that were left in a text."""
 
+import math
 import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import Literal
+
+from skills_runtime.skills.scan.rules import Mark, mark
+from skills_runtime.skills.scan.text import Text
 
 Level = Literal["strong", "fair"]
 
@@ -64,3 +70,35 @@ def secrets_in(text: str) -> tuple[Level, re.Match[str]] | None:
         return "strong", strong
     fair = _FAIR.search(text)
     return ("fair", fair) if fair else None
+
+
+_KEYS = re.compile(
+    r"\b(?:AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,}"
+    r"|gho_[A-Za-z0-9]{36}|sk-ant-api\d\d-[\w-]{60,}|sk-proj-[\w-]{40,}"
+    r"|sk_live_[A-Za-z0-9]{20,}|xox[bp]-\d{9,}-\d{9,}-[A-Za-z0-9]{20,}"
+    r"|AIza[\w-]{35}|glpat-[\w-]{20}|npm_[A-Za-z0-9]{36}|hf_[A-Za-z]{34}"
+    r"|SG\.[\w-]{22}\.[\w-]{43}|\d{8,10}:AA[\w-]{33})"
+)
+_SAMPLE = re.compile(
+    (
+        r"EXAMPLE|XXXX|xxxx|1234|abcd|your|placeholder|dummy|fake|test|sample"
+        r"|0000|redact|\.\.\.|\*\*\*"
+    ),
+    re.I,
+)
+_PRIVATE = re.compile(r"-----BEGIN (?:RSA |EC |OPENSSH |DSA )?PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]{200,})")
+
+
+def leaked_marks(text: Text) -> Iterator[Mark]:
+    """What looks like a secret that works."""
+    for match in _KEYS.finditer(text.body):
+        if not _SAMPLE.search(match[0]) and _entropy(match[0]) > 3.3:
+            yield mark("D008", match.start(), match.end(), shown=f"{match[0][:8]}… ({len(match[0])} characters)")
+    for match in _PRIVATE.finditer(text.body):
+        if _entropy(match[1][:200]) > 4.5:
+            yield mark("D008", match.start(), match.start() + 30, shown="a private key")
+
+
+def _entropy(value: str) -> float:
+    counts = Counter(value)
+    return -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())

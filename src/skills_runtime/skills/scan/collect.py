@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.skills.files import LISTING, open_below, opened, read_below, reason
-from skills_runtime.skills.security.report import Skipped
+from skills_runtime.skills.scan.report import Skipped
 
 MAX_FILES = 2_000
 MAX_DEPTH = 12

@@ -5,9 +5,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.skills.security.collect import Collected, Member
-from skills_runtime.skills.security.scan import scan_collected
-from tests.unit.skills.security.corpus import SAMPLES, samples
+from skills_runtime.skills.scan.collect import Collected, Member
+from skills_runtime.skills.scan.scan import scan_collected
+from tests.unit.skills.scan.corpus import SAMPLES, samples
 
 NAMES = st.sampled_from(["SKILL.md", "a.py", "a.js", "a.sh", "a.json", "a.txt", "a.png", "a.pyc", "a.zip", "b"])
 SNIPPETS = [line for file in sorted(SAMPLES.glob("*.txt")) for line in file.read_text(encoding="utf-8").split("\n")]

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from skills_runtime.skills.security.hosts import URL, is_bad, kind_of, related
-from skills_runtime.skills.security.marks import Mark, Profile, mark
-from skills_runtime.skills.security.text import Text
+from skills_runtime.skills.scan.hosts import URL, is_bad, kind_of, related
+from skills_runtime.skills.scan.rules import Mark, Profile, mark
+from skills_runtime.skills.scan.text import Text
 
 WINDOW = 420
 """How much text around an address belongs to what is said of it."""

@@ -1,0 +1,660 @@
+"""Reads Python code by its syntax tree: what it runs, what secrets it reads and where it sends them.
+
+Bottom-up: what text an expression amounts to, how values flow through a file, and the marks that follow.
+"""
+
+import ast
+import base64
+import binascii
+import codecs
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Literal
+
+from skills_runtime.skills.scan.hosts import URL, is_bad, kind_of
+from skills_runtime.skills.scan.rules import Mark, Profile, mark
+from skills_runtime.skills.scan.secrets import Level, secrets_in
+from skills_runtime.skills.scan.shell import shell_marks
+from skills_runtime.skills.scan.text import Text
+
+MAX_TEXT = 20_000
+
+_DECODERS = frozenset(
+    {
+        "b64decode",
+        "b32decode",
+        "b16decode",
+        "b85decode",
+        "a85decode",
+        "urlsafe_b64decode",
+        "standard_b64decode",
+        "unhexlify",
+        "fromhex",
+        "decompress",
+        "decodebytes",
+        "loads_marshal",
+        "rot13",
+    }
+)
+
+
+def dotted(node: ast.expr) -> str:
+    """The name of what is called, with dots, as far as it is plain."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    elif isinstance(node, ast.Call):
+        parts.append(dotted(node.func) + "()")
+    return ".".join(reversed(parts))
+
+
+def is_decoder(node: ast.expr) -> bool:
+    """Whether an expression turns unreadable data into something else."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = dotted(node.func)
+    last = name.rsplit(".", 1)[-1]
+    return last in _DECODERS or name in (
+        "marshal.loads",
+        "codecs.decode",
+        "zlib.decompress",
+        "bz2.decompress",
+        "lzma.decompress",
+    )
+
+
+def text_of(node: ast.expr, names: dict[str, str], depth: int = 0) -> str | None:
+    """The text an expression amounts to, or nothing where that depends on more than the code."""
+    if depth > 12:
+        return None
+    if isinstance(node, ast.Constant):
+        return _constant(node)
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = text_of(node.left, names, depth + 1), text_of(node.right, names, depth + 1)
+        return (left + right)[:MAX_TEXT] if left is not None and right is not None else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_piece(value, names, depth) for value in node.values)[:MAX_TEXT]
+    if isinstance(node, ast.Subscript):
+        return _reversed(node, names, depth)
+    if isinstance(node, ast.Call):
+        return _call(node, names, depth)
+    return None
+
+
+def _constant(node: ast.Constant) -> str | None:
+    if isinstance(node.value, str):
+        return node.value[:MAX_TEXT]
+    if isinstance(node.value, bytes):
+        return node.value[:MAX_TEXT].decode("latin-1")
+    return None
+
+
+def _piece(value: ast.expr, names: dict[str, str], depth: int) -> str:
+    inner = value.value if isinstance(value, ast.FormattedValue) else value
+    return text_of(inner, names, depth + 1) or "{}"
+
+
+def _reversed(node: ast.Subscript, names: dict[str, str], depth: int) -> str | None:
+    part = node.slice
+    if isinstance(part, ast.Slice) and part.lower is None and part.upper is None and isinstance(part.step, ast.UnaryOp):
+        inner = text_of(node.value, names, depth + 1)
+        return inner[::-1] if inner is not None else None
+    return None
+
+
+def _call(node: ast.Call, names: dict[str, str], depth: int) -> str | None:
+    name = dotted(node.func)
+    last = name.rsplit(".", 1)[-1]
+    if last == "join" and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        return _joined(node.func.value, node.args[0], names, depth)
+    if last == "chr" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+        number = node.args[0].value
+        return chr(number) if isinstance(number, int) and 0 <= number < 0x110000 else None
+    if last in ("decode", "encode", "strip", "expanduser", "Path", "str", "bytes", "expandvars") and (
+        node.args or last in ("decode", "encode", "strip")
+    ):
+        inner = (
+            node.func.value
+            if isinstance(node.func, ast.Attribute) and last in ("decode", "encode", "strip")
+            else node.args[0]
+        )
+        return text_of(inner, names, depth + 1)
+    if last == "join" and name.endswith("path.join"):
+        return "/".join(text_of(each, names, depth + 1) or "{}" for each in node.args)
+    return _decode(last, node, names, depth)
+
+
+def _joined(separator: ast.expr, parts: ast.expr, names: dict[str, str], depth: int) -> str | None:
+    if isinstance(separator, ast.Attribute) and separator.attr == "path":
+        return "/".join([text_of(parts, names, depth + 1) or "{}"])
+    between = text_of(separator, names, depth + 1)
+    if between is None:
+        return None
+    if isinstance(parts, ast.List | ast.Tuple):
+        pieces = [text_of(each, names, depth + 1) for each in parts.elts[:2000]]
+        return (
+            between.join(each for each in pieces if each is not None)
+            if all(each is not None for each in pieces)
+            else None
+        )
+    return _characters(between, parts)
+
+
+def _characters(between: str, parts: ast.expr) -> str | None:
+    """`chr(x) for x in [99, 117, …]` and `map(chr, […])`."""
+    numbers: ast.expr | None = None
+    if (
+        isinstance(parts, ast.GeneratorExp | ast.ListComp)
+        and isinstance(parts.elt, ast.Call)
+        and dotted(parts.elt.func) == "chr"
+    ):
+        numbers = parts.generators[0].iter
+    elif isinstance(parts, ast.Call) and dotted(parts.func) == "map" and len(parts.args) == 2:
+        numbers = parts.args[1]
+    if not isinstance(numbers, ast.List | ast.Tuple):
+        return None
+    values = [each.value for each in numbers.elts if isinstance(each, ast.Constant) and isinstance(each.value, int)]
+    return between.join(chr(value) for value in values[:4000] if 0 < value < 0x110000)
+
+
+def _decode(last: str, node: ast.Call, names: dict[str, str], depth: int) -> str | None:
+    if not node.args:
+        return None
+    inner = text_of(node.args[0], names, depth + 1)
+    if inner is None:
+        return None
+    data = inner.encode("latin-1", errors="ignore")
+    try:
+        if last in ("b64decode", "urlsafe_b64decode", "standard_b64decode"):
+            return base64.b64decode(data + b"=" * (-len(data) % 4)).decode("latin-1")
+        if last in ("fromhex", "unhexlify"):
+            return bytes.fromhex(inner).decode("latin-1")
+        if last in ("b85decode", "a85decode", "b32decode"):
+            decoder = {"b85decode": base64.b85decode, "a85decode": base64.a85decode, "b32decode": base64.b32decode}[
+                last
+            ]
+            return decoder(data).decode("latin-1")
+    except (binascii.Error, ValueError):
+        return None
+    if last == "decode" and len(node.args) > 1 and text_of(node.args[1], names) in ("rot13", "rot_13"):
+        return codecs.encode(inner, "rot13")
+    return None
+
+
+Taint = Literal["fetched", "decoded", "secret", "fair", "environment", "received"]
+
+_FETCHERS = ("urlopen", "urlretrieve")
+_CLIENTS = (
+    "requests",
+    "httpx",
+    "session",
+    "client",
+    "http",
+    "aiohttp",
+    "urllib3",
+    "urllib",
+    "self.session",
+    "self.client",
+)
+_OPENERS = frozenset(
+    {
+        "open",
+        "read_text",
+        "read_bytes",
+        "Path",
+        "glob",
+        "copy",
+        "copyfile",
+        "copytree",
+        "connect",
+        "expanduser",
+        "walk",
+        "listdir",
+        "iglob",
+        "load",
+        "readlines",
+        "exists",
+        "isfile",
+    }
+)
+_PASSES = 4
+
+
+class Flow:
+    """What is known of the names in a file."""
+
+    def __init__(self, nodes: list[ast.AST]) -> None:
+        self.aliases: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.taints: dict[str, set[Taint]] = {}
+        self.reads: list[tuple[ast.AST, Level]] = []
+        self._parameters: dict[str, list[str]] = {}
+        self._returns: list[tuple[str, ast.expr]] = []
+        self._assigned: list[tuple[str, ast.expr]] = []
+        self._calls = [node for node in nodes if isinstance(node, ast.Call)]
+        for node in nodes:
+            self._learn(node)
+        for name, value in self._assigned:
+            said = text_of(value, self.texts)
+            if said is not None:
+                self.texts[name] = said
+        self._find_reads()
+        self._leaves: dict[int, list[ast.Name | ast.Attribute | ast.Call]] = {}
+        for _ in range(_PASSES):
+            before = sum(map(len, self.taints.values()))
+            self._spread()
+            if sum(map(len, self.taints.values())) == before:
+                break
+
+    def full_name(self, name: str) -> str:
+        """A name as it would read without the file's own abbreviations."""
+        first, _, rest = name.partition(".")
+        full = self.aliases.get(first, first)
+        return f"{full}.{rest}" if rest else full
+
+    def is_fetched(self, node: ast.expr) -> bool:
+        """Whether a value came over the network."""
+        return "fetched" in self._taint(node)
+
+    def is_decoded(self, node: ast.expr) -> bool:
+        """Whether a value was decoded from something unreadable."""
+        return "decoded" in self._taint(node)
+
+    def is_received(self, node: ast.expr) -> bool:
+        """Whether a value was received on a socket."""
+        return "received" in self._taint(node)
+
+    def is_sink(self, call: ast.Call) -> bool:
+        """Whether a call sends data to another machine."""
+        name = self.full_name(dotted(call.func))
+        base, _, last = name.rpartition(".")
+        if last in ("post", "put", "patch", "request") and (
+            base.lower().endswith(_CLIENTS)
+            or "session" in base.lower()
+            or "client" in base.lower()
+            or base in ("requests", "httpx")
+        ):
+            return True
+        if (
+            last == "get"
+            and base.lower().endswith(_CLIENTS)
+            and (
+                len(call.args) > 1
+                or any(key.arg in ("params", "data", "json", "headers") for key in call.keywords)
+                or (bool(call.args) and isinstance(call.args[0], ast.JoinedStr | ast.BinOp))
+            )
+        ):
+            return True
+        if last in ("urlopen", "Request"):
+            return (
+                len(call.args) > 1
+                or any(key.arg == "data" for key in call.keywords)
+                or (bool(call.args) and isinstance(call.args[0], ast.JoinedStr | ast.BinOp | ast.Name))
+            )
+        return last in (
+            "sendall",
+            "sendto",
+            "sendmail",
+            "send_message",
+            "storbinary",
+            "gethostbyname",
+            "getaddrinfo",
+        ) or (last == "send" and "sock" in base.lower())
+
+    def secret_sent(self, call: ast.Call) -> Taint | None:
+        """What sort of secret a call that sends something is given."""
+        taint: set[Taint] = set()
+        for part in [*call.args, *(key.value for key in call.keywords if key.arg != "headers")]:
+            taint |= self._taint(part)
+        for kind in ("secret", "environment", "fair"):
+            if kind in taint:
+                return kind
+        return None
+
+    def _learn(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                self.aliases[name.asname or name.name.split(".")[0]] = (
+                    name.name if name.asname else name.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for name in node.names:
+                self.aliases[name.asname or name.name] = f"{node.module}.{name.name}"
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            self._parameters[node.name] = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+            self._returns += [
+                (node.name, each.value) for each in ast.walk(node) if isinstance(each, ast.Return) and each.value
+            ]
+        else:
+            self._assignments(node)
+
+    def _assignments(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                for name in _targets(target):
+                    self._assigned.append((name, node.value))
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
+            self._assigned += [(name, node.value) for name in _targets(node.target)]
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            self._assigned += [(name, node.iter) for name in _targets(node.target)]
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._assigned += [(name, node.context_expr) for name in _targets(node.optional_vars)]
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "update", "extend", "add", "write", "writestr")
+        ):
+            self._assigned += [(name, each) for name in _targets(node.func.value) for each in node.args]
+
+    def _find_reads(self) -> None:
+        for call in self._calls:
+            name = dotted(call.func)
+            if name.rsplit(".", 1)[-1] not in _OPENERS and not name.endswith("path.join"):
+                continue
+            level = self._level(call)
+            if level:
+                self.reads.append((call, level))
+        for _, value in self._assigned:
+            if isinstance(value, ast.List | ast.Tuple | ast.Set | ast.BinOp):
+                level = self._level(value)
+                if level:
+                    self.reads.append((value, level))
+
+    def _level(self, node: ast.AST) -> Level | None:
+        best: Level | None = None
+        for each in ast.walk(node):
+            if isinstance(each, ast.Constant | ast.BinOp | ast.Call | ast.Name | ast.JoinedStr):
+                said = text_of(each, self.texts)
+                found = (
+                    secrets_in(said.rstrip() + ('"' if len(said) < 200 else "")) if said and len(said) < 2000 else None
+                )
+                if found and found[0] == "strong":
+                    return "strong"
+                best = best or (found[0] if found else None)
+        return best
+
+    def _spread(self) -> None:
+        for name, value in [*self._assigned, *self._returns]:
+            taint = self._taint(value)
+            if taint:
+                self.taints.setdefault(name, set()).update(taint)
+        for call in self._calls:
+            for parameter, argument in zip(
+                self._parameters.get(dotted(call.func).removeprefix("self."), []), call.args, strict=False
+            ):
+                taint = self._taint(argument)
+                if taint:
+                    self.taints.setdefault(parameter, set()).update(taint)
+
+    def _taint(self, node: ast.AST) -> set[Taint]:
+        taint: set[Taint] = set()
+        for each in self._parts(node):
+            if isinstance(each, ast.Name):
+                taint |= self.taints.get(each.id, set())
+            elif isinstance(each, ast.Attribute):
+                taint |= self.taints.get(each.attr, set())
+                if self.full_name(dotted(each)) in ("os.environ",):
+                    taint |= self._environment(node, each)
+            else:
+                taint |= self._called(each)
+        return taint
+
+    def _parts(self, node: ast.AST) -> list[ast.Name | ast.Attribute | ast.Call]:
+        """The names and calls in an expression, which is asked for again in every pass."""
+        known = self._leaves.get(id(node))
+        if known is None:
+            known = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute | ast.Call)]
+            self._leaves[id(node)] = known
+        return known
+
+    def _environment(self, node: ast.AST, environ: ast.Attribute) -> set[Taint]:
+        """The whole environment, and not one variable of it."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Subscript) and each.value is environ:
+                return set()
+            if isinstance(each, ast.Attribute) and each.value is environ and each.attr in ("get", "setdefault", "pop"):
+                return set()
+        return {"environment"}
+
+    def _called(self, call: ast.Call) -> set[Taint]:
+        name = self.full_name(dotted(call.func))
+        base, _, last = name.rpartition(".")
+        if is_decoder(call):
+            return {"decoded"}
+        if last in _FETCHERS or (last == "get" and base.split(".")[-1] in ("requests", "httpx", "session")):
+            return {"fetched"}
+        if last == "recv":
+            return {"received"}
+        if last in _OPENERS and (level := self._level(call)):
+            return {"secret" if level == "strong" else "fair"}
+        return self.taints.get(last, set()) if last in self._parameters else set()
+
+
+def _targets(node: ast.expr) -> list[str]:
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    if isinstance(node, ast.Subscript):
+        return _targets(node.value)
+    if isinstance(node, ast.Tuple | ast.List):
+        return [name for each in node.elts for name in _targets(each)]
+    return []
+
+
+MAX_NODES = 60_000
+_WORTH = re.compile(
+    r"\b(?:exec|eval|compile|system|popen|Popen|subprocess|pty|socket|requests|urllib\w*|httpx|aiohttp|smtplib|ftplib|marshal"
+    r"|ctypes|importlib|__import__|getattr|codecs|execvp|execl|create_subprocess_\w+|http\.client|paramiko)\b|b64|b85|b32|unhexlify|fromhex"
+)
+"""Words without one of which a file neither runs nor sends anything."""
+_RUNS_CODE = frozenset(
+    {"exec", "eval", "builtins.exec", "builtins.eval", "__import__().exec", "runpy.run_path", "types.FunctionType"}
+)
+_RUNS_COMMANDS = frozenset(
+    {
+        "os.system",
+        "os.popen",
+        "subprocess.run",
+        "subprocess.call",
+        "subprocess.Popen",
+        "subprocess.check_output",
+        "subprocess.check_call",
+        "subprocess.getoutput",
+        "commands.getoutput",
+        "pty.spawn",
+        "os.execvp",
+        "os.execl",
+        "asyncio.create_subprocess_shell",
+        "asyncio.create_subprocess_exec",
+    }
+)
+
+
+def python_marks(text: Text, profile: Profile) -> Iterator[Mark]:
+    """Everything in a Python file; one that cannot be parsed is read as commands."""
+    if not (_WORTH.search(text.body) or secrets_in(text.body)):
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        yield from shell_marks(text.body, 0, len(text.body), profile)
+        return
+    nodes = _nodes(tree)
+    yield from _Reading(text, nodes, profile).marks()
+
+
+def _nodes(tree: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for node in ast.walk(tree):
+        found.append(node)
+        if len(found) >= MAX_NODES:
+            break
+    return found
+
+
+class _Reading:
+    """One file while it is read."""
+
+    def __init__(self, text: Text, nodes: list[ast.AST], profile: Profile) -> None:
+        self.text = text
+        self.profile = profile
+        self.nodes = nodes
+        self.calls = [node for node in nodes if isinstance(node, ast.Call)]
+        self.flow = Flow(nodes)
+        self.documents = {
+            id(node.value) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        }
+
+    def place(self, node: ast.AST) -> tuple[int, int]:
+        """Where a node is in the text; columns count bytes, so the line is what is meant."""
+        line: int = getattr(node, "lineno", 1)
+        last: int = getattr(node, "end_lineno", line) or line
+        start = self.text.starts[min(line, len(self.text.starts)) - 1]
+        end = self.text.starts[last] - 1 if last < len(self.text.starts) else len(self.text.body)
+        return start, max(start, end)
+
+    def marks(self) -> Iterator[Mark]:
+        """What the file does."""
+        for call in self.calls:
+            yield from self._call(call)
+        yield from self._reverse_shell()
+        yield from self._constants()
+        yield from self._sent()
+
+    def _call(self, call: ast.Call) -> Iterator[Mark]:
+        name = self.flow.full_name(dotted(call.func))
+        if name in _RUNS_CODE and call.args:
+            yield from self._code(call, call.args[0])
+        elif name in _RUNS_COMMANDS and call.args:
+            yield from self._command(call, call.args[0])
+        elif name.endswith((".__import__", "importlib.import_module")) and call.args and is_decoder(call.args[0]):
+            yield mark("X001", *self.place(call), "high")
+        elif name == "getattr" and len(call.args) > 1 and _is_assembled(call.args[1]):
+            yield mark("H006", *self.place(call), "medium")
+
+    def _code(self, call: ast.Call, argument: ast.expr) -> Iterator[Mark]:
+        if isinstance(argument, ast.Call) and dotted(argument.func) == "compile" and argument.args:
+            argument = argument.args[0]
+        if self.flow.is_fetched(argument):
+            yield mark("X007", *self.place(call), "critical")
+        elif self.flow.is_decoded(argument):
+            yield mark("X001", *self.place(call), "critical")
+        elif _is_assembled(argument):
+            yield mark("X001", *self.place(call), "high")
+
+    def _command(self, call: ast.Call, argument: ast.expr) -> Iterator[Mark]:
+        if self.flow.is_fetched(argument) and not isinstance(argument, ast.List):
+            yield mark("X007", *self.place(call), "high")
+        elif self.flow.is_decoded(argument):
+            yield mark("X001", *self.place(call), "high")
+        command = self._spelled(argument)
+        if command:
+            start, end = self.place(call)
+            for found in shell_marks(command, 0, len(command), self.profile):
+                yield mark(found.code, start, end, found.severity, shown=found.shown or command)
+
+    def _spelled(self, argument: ast.expr) -> str:
+        if isinstance(argument, ast.List | ast.Tuple):
+            parts = [text_of(each, self.flow.texts) or "{}" for each in argument.elts[:200]]
+            return " ".join(
+                f"'{part}'" if " " in part and part not in ("-c",) and index < 2 else part
+                for index, part in enumerate(parts)
+            )
+        return text_of(argument, self.flow.texts) or ""
+
+    def _reverse_shell(self) -> Iterator[Mark]:
+        names = {self.flow.full_name(dotted(call.func)).rsplit(".", 1)[-1]: call for call in self.calls}
+        connects = "connect" in names or "create_connection" in names
+        if connects and "dup2" in names and ("spawn" in names or {"call", "Popen", "run", "system"} & names.keys()):
+            yield mark("X005", *self.place(names["dup2"]))
+            return
+        if connects and "recv" in names and {"send", "sendall"} & names.keys() and "socket" in names:
+            runs = [call for call in self.calls if self.flow.full_name(dotted(call.func)) in _RUNS_COMMANDS]
+            for call in runs:
+                if call.args and self.flow.is_received(call.args[0]):
+                    yield mark("X005", *self.place(call))
+                    return
+
+    def _constants(self) -> Iterator[Mark]:
+        """Text that only appears once it is put together or decoded."""
+        for node in self.nodes:
+            if not isinstance(node, ast.Call | ast.BinOp | ast.Subscript):
+                continue
+            if isinstance(node, ast.BinOp) and not (
+                isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant)
+            ):
+                continue
+            said = text_of(node, self.flow.texts)
+            if not said or len(said) < 8 or len(said) >= MAX_TEXT:
+                continue
+            hidden = (isinstance(node, ast.Call) and is_decoder(node)) or _is_assembled(node)
+            if hidden and (URL.search(said) or secrets_in(said) or "/bin/sh" in said or "curl " in said):
+                severity = (
+                    "high"
+                    if any(is_bad(match[0]) for match in URL.finditer(said)) or not URL.search(said)
+                    else "medium"
+                )
+                yield mark("H005", *self.place(node), severity, shown=f"amounts to: {said}")
+
+    def _sent(self) -> Iterator[Mark]:
+        sinks = [call for call in self.calls if self.flow.is_sink(call)]
+        if not sinks:
+            yield from self._only_read()
+            return
+        addresses = self._addresses()
+        outside = [each for each in addresses if kind_of(each) not in ("known", "local")]
+        bad = [each for each in addresses if is_bad(each)]
+        for call in sinks:
+            kind = self.flow.secret_sent(call)
+            if kind == "environment" and (outside or not addresses):
+                yield mark("D003", *self.place(call), "critical")
+            elif (kind == "secret" and (outside or not addresses)) or (kind == "fair" and bad):
+                yield mark("D001", *self.place(call), "critical")
+            elif kind == "fair" and outside:
+                yield mark("D001", *self.place(call), "high")
+        for node, level in self.flow.reads:
+            if level == "strong" and (outside or not addresses):
+                yield mark("D002", *self.place(node), "high" if outside and (bad or len(addresses) < 4) else "medium")
+
+    def _only_read(self) -> Iterator[Mark]:
+        for node, level in self.flow.reads:
+            if level == "strong":
+                yield mark("D006", *self.place(node))
+
+    def _addresses(self) -> list[str]:
+        texts = [
+            node.value
+            for node in self.nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in self.documents
+        ]
+        found = [match[0] for text in texts for match in URL.finditer(text[:MAX_TEXT])]
+        return [*found, *(match[0] for text in self.flow.texts.values() for match in URL.finditer(text))]
+
+
+def _is_assembled(node: ast.AST) -> bool:
+    """Whether a text is put together from characters or turned around so that nobody finds it by searching."""
+    if isinstance(node, ast.Call):
+        last = dotted(node.func).rsplit(".", 1)[-1]
+        if last == "join" and node.args:
+            part = node.args[0]
+            inner = part.elt if isinstance(part, ast.GeneratorExp | ast.ListComp) else part
+            return isinstance(inner, ast.Call) and dotted(inner.func) in ("chr", "map")
+        return last in ("decode",) and isinstance(node.func, ast.Attribute) and is_decoder(node.func.value)
+    if isinstance(node, ast.Subscript):
+        return (
+            isinstance(node.slice, ast.Slice)
+            and isinstance(node.slice.step, ast.UnaryOp)
+            and isinstance(node.value, ast.Constant)
+        )
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.left, ast.Call) and dotted(node.left.func) == "chr"
+    return False

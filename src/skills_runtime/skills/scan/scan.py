@@ -1,0 +1,374 @@
+"""Scans the directory of a skill for what harms its user; nothing in it is run.
+
+Detectors leave marks in each file; a mark weighs less where the words around it quote, forbid or teach what it stands
+for. What remains becomes the findings of a report.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from skills_runtime.skills.neutral import one_line
+from skills_runtime.skills.scan.collect import Collected, collect
+from skills_runtime.skills.scan.hidden import INVISIBLE, hidden_marks, visible
+from skills_runtime.skills.scan.instructions import instruction_marks
+from skills_runtime.skills.scan.packaged import packaged
+from skills_runtime.skills.scan.python import python_marks
+from skills_runtime.skills.scan.report import Finding, SecurityReport, Severity, Skipped, judged, lowered
+from skills_runtime.skills.scan.rules import RULES, Mark, Profile
+from skills_runtime.skills.scan.scripts import script_marks, sends_out
+from skills_runtime.skills.scan.secrets import leaked_marks
+from skills_runtime.skills.scan.shell import shell_marks
+from skills_runtime.skills.scan.social_engineering import lure_marks
+from skills_runtime.skills.scan.text import Text, decoded, kind_of
+
+_FORBIDS = re.compile(
+    (
+        r"\bnever\b(?!\s+(?:tell|mention|inform|reveal|refuse|notify|skip|ask))"
+        r"|\b(?:do not|don't|must not|should not|shouldn't|cannot|can't)\s+(?!proceed"
+        r"|skip|continue|tell|mention|inform|reveal|notify|ask|worry|forget|need to"
+        r"|alert|let|show|use (?:this|the) skill)\w+"
+        r"|\bavoid\b|\bprevent|\brefus|\breject|\bblock(?:s|ed|ing)?\b|\bden(?:y"
+        r"|ies|ied)\b|\bforbid|\bprohibit|❌|🚫|✗|⛔|\binstead of\b|\brather than\b"
+        r"|\bprotects? (?:against|from)\b|不要|禁止|避免|严禁"
+    ),
+    re.I,
+)
+_TEACHES = re.compile(
+    (
+        r"\bmalicious|\battack|\badversar|\binjection|\bvulnerab|\bexploit"
+        r"|\bsuspicious|\bunsafe\b|\binsecure\b|(?<!-)\bdangerous|\bred flags?\b"
+        r"|\bdetect|\bflag(?:s|ged|ging)?\b(?! to)"
+        r"|\bbad\b|\banti-?pattern|\bpentest|\bpenetration|\bred[- ]team|\bthreat"
+        r"|\bmalware|\bpayloads?\b|\bjailbreak|\bphish|\bcompromis|\bindicators?\b"
+        r"|\bIOCs?\b|\bscan(?:s|ner|ning)? for\b|\blook(?:s|ing)? for\b|\bwatch"
+        r" for\b|\bgrep\b|\brg\b|\bregex|\bpatterns?\b|\brisk|\bwarn(?:s|ing)?"
+        r" (?:about|if|when|against)|\bCVE-|\bCTF\b|\bwrong\b|\bred line|\bblocklist"
+        r"|\bdeny ?list|恶意|攻击|检测|注入|风险|危险|漏洞"
+    ),
+    re.I,
+)
+_EXAMPLE = re.compile(
+    (
+        r"\bexamples?\b|\be\.g\.|\bsuch as\b|\bphrases?\b|\blike\b|\btest cases?\b"
+        r"|\bfixture|\bsample|例如|示例|比如"
+    ),
+    re.I,
+)
+_QUOTES = "\"'`“”‘’«»「」"
+_RULE_LINE = re.compile(
+    (
+        r"re\.compile|\bregex|pattern|\bRegExp|r[\"']|/[^/\n]{4,}/[gimsu]{1,4}\b"
+        r"|\\s[*+]|\\b|\.\*|\bgrep\b|\brg\s|(?:^|\|)[^|\n]*\|[^|\n]*\|"
+    ),
+    re.I,
+)
+ABOUT_SECURITY = re.compile(
+    (
+        r"\bsecurity\b|\bpen[- ]?test|\bpenetration test|\bred[- ]?team|\bblue[-"
+        r" ]?team|\bthreat|\bmalware|\bvulnerab|\binjection\b|\bexploit|\bctfs?\b"
+        r"|\bforensic|\bhardening\b|\bsecret[s-]? scan|\bguardrail|\bjailbreak"
+        r"|\battack|\bosint\b|\bowasp\b|\bprivilege escalation|\breverse[-"
+        r" ]?engineer|\bphish|\bincident response|\bsoc\b|\bsiem\b|\bdetection\b"
+        r"|\bthreats?\b|\bsandbox escape|\bred-?flags?|\bmitre\b|\bsupply[-"
+        r" ]chain|\bsafety\b|\bcve\b|\bskill[- ]?(?:vetter|audit|scanner|review"
+        r"|creator)|\bmetasploit|\bburp|\bshodan|\bactive directory\b|\bwireshark"
+        r"|\bidor\b|\bxss\b|安全"
+    ),
+    re.I,
+)
+_UNSHAKEN = frozenset({"L001", "L002", "H001"})
+"""Codes that a name or a description of the skill excuses in no way; what stands right beside them may."""
+
+
+def weighed(found: Mark, text: Text, profile: Profile) -> Severity:
+    """How grave a mark is where it stands."""
+    if found.is_certain:
+        return found.severity
+    steps = 0
+    if is_taught(found, text):
+        steps += 2
+    in_words = text.kind in ("markdown", "config", "plain")
+    if in_words and profile.is_about_security and found.code not in _UNSHAKEN:
+        steps += 2
+    if in_words and _is_apart(text.name):
+        steps += 1
+    return lowered(found.severity, min(steps, 3))
+
+
+def is_taught(found: Mark, text: Text) -> bool:
+    """Whether the words around a place show that it is quoted, forbidden or looked for."""
+    number = text.line_at(found.start)
+    line = text.line(number)
+    begin = _place_in_line(line, found, found.start - text.starts[number - 1])
+    before = line[:begin] if begin > 0 else ""
+    region = text.region_at(found.start)
+    if text.kind != "markdown":
+        return _is_rule(line, found) or _says(_comments_before(text, number))
+    if _says(before) or _is_forbidden(line, begin) or (_EXAMPLE.search(before) and _is_quoted(line, begin)):
+        return True
+    if any(_TEACHES.search(heading) or _FORBIDS.search(heading) for heading in region.headings):
+        return True
+    if region.kind == "fence":
+        return _says(_lead(text, text.line_at(region.start))) or _says(_comments_before(text, number))
+    if region.kind == "comment":
+        return False
+    return bool(_is_quoted(line, begin) and (_says(line) or _says(_lead(text, number)))) or _is_listed(text, number)
+
+
+def _place_in_line(line: str, found: Mark, begin: int) -> int:
+    """Where in its line a command begins that was marked with its whole line."""
+    if begin == 0 and found.shown:
+        return max(0, line.find(found.shown[:16]))
+    return begin
+
+
+def _is_forbidden(line: str, begin: int) -> bool:
+    """Whether a word of forbidding stands in front of a place, however closely."""
+    forbids = _FORBIDS.search(line[: begin + 12])
+    return forbids is not None and forbids.start() < begin
+
+
+def _says(words: str) -> bool:
+    return bool(words) and bool(_FORBIDS.search(words) or _TEACHES.search(words))
+
+
+def _lead(text: Text, number: int) -> str:
+    """The last two lines with words in front of a line."""
+    lines: list[str] = []
+    for earlier in range(number - 1, max(0, number - 6), -1):
+        line = text.line(earlier).strip()
+        if line:
+            lines.append(line)
+        if len(lines) == 2:
+            break
+    return " ".join(lines)
+
+
+def _comments_before(text: Text, number: int) -> str:
+    """Comments in the few lines in front of a line and behind its own code."""
+    lines = [text.line(each).strip() for each in range(max(1, number - 3), number)]
+    comments = [line for line in lines if line.startswith(("#", "//", "--", "*", "/*", "REM "))]
+    own = re.search(r"(?:\s#|//)\s(.{3,})$", text.line(number))
+    return " ".join([*comments, own[1] if own else ""])
+
+
+def _is_quoted(line: str, begin: int) -> bool:
+    before = line[max(0, begin - 24) : begin]
+    return any(mark in before for mark in _QUOTES)
+
+
+def _is_listed(text: Text, number: int) -> bool:
+    """Whether the line is an item of a list or a row of a table that was announced as things to look for."""
+    for earlier in range(number - 1, max(0, number - 25), -1):
+        line = text.line(earlier)
+        if not line.strip():
+            continue
+        if line.lstrip().startswith(("-", "*", "|", "+", ">")) or re.match(r"\s*\d+[.)]", line):
+            continue
+        return bool(re.search(r":\s*\**\s*$", line) and _says(line))
+    return False
+
+
+def _is_rule(line: str, found: Mark) -> bool:
+    """Whether a line of code or data is a rule that looks for such things."""
+    return (
+        found.code[0] in "ILHXDP"
+        and bool(_RULE_LINE.search(line))
+        and found.end - found.start < 400
+        and _looks_like_rule(line)
+    )
+
+
+def _looks_like_rule(line: str) -> bool:
+    return bool(
+        re.search(
+            (
+                r"re\.(?:compile|search|match|findall)|new RegExp|(?<![:/\w.])/(?!/)[^/\n]{4,}/[gimsu]{1,4}\b"
+                r"|\\s[*+]|\\b\w|\(\?:|\.\*\w|pattern[\"']?\s*[:=]|regex[\"']?\s*[:=]"
+            ),
+            line,
+        )
+    )
+
+
+def _is_apart(name: str) -> bool:
+    """Whether a file is a test, an example or an evaluation."""
+    parts = name.lower().split("/")[:-1]
+    return any(
+        part in ("tests", "test", "evals", "eval", "fixtures", "examples", "__tests__", "benchmarks") for part in parts
+    )
+
+
+EXCERPT = 160
+PER_CODE = 5
+"""How often one code is told of one file."""
+_FIELD = re.compile(r"^(name|description)\s*:\s*(.*(?:\n[ \t]+.*){0,20})", re.M | re.I)
+_WORD = re.compile(r"[a-z0-9]{3,}")
+_ALL_TOOLS = re.compile(
+    (
+        r"^allowed-tools\s*:.*(?:\n[ \t]+.*){0,10}?(?:Bash\(\*\)|Bash\(\*:\*\)"
+        r"|(?<!\w)\*(?![\w:/.]))"
+    ),
+    re.M | re.I,
+)
+
+
+def scan_directory(path: Path) -> SecurityReport:
+    """What is to be said against the skill in a directory."""
+    return scan_collected(collect(path))
+
+
+def scan_collected(collected: Collected) -> SecurityReport:
+    """What is to be said against files that were read; pure."""
+    texts = [
+        Text(member.name, kind_of(member), decoded(member))
+        for member in collected.members
+        if kind_of(member) != "binary"
+    ]
+    profile = profile_of(texts)
+    findings: list[Finding] = [_shipped(one.code, one.severity, one.file, one.shown) for one in packaged(collected)]
+    for text in texts:
+        findings.extend(_of_text(text, profile))
+    findings.extend(_across(findings, texts))
+    verdict, score, ordered = judged(findings)
+    skipped = tuple(Skipped(file=one_line(each.file), reason=each.reason) for each in collected.skipped)
+    return SecurityReport(
+        findings=ordered, verdict=verdict, score=score, files_read=len(collected.members), skipped=skipped
+    )
+
+
+def profile_of(texts: Iterable[Text]) -> Profile:
+    """What the skill says of itself in the front matter of its `SKILL.md`."""
+    main = next((text for text in texts if text.name.lower() == "skill.md"), None)
+    if main is None:
+        return Profile()
+    fields = {match[1].lower(): " ".join(match[2].split()) for match in _FIELD.finditer(main.body[:16_000])}
+    said = f"{fields.get('name', '')} {fields.get('description', '')}"
+    return Profile(
+        name=fields.get("name", ""),
+        description=fields.get("description", ""),
+        words=frozenset(_WORD.findall(said.lower())),
+        is_about_security=bool(ABOUT_SECURITY.search(said.replace("-", " ")) or ABOUT_SECURITY.search(said)),
+    )
+
+
+def _across(findings: Iterable[Finding], texts: Iterable[Text]) -> Iterator[Finding]:
+    """Secrets that one file reads where another one sends data away."""
+    read = next((each for each in findings if each.code == "D006" and each.severity == "medium"), None)
+    if read is None:
+        return
+    for text in texts:
+        if text.name != read.file and text.kind in ("python", "script", "shell") and sends_out(text):
+            yield _made("D002", "high", read.file, read.line, f"{read.excerpt} … and {text.name} sends data away")
+            return
+
+
+def _of_text(text: Text, profile: Profile) -> Iterator[Finding]:
+    told: dict[tuple[str, Severity], int] = {}
+    for found in _marks(text, profile):
+        severity = weighed(found, text, profile)
+        count = told.get((found.code, severity), 0)
+        told[found.code, severity] = count + 1
+        if count < PER_CODE:
+            yield _finding(found, severity, text)
+
+
+def _marks(text: Text, profile: Profile) -> Iterator[Mark]:
+    yield from hidden_marks(text)
+    yield from leaked_marks(text)
+    if text.kind == "python":
+        yield from python_marks(text, profile)
+        return
+    if text.kind == "script":
+        yield from script_marks(text, profile)
+        return
+    yield from shell_marks(text.body, 0, len(text.body), profile)
+    if text.kind in ("markdown", "plain"):
+        yield from lure_marks(text, profile)
+    if text.kind in ("markdown", "plain", "config"):
+        yield from instruction_marks(text, profile)
+    yield from _embedded(text, profile)
+    yield from _cleared(text, profile)
+
+
+def _embedded(text: Text, profile: Profile) -> Iterator[Mark]:
+    """Python and JavaScript in the fences of a Markdown file, and what its front matter allows."""
+    if text.kind != "markdown":
+        return
+    for region in text.regions:
+        if region.kind == "front" and region.start == 0:
+            every = _ALL_TOOLS.search(text.body, region.start, region.end)
+            if every:
+                yield Mark(code="R001", severity="low", start=every.start(), end=every.end())
+        if region.kind != "fence" or region.language not in (
+            "python",
+            "py",
+            "python3",
+            "javascript",
+            "js",
+            "typescript",
+            "ts",
+            "node",
+        ):
+            continue
+        body = text.body[region.start : region.end]
+        inner = Text(text.name, "python" if region.language.startswith("py") else "script", _without_fence(body))
+        marks = python_marks(inner, profile) if inner.kind == "python" else script_marks(inner, profile)
+        for found in marks:
+            yield Mark(
+                code=found.code,
+                severity=found.severity,
+                start=region.start + found.start,
+                end=region.start + found.end,
+                shown=found.shown or inner.body[found.start : found.end],
+            )
+
+
+def _without_fence(body: str) -> str:
+    """The code of a fence with blanks in the place of its first line, so that places stay the same."""
+    first, _, rest = body.partition("\n")
+    code, closing, _ = rest.rpartition("\n")
+    return " " * len(first) + "\n" + (code if closing else rest)
+
+
+def _cleared(text: Text, profile: Profile) -> Iterator[Mark]:
+    """What only shows once characters are left out that nobody sees."""
+    if text.kind != "markdown" or text.body.isascii() or not INVISIBLE.search(text.body):
+        return
+    cleared = Text(text.name, text.kind, visible(text.body))
+    before = {
+        found.code for found in [*instruction_marks(text, profile), *shell_marks(text.body, 0, len(text.body), profile)]
+    }
+    for found in [*instruction_marks(cleared, profile), *shell_marks(cleared.body, 0, len(cleared.body), profile)]:
+        if found.code not in before and found.severity in ("medium", "high", "critical"):
+            shown = found.shown or cleared.body[found.start : found.end]
+            yield Mark(code="H003", severity="high", start=found.start, end=found.end, shown=shown)
+
+
+def _finding(found: Mark, severity: Severity, text: Text) -> Finding:
+    shown = found.shown or text.body[found.start : min(found.end, found.start + 400)]
+    return _made(found.code, severity, text.name, text.line_at(found.start), shown)
+
+
+def _shipped(code: str, severity: Severity, file: str, shown: str) -> Finding:
+    return _made(code, severity, file, 0, shown)
+
+
+def _made(code: str, severity: Severity, file: str, line: int, shown: str) -> Finding:
+    rule = RULES[code]
+    return Finding(
+        code=code,
+        severity=severity,
+        title=rule.title,
+        file=one_line(file),
+        line=line,
+        excerpt=_excerpt(shown),
+        why=rule.why,
+        remedy=rule.remedy,
+    )
+
+
+def _excerpt(shown: str) -> str:
+    line = one_line(shown[:600]).replace("<", "‹").replace(">", "›")
+    return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"
