@@ -77,9 +77,6 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
     that it covers, to which no link may lead; a mount without the last is left out where there is nothing to mount."""
     withheld: int | None = None
     """The place among the inputs of the one that is given last: a fence begins no command before it has read it."""
-    blueprint: int | None = None
-    """The place among the inputs of the options of bubblewrap: whoever starts the command may put up the fence by them
-    itself, which is quicker, and runs the program only where that is not possible."""
     layers: int = 0
     """How many generations of processes belong to the fence: they are never asked to end, only killed at last."""
     takes_terminal: bool = False

@@ -4,7 +4,7 @@ Knows nothing of policies: it takes a ready argument vector, a directory and an 
 """
 
 from skills_runtime.processes.capture import Captured
-from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, PutUpBy, Stream, shell_command
+from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream, shell_command
 from skills_runtime.processes.execute import OnOutput, execute
 from skills_runtime.processes.planned import beginning, command_of, execute_plan
 from skills_runtime.processes.pty import PtySession, Reading, SessionStatus
@@ -18,7 +18,6 @@ __all__ = [
     "Limits",
     "OnOutput",
     "PtySession",
-    "PutUpBy",
     "Reading",
     "SessionStatus",
     "Sessions",

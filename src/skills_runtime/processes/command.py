@@ -16,7 +16,6 @@ from skills_runtime.ports import Enclosure
 from skills_runtime.processes.capture import Captured
 from skills_runtime.processes.failures import no_directory, too_long
 
-PutUpBy = Literal["supervisor", "program"]
 EndedBy = Literal["exit", "timeout", "cancelled", "output_limit", "resource_limit"]
 Stream = Literal["stdout", "stderr"]
 
@@ -75,8 +74,6 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """The limit that the command was ended for, if `ended_by` says so."""
     counted: Mapping[str, int] = {}
     """What the kernel counted for it, where there are control groups: peaks, and limits that were met."""
-    put_up_by: PutUpBy | None = None
-    """Who put up its fence, where there were two ways."""
 
 
 def shell_command(text: str) -> tuple[str, ...]:

@@ -118,7 +118,6 @@ class _Execution:
             survivors=self._supervised.survivors,
             exceeded=self._supervised.exceeded,
             counted=self._supervised.counted,
-            put_up_by=self._supervised.put_up_by,
         )
 
     def _open(self, data: bytes, theirs: ExitStack, source: int | None) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import Enclosure
-from skills_runtime.processes.command import Command, PutUpBy, check, find_program
+from skills_runtime.processes.command import Command, check, find_program
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.failures import lost, not_started
 from skills_runtime.processes.launcher import Groups, Launcher, engage
@@ -72,7 +72,6 @@ def _enclosing(enclosure: Enclosure) -> dict[str, Any]:
         "limits": msgspec.to_builtins(enclosure.limits),
         "mounts": [[_characters(path) for path in mount] for mount in enclosure.mounts],
         "withheld": enclosure.withheld,
-        "blueprint": enclosure.blueprint,
         "layers": enclosure.layers,
         "takes_terminal": enclosure.takes_terminal,
     }
@@ -101,7 +100,6 @@ class Supervised:
         self.survivors: tuple[int, ...] = ()
         self.exceeded: str | None = None
         self.counted: dict[str, int] = {}
-        self.put_up_by: PutUpBy | None = None
         self.gone = False
         self._control = control
         self._writer = Writer(control.fileno())
@@ -177,9 +175,8 @@ class Supervised:
 
     def _note(self, message: dict[str, Any]) -> None:
         match message:
-            case {"started": pid, "put_up_by": who}:
+            case {"started": pid}:
                 self.pid = pid
-                self.put_up_by = who
             case {"exited": code}:
                 self._exit = code
             case {"exceeded": limit}:

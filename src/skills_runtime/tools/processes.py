@@ -190,7 +190,7 @@ async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> To
     limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS)
     network = Network(context)
     finished = await execute_plan(plan, limits, network.doorman)
-    result = _result(finished, network.evidence(_put_up(plan.evidence, finished)), timeout_ms)
+    result = _result(finished, network.evidence(plan.evidence), timeout_ms)
     asked = Asked(argv=work.argv, cwd=directory_beneath(context.root, work.directory or "."), grant=work.grant)
     return await asyncio.to_thread(with_denials, result, finished, asked, context.sandbox)
 
@@ -278,10 +278,6 @@ def _permissions(work: Work) -> SandboxPermissions:
             hint="leave out `sandbox_permissions` to ask for less",
         )
     return "restricted" if work.sandbox == "restricted" else work.permissions or "inherit"
-
-
-def _put_up(evidence: Mapping[str, Any], finished: Finished) -> Mapping[str, Any]:
-    return evidence if finished.put_up_by is None else {**evidence, "put_up_by": finished.put_up_by}
 
 
 def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) -> ToolResult:

@@ -17,10 +17,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
-from skills_runtime.ports import Enclosure, ProcessRequest, SandboxPlan
-from skills_runtime.processes import Command, Finished, Limits, PutUpBy, execute
+from skills_runtime.ports import ProcessRequest
+from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, ResourceLimits, adapters_named, policy_for
 
 PYTHON = "/usr/bin/python3"
@@ -179,25 +177,18 @@ class Arena:
         *,
         environment: Mapping[str, str] | None = None,
         limits: ResourceLimits = CAREFUL,
-        put_up_by: PutUpBy = "supervisor",
     ) -> Outcome:
-        """Try something behind the fence that every command gets, put up in one of the two ways."""
+        """Try something behind the fence that every command gets."""
         fence = Fence(policy_for("workspace-write", self.workspace, limits), adapters_named("bubblewrap"), {})
         variables = {"ARENA": self.values(), **(environment or {})}
         request = ProcessRequest(
             argv=(PYTHON, "-I", "-S", "-c", PRELUDE + code), cwd=self.workspace, environment=variables
         )
         plan = fence.plan(request)
-        command = Command(plan.argv, plan.cwd, plan.environment, enclosure=enclosure_by(put_up_by, plan))
+        command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
         allowed = Limits(wall_seconds=limits.wall_seconds, grace_seconds=0.2, total_bytes=limits.output_bytes)
         finished = asyncio.run(execute(command, allowed))
-        assert finished.put_up_by == (put_up_by if put_up_by == "supervisor" else None)
         return Outcome(finished, finished.stdout.text(), finished.stderr.text())
-
-
-def enclosure_by(put_up_by: PutUpBy, plan: SandboxPlan) -> Enclosure:
-    """What has to be done for a plan, by one of those who can."""
-    return plan.enclosure if put_up_by == "supervisor" else msgspec.structs.replace(plan.enclosure, blueprint=None)
 
 
 def _wake(server: socket.socket) -> None:

@@ -3,18 +3,15 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from skills_runtime.processes import PutUpBy
 from tests.e2e.sandbox import attempts_files, attempts_kernel, attempts_secrets
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
 from tests.e2e.sandbox.attempt import Attempt
 from tests.support.users import Unprivileged
 
 ATTEMPTS = [*attempts_files.ATTEMPTS, *attempts_secrets.ATTEMPTS, *attempts_kernel.ATTEMPTS]
-WAYS = get_args(PutUpBy)
 
 
 @pytest.fixture
@@ -24,12 +21,12 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
     made.close()
 
 
-def _tried(arena: Arena, attempt: Attempt, put_up_by: PutUpBy) -> tuple[bool, bool, str]:
+def _tried(arena: Arena, attempt: Attempt) -> tuple[bool, bool, str]:
     """Whether it was really tried, whether it escaped, and what it said."""
     try:
         if attempt.prepare is not None:
             attempt.prepare(arena)
-        outcome = arena.run(attempt.code, put_up_by=put_up_by)
+        outcome = arena.run(attempt.code)
         return _began(attempt, outcome), attempt.escaped(arena, outcome), outcome.stdout + outcome.stderr
     finally:
         arena.close()
@@ -39,22 +36,20 @@ def _began(attempt: Attempt, outcome: Outcome) -> bool:
     return "STARTED" in outcome.stdout or (attempt.signal_is_an_answer and outcome.finished.exit_code not in (0, 1))
 
 
-@pytest.mark.parametrize("put_up_by", WAYS)
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.name)
-def test_nothing_gets_out(attempt: Attempt, put_up_by: PutUpBy, arena: Arena) -> None:
-    began, escaped, said = _tried(arena, attempt, put_up_by)
+def test_nothing_gets_out(attempt: Attempt, arena: Arena) -> None:
+    began, escaped, said = _tried(arena, attempt)
     assert began, f"it was not even tried: {said}"
     assert not escaped, said
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the tests are run by an ordinary user already")
-@pytest.mark.parametrize("put_up_by", WAYS)
 @pytest.mark.parametrize("category", sorted({attempt.category for attempt in ATTEMPTS}))
-def test_nothing_gets_out_for_an_ordinary_user(category: str, put_up_by: PutUpBy, unprivileged: Unprivileged) -> None:
+def test_nothing_gets_out_for_an_ordinary_user(category: str, unprivileged: Unprivileged) -> None:
     def run() -> list[tuple[str, str]]:
         chosen = [attempt for attempt in ATTEMPTS if attempt.category == category]
-        tried = [(attempt.name, _tried(new_arena(unprivileged.path), attempt, put_up_by)) for attempt in chosen]
+        tried = [(attempt.name, _tried(new_arena(unprivileged.path), attempt)) for attempt in chosen]
         return [(name, said) for name, (began, escaped, said) in tried if escaped or not began]
 
     assert unprivileged(run) == []

@@ -117,7 +117,6 @@ def _evidence(promised: "Mapping[str, Any]", finished: "Finished") -> bytes:
 
     evidence = {
         **promised,
-        "put_up_by": finished.put_up_by,
         "ended_by": finished.ended_by,
         "exceeded": finished.exceeded,
         "duration_ms": finished.duration_ms,

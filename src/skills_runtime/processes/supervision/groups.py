@@ -20,8 +20,6 @@ SACRIFICED = b"500"
 SPARED = b"0"
 MOST = 1 << 16
 """Bytes of what the kernel counts."""
-MEMORY = ("memory.limit_in_bytes", "memory.max")
-"""How the limit of memory is called, by the version of the interface."""
 RESET = "memory.max_usage_in_bytes"
 """A counter that is set back for each command."""
 
@@ -115,12 +113,6 @@ class Groups:
         if (path, mode) not in self._files:
             self._files[path, mode] = os.open(path, mode | os.O_CLOEXEC)
         return self._files[path, mode]
-
-
-def memory_of(wanted: Wanted) -> "int | None":
-    """How much memory these groups have for all that is in them, if there is a limit."""
-    limits = [int(value) for group in wanted for name, value in group["settings"] if name in MEMORY]
-    return min(limits, default=None)
 
 
 def _counts(name: str, text: str) -> "dict[str, int]":

@@ -12,7 +12,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -34,11 +34,11 @@ class Limiting:
         asked: "Mapping[str, Any] | None",
         mounts: "Sequence[Mount]" = (),
         withheld: "bytes | None" = None,
-        met: "Callable[[int], None]" = lambda _: None,
+        *,
+        lower: int = 0,
     ) -> None:
         self._asked = asked
-        self._met = met
-        """Called with the first process of the fence, which waits then."""
+        self._lower = lower
         self._mounts = mounts
         self._withheld = withheld
         self._first: int | None = None
@@ -70,7 +70,7 @@ class Limiting:
             return
         try:
             self._first = self._first_process()
-            self._met(self._first)
+            lower_priority(self._first, self._lower)
             with _falling(_NO_PROCESS if self._withheld is not None else ()):
                 limit(self._first, self._asked["values"])
                 os.write(self._go, b"x")
@@ -149,6 +149,15 @@ def _falling(numbers: "Sequence[int]") -> "Generator[None]":
         if error.errno not in numbers:
             raise
         raise Fallen from error
+
+
+def lower_priority(process: int, by: int) -> None:
+    """Make a process, and what is in its group, less urgent than this one, as `nice` counts."""
+    if by > 0:
+        priority = os.getpriority(os.PRIO_PROCESS, 0) + by
+        for kind in (os.PRIO_PGRP, os.PRIO_PROCESS):
+            with suppress(OSError):  # it leads no group, or has ended
+                os.setpriority(kind, process, priority)
 
 
 def limit(process: int, values: "list[tuple[str, int]]") -> None:

@@ -4,7 +4,6 @@ Before the start nothing on the way may be a link, so that nothing is made elsew
 before the command begins, the kernel tells what was really mounted, and where.
 """
 
-import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -17,8 +16,6 @@ Mounted = tuple[bytes, bytes, bytes]
 """A file system, the place in it, and what the kernel says besides."""
 
 MEMORY = b"tmpfs"
-_LED = (errno.ELOOP, errno.ENOTDIR)
-"""How the system says that a link is on the way."""
 
 
 class ChangedMeanwhile(Exception):
@@ -36,16 +33,6 @@ def check_places(mounts: "Iterable[Mount]") -> None:
                 raise ChangedMeanwhile from error
             if stat.S_ISLNK(mode):
                 raise ChangedMeanwhile
-
-
-def check_misled(mounts: "Iterable[Mount]", refused: OSError) -> None:
-    """See that it was nothing in a workspace, gone or now a link, for which something could not be put in its place."""
-    where = refused.filename if isinstance(refused.filename, bytes) else b""
-    ours = [point for point, _, covered in mounts if covered]
-    gone = refused.errno == errno.ENOENT and where in ours
-    led = refused.errno in _LED and any(where.startswith(point + b"/") for point in ours)
-    if gone or led:
-        raise ChangedMeanwhile
 
 
 def _way(path: bytes, seen: "set[bytes]") -> "list[bytes]":

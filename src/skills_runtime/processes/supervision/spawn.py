@@ -5,22 +5,14 @@ import fcntl
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from .blueprint import Blueprint, Frame, NotUnderstood, read_blueprint
-from .fence import Nursery
-from .groups import SACRIFICED, memory_of
 from .kernel import IGNORED_BY_PYTHON
-from .limits import EndedEarly, Fallen, Limiting, limit
-from .mounts import ChangedMeanwhile, Mount, Planned, check_misled, check_places
-from .orders import STREAMS
-from .urgency import Urgency
+from .limits import EndedEarly, Fallen, Limiting, lower_priority
+from .mounts import ChangedMeanwhile, Mount, check_places
 
+STREAMS = 3
 FIRST_INPUT = 3
-ROOM = 16 << 20
-"""Bytes of memory below which a command has none to spare for a copy of this process, which the program is not."""
-LONG = 32 * os.sysconf("SC_PAGE_SIZE")
-"""Bytes of arguments from which on the system may refuse them, which is told in time only of the program."""
 ABOVE_INPUTS = 64
 """Where descriptors wait for their number, so that none is overwritten by another."""
 
@@ -34,86 +26,25 @@ class SpawnFailed(Exception):
         self.number = error.errno or 0
 
 
-class Started(NamedTuple):
-    """A program that runs, how many generations of processes are the fence before it, and how the first was born."""
-
-    process: int
-    layers: int
-    frame: "Frame | None" = None
-
-
-def spawn(request: Mapping[str, Any], streams: Sequence[int], urgency: Urgency, nursery: Nursery) -> Started:
+def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
     """Start the program and return its number once it really runs."""
-    mounts = _planned(request)
-    if request["blueprint"] is not None and len(streams) == STREAMS and _has_room(request):
-        try:
-            return _fenced(request, streams, mounts, urgency, nursery)
-        except ChangedMeanwhile as error:
-            raise _changed() from error
-        except NotUnderstood:
-            pass  # nothing has begun: the program can do it
-        except OSError as error:  # or say why nobody can, unless it would follow a link
-            _look(mounts, error)
-    nursery.clear()
+    mounts = [(raw(point), raw(source), raw(place)) for point, source, place in request["mounts"]]
+    _look(mounts)
     try:
-        return Started(_run(request, streams, mounts, urgency), layers=request["layers"])
+        return _run(request, streams, mounts)
     except OSError as error:
         raise SpawnFailed("exec", error) from error
 
 
-def _has_room(request: Mapping[str, Any]) -> bool:
-    watched: int | None = request["watch"]["memory_bytes"] if request["watch"] else None
-    return all(limit is None or limit >= ROOM for limit in (memory_of(request["groups"]), watched))
-
-
-def _fenced(
-    request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence[Mount]", urgency: Urgency, nursery: Nursery
-) -> Started:
-    """Start a command behind a fence that is put up here."""
-    blueprint, words = _blueprint(request), [raw(word) for word in request["argv"]]
-    command = words[words.index(b"--") + 1 :]
-    if sum(map(len, command)) >= LONG:
-        raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
-    newborn = nursery.take(blueprint.frame)
-    try:
-        urgency.begin(newborn.process)
-        newborn.talk.order(blueprint, command, SACRIFICED if request["groups"] else b"", streams)
-        planned = Planned(mounts)
-        newborn.talk.hear_ready()
-        limit(newborn.process, request["limits"]["values"])
-        planned.check(newborn.process)
-        newborn.talk.give_filter(request["inputs"][request["withheld"]])
-    except BaseException:
-        newborn.take_down()
-        raise
-    newborn.talk.close()
-    return Started(newborn.process, layers=1, frame=blueprint.frame)
-
-
-def _blueprint(request: Mapping[str, Any]) -> Blueprint:
-    """The fence that is asked for; most commands want the same as the one before."""
-    inputs: list[bytes] = request["inputs"]
-    described = tuple(data for place, data in enumerate(inputs) if place != request["withheld"])
-    if described not in _known:
-        place: int = request["blueprint"]
-        options = inputs[place].split(b"\0")[:-1]
-        workspace = {raw(point) for point, _, _ in request["mounts"]}
-        blueprint = read_blueprint(options, dict(enumerate(inputs, FIRST_INPUT)), workspace)
-        _known.clear()
-        _known[described] = blueprint
-    return _known[described]
-
-
-_known: "dict[tuple[bytes, ...], Blueprint]" = {}
-
-
-def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence[Mount]", urgency: Urgency) -> int:
+def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence[Mount]") -> int:
     _enter(raw(request["cwd"]))
     standard, others = streams[:STREAMS], streams[STREAMS:]
     withheld: int | None = request["withheld"] if request["limits"] else None
     given: list[bytes] = request["inputs"]
     inputs: list[int] = []
-    limiting = Limiting(request["limits"], mounts, None if withheld is None else given[withheld], urgency.begin)
+    limiting = Limiting(
+        request["limits"], mounts, None if withheld is None else given[withheld], lower=request["lower"]
+    )
     try:
         for place, data in enumerate(given):
             inputs.append(_input(data) if place != withheld else _moved(limiting.input))
@@ -126,7 +57,7 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
             setsid=True,
             setsigdef=IGNORED_BY_PYTHON,
         )
-        urgency.begin(started)
+        lower_priority(started, request["lower"])
         while inputs:  # a copy kept here would be in the way of whoever waits for the end of one
             os.close(inputs.pop())
         _limit(limiting, started, mounts)
@@ -138,17 +69,9 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
         os.chdir("/")
 
 
-def _planned(request: Mapping[str, Any]) -> "list[Mount]":
-    """The mounts of the fence, once it is clear that no link leads to what they cover."""
-    mounts = [(raw(point), raw(source), raw(place)) for point, source, place in request["mounts"]]
-    _look(mounts)
-    return mounts
-
-
-def _look(mounts: "Sequence[Mount]", refused: "OSError | None" = None) -> None:
+def _look(mounts: "Sequence[Mount]") -> None:
+    """See that no link leads to what the mounts cover."""
     try:
-        if refused is not None:
-            check_misled(mounts, refused)
         check_places(mounts)
     except ChangedMeanwhile as error:
         raise _changed() from error

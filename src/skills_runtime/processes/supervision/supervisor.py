@@ -13,13 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import tree
-from .fence import Nursery
 from .groups import Groups
 from .hearing import Hearing, tell
 from .kernel import adopt_orphans
 from .placeholders import Placeholders
-from .spawn import SpawnFailed, Started, raw, spawn
-from .urgency import Urgency
+from .spawn import SpawnFailed, raw, spawn
 from .watching import INTERVAL, Watching
 
 MAX_DESCRIPTORS = 3 + 8
@@ -40,83 +38,52 @@ def supervise(control: socket.socket) -> None:
     """Serve the runtime at the other end of `control`, one command after the other, until it hangs up."""
     adopt_orphans()
     woken = wake_on_child_exit()
-    groups, nursery = Groups(), Nursery(control)
+    groups = Groups()
     try:
-        while _serve(control, woken, groups, nursery):
+        while _serve(control, woken, groups):
             pass
     finally:
-        nursery.clear()
         groups.close()
 
 
-def _serve(control: socket.socket, woken: int, groups: Groups, nursery: Nursery) -> bool:
+def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     """Start a command and keep it until nothing of it is left; true when another one may follow."""
-    nursery.wait()
     streams = _streams(control)
     hearing = Hearing(control)
     request = hearing.first()
     if request is None:
         return False
-    placeholders, urgency = Placeholders(), Urgency(request["lower"])
+    placeholders = Placeholders()
     try:
-        started = _start(request, streams, placeholders, groups, urgency, nursery)
+        started = _start(request, streams, placeholders, groups)
     except SpawnFailed as error:
-        urgency.close()
         placeholders.release()
         tell(control, {"failed": error.step, "errno": error.number})
         return True
     finally:
         for stream in streams:
             os.close(stream)
-    tell(control, {"started": started.process, "put_up_by": _put_up_by(request, started)})
-    survivors = _Supervision(control, hearing, started=started, request=request, urgency=urgency).run(woken)
-    urgency.close()
+    tell(control, {"started": started})
+    survivors = _Supervision(control, hearing, started=started, request=request).run(woken)
     placeholders.release()
     tell(control, {"gone": sorted(survivors), "counted": groups.counted()})
-    if started.frame is not None:
-        nursery.prepare(started.frame)
     return not survivors
 
 
-def _put_up_by(request: "Mapping[str, Any]", started: Started) -> "str | None":
-    if request["blueprint"] is None:
-        return None
-    return "program" if started.frame is None else "supervisor"
-
-
-def _start(
-    request: "Mapping[str, Any]",
-    streams: "list[int]",
-    placeholders: Placeholders,
-    groups: Groups,
-    urgency: Urgency,
-    nursery: Nursery,
-) -> Started:
+def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Placeholders, groups: Groups) -> int:
     try:
         placeholders.hold(_paths(request["placeholders"]), _paths(request["placeholder_directories"]))
     except OSError as error:
         raise SpawnFailed("placeholder", error) from error
-    if not groups.includes(request["groups"]):
-        nursery.clear()
     try:
-        _join(groups, request["groups"], nursery)
+        groups.enter(request["groups"])
     except OSError as error:
         groups.close()
         raise SpawnFailed("group", error) from error
     try:
-        return spawn(request, streams, urgency, nursery)
+        return spawn(request, streams)
     finally:
         groups.spare()
-
-
-def _join(groups: Groups, wanted: "list[Mapping[str, Any]]", nursery: Nursery) -> None:
-    """Be in these groups, with a process for the next command only if that fits into them as well."""
-    try:
-        groups.enter(wanted)
-    except OSError:
-        nursery.clear()
-        groups.close()
-        groups.enter(wanted)
 
 
 def _paths(texts: "list[str]") -> "list[str]":
@@ -145,23 +112,13 @@ def wake_on_child_exit() -> int:
 class _Supervision:
     """One command under way."""
 
-    def __init__(
-        self,
-        control: socket.socket,
-        hearing: Hearing,
-        *,
-        started: Started,
-        request: "Mapping[str, Any]",
-        urgency: Urgency,
-    ) -> None:
+    def __init__(self, control: socket.socket, hearing: Hearing, *, started: int, request: "Mapping[str, Any]") -> None:
         self._control = control
         self._hearing = hearing
-        self._main = started.process
-        self._copy = started.process if started.frame is not None else None
+        self._main = started
         self._grace: float = request["grace"]
-        self._layers = started.layers
+        self._layers: int = request["layers"]
         self._watching = Watching(request["watch"])
-        self._urgency = urgency
         self._kill_at: float | None = None
         self._asked: set[tuple[int, int, int]] = set()
         self._exited = False
@@ -181,7 +138,6 @@ class _Supervision:
                 self._watch_at_last()
                 return set()
             self._watch()
-            self._urgency.settle()
             survivors = self._press()
             if survivors:
                 return survivors
@@ -243,7 +199,7 @@ class _Supervision:
 
     def _watch(self) -> None:
         """End a command at once that uses more than it may."""
-        if self._kill_at is None and (limit := self._watching.exceeded(self._command)):
+        if self._kill_at is None and (limit := self._watching.exceeded(self._tree)):
             tell(self._control, {"exceeded": limit})
             self._ended = True
             self._kill_at = time.monotonic()
@@ -263,21 +219,12 @@ class _Supervision:
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
         if self._kill_at is None:
-            return self._look_again_ms()
+            return INTERVAL * 1000 if self._watching.active else None
         left = self._kill_at - time.monotonic()
         if left > 0:
             return left * 1000 + 1
         self._pause = min(self._pause * 2, LAST_PAUSE)
         return self._pause * 1000
-
-    def _look_again_ms(self) -> "float | None":
-        """How long to sleep while the command runs."""
-        pauses = (INTERVAL if self._watching.active else None, self._urgency.pause)
-        return min((1000 * pause for pause in pauses if pause is not None), default=None)
-
-    def _command(self) -> "list[tree.Process]":
-        """What uses the memory of the command: a copy of this process has nothing of it."""
-        return [one for one in self._tree() if one.pid != self._copy]
 
     def _tree(self) -> "list[tree.Process]":
         return tree.below(tree.table(), os.getpid())

@@ -37,10 +37,6 @@ NO_FILTER = b"\x06\0\0\0\0\0\xff\x7f"
 """A filter that permits every call: the fence waits for one even where there is none for its kind of processor."""
 
 PROGRAM = "bwrap"
-"""Whoever names another one, if only by its path, has the fence put up by that and nobody else."""
-
-OPTIONS = 0
-"""The place of the options among the inputs."""
 FILTER = 1
 """The place of the filter among the inputs; it is the last thing that the fence reads."""
 
@@ -95,7 +91,6 @@ class Bubblewrap:
                 limits=limits,
                 mounts=tuple(expected_mounts(wrapped.workspace, policy, findings.placeholder_directories)),
                 withheld=FILTER,
-                blueprint=None if before or inner.terminal or self._program != PROGRAM else OPTIONS,
                 layers=LAYERS,
                 takes_terminal=takes_terminal(machine, inner),
             ),
