@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.fixture import directory
 from benchmarks.measure import Number, cpu_of, report
 from skills_runtime.agent import Agent, RunRequest
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.control import Control
 from skills_runtime.events import Event
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.assembly.spec import spec_for
-from skills_runtime.agent.equipment import RunRequest
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.resolve import KGENT_DEFAULTS
 from skills_runtime.errors import LogEnded, LogError, PolicyDenied, UsageError

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.outcome import RunResult
+from skills_runtime.agent.result import RunResult
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import LlmRetryScheduled, RunCancelled, RunCompleted, RunFailed
 from tests.support import model_server

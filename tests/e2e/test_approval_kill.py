@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.projections import RunView
 from skills_runtime.runs import RunPaths, read_view, runs_root
 from tests.support.agents import payloads_of

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.prompt import Prompt
+from skills_runtime.agent.loop.prompt import Prompt
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import (
     ContextCompacted,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.events import TERMINAL_TYPES, Event
 from skills_runtime.runs import read_events, read_record, verify_run
 from skills_runtime.testing import FakeModel

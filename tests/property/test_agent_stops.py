@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.agent import RunResult
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import RunRequest
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatCall

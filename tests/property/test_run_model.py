@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from kgent import RunContext, RunStatus, create_run_context, load_run_context, update_run_state
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import resolve
 from skills_runtime.errors import IllegalTransition, LogEnded, SkillsRuntimeError
 from skills_runtime.events.payloads import LlmRequestStarted, RunCancelled, RunCompleted, RunFailed, RunStateChanged

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import resolve
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.errors import SkillsRuntimeError

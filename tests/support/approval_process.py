@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import RunControl
 from skills_runtime.ledger import Ledger, open_ledger

@@ -21,8 +21,9 @@ from typing import IO, Any, Literal
 
 import msgspec
 
-from skills_runtime.agent import Agent, RunResult, hearing
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent import Agent, RunResult
+from skills_runtime.agent.loop.inbox import finish_run_and_inbox, finish_run_and_inbox_async
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded
@@ -356,7 +357,7 @@ def write_in_step(say: IO[bytes], hear: IO[bytes], place: Path, run_id: str, see
         say.write(b"\n")
 
 
-_BEGINNINGS: frozenset[CodeType] = frozenset({hearing.finish_heard_async.__code__, hearing.finish_heard.__code__})
+_BEGINNINGS: frozenset[CodeType] = frozenset({finish_run_and_inbox_async.__code__, finish_run_and_inbox.__code__})
 _PLACES = ("/skills_runtime/agent/", "/skills_runtime/runs/")
 
 

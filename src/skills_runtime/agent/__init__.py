@@ -1,11 +1,11 @@
 """The agent: Agent facade and builder, the loop, the prompt, sub-agents."""
 
+from skills_runtime.agent.agent import Agent
 from skills_runtime.agent.builder import AgentBuilder
 from skills_runtime.agent.coordinator import ChildResult, Coordinator
-from skills_runtime.agent.equipment import ChildProfile, RunRequest
-from skills_runtime.agent.facade import Agent
 from skills_runtime.agent.loop import run_segment
-from skills_runtime.agent.outcome import RunResult
+from skills_runtime.agent.options import ChildProfile, RunRequest
+from skills_runtime.agent.result import RunResult
 
 __all__ = [
     "Agent",

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from skills_runtime.agent.equipment import ChildProfile
-from skills_runtime.agent.facade import Agent
+from skills_runtime.agent.agent import Agent
+from skills_runtime.agent.options import ChildProfile
 from skills_runtime.events import Event
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Tool
 from skills_runtime.safety import RuleBasedApprovalProvider

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from skills_runtime.agent.facade import Agent
-from skills_runtime.agent.outcome import ResultStatus, RunResult
+from skills_runtime.agent.agent import Agent
+from skills_runtime.agent.result import ResultStatus, RunResult
 from skills_runtime.errors import ValidationFailed
 
 

@@ -8,23 +8,27 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from skills_runtime.agent.assembly.backends import backend_for
-from skills_runtime.agent.assembly.beginning import BEGUN, gather, start, told_of
-from skills_runtime.agent.assembly.ports import agent_ports, log_ports
-from skills_runtime.agent.assembly.spec import config_text_of, prompt_parts, spec_for, text_in
-from skills_runtime.agent.assembly.standing import Standing, standing_of
-from skills_runtime.agent.assembly.walls import secrets_in, without_secrets
-from skills_runtime.agent.ends import interrupted, stopped
-from skills_runtime.agent.equipment import Equipment, RunRequest
-from skills_runtime.agent.family.below import finish_family
-from skills_runtime.agent.family.children import ChildRuns
 from skills_runtime.agent.loop import run_segment
-from skills_runtime.agent.loop.ports import Control
-from skills_runtime.agent.outcome import RunResult, result_of
-from skills_runtime.agent.outlasting import close_all
+from skills_runtime.agent.loop.control import Control, close_all, poll_cancel_checker
+from skills_runtime.agent.loop.outcomes import interrupted, stopped
+from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.output import check_schema
-from skills_runtime.agent.skills.seen import library_for, names_skills
-from skills_runtime.agent.watching import cancelled_by
+from skills_runtime.agent.result import RunResult, result_of
+from skills_runtime.agent.run_defaults import RunDefaults, backend_for, standing_of
+from skills_runtime.agent.run_inputs import (
+    BEGUN,
+    config_text_of,
+    gather,
+    prompt_parts,
+    spec_for,
+    start,
+    text_in,
+    told_of,
+)
+from skills_runtime.agent.run_ports import agent_ports, log_ports, secrets_in, without_secrets
+from skills_runtime.agent.skills.library import library_for, names_skills
+from skills_runtime.agent.subagents.cancel import finish_family
+from skills_runtime.agent.subagents.children import ChildRuns
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Backend, Question
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 class Workshop:
     """Makes the runs of one agent, and works on them."""
 
-    def __init__(self, resolved: "Resolved", equipment: Equipment) -> None:
+    def __init__(self, resolved: "Resolved", equipment: AgentOptions) -> None:
         self._resolved = resolved
         self._equipment = equipment
         self._backend = equipment.backend
@@ -53,8 +57,8 @@ class Workshop:
         self._variables: dict[str, str] = {}
         self._rules: Rules | None = equipment.rules
         self._known: Known = {}
-        self._stands: Standing | None = None
-        self._equipment_of: WeakKeyDictionary[Run, Equipment] = WeakKeyDictionary()
+        self._stands: RunDefaults | None = None
+        self._equipment_of: WeakKeyDictionary[Run, AgentOptions] = WeakKeyDictionary()
         """What runs were made with that nobody has worked on yet: skills are looked for once."""
 
     @property
@@ -119,7 +123,7 @@ class Workshop:
             ports = agent_ports(run, standing, equipment, self._model(), control=control, children=children)
             await start(run, workspace_root=self.workspace_root, summary=standing.summary, strategy=strategy)
             try:
-                async with cancelled_by(self._equipment.cancel_checker, control):
+                async with poll_cancel_checker(self._equipment.cancel_checker, control):
                     await run_segment(run, ports)
             finally:
                 await close_all(children, ports.scope)
@@ -164,7 +168,7 @@ class Workshop:
             self._secrets.hide(self._variables[one.name])
         return missing
 
-    def _equipped(self) -> Equipment:
+    def _equipped(self) -> AgentOptions:
         """What runs are given; rule files are read once, as the settings are."""
         if self._rules is None:
             self._rules = rules_for(self._resolved)
@@ -176,7 +180,7 @@ class Workshop:
     def _library(self) -> "Library":
         return library_for(self._resolved, self._equipment, self._variables)
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> RunDefaults:
         if self._stands is None:
             self._stands = standing_of(self._resolved)
         return self._stands

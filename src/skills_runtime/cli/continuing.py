@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.cli.machine import checked_path
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.cli.settings import parse_assignments

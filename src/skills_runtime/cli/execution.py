@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from skills_runtime.agent import Agent, RunRequest, RunResult
-from skills_runtime.agent.equipment import Equipment
+from skills_runtime.agent.options import AgentOptions
 from skills_runtime.cli.interrupts import Interruption, exit_code_of, interrupts
 from skills_runtime.cli.people import NOBODY, People
 from skills_runtime.cli.showing import Showing, View
@@ -131,9 +131,9 @@ async def _execute(plan: Plan, ledger: Ledger, view: View, people: People) -> En
     return ending
 
 
-def _equipment(plan: Plan, ledger: Ledger, showing: Showing, people: People) -> Equipment:
+def _equipment(plan: Plan, ledger: Ledger, showing: Showing, people: People) -> AgentOptions:
     human, approver = people.meet(showing.pause)
-    return Equipment(
+    return AgentOptions(
         tools=builtin_tools(),
         backend=plan.backend,
         human=human,

@@ -15,7 +15,7 @@ from skills_runtime.runs import LogPorts
 
 def log_ports() -> LogPorts:
     """Keys, clock and disk of this machine; what is written down has no secrets."""
-    from skills_runtime.agent.assembly import ports
+    from skills_runtime.agent import run_ports as ports
 
     return ports.log_ports()
 

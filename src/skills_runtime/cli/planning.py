@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.agent import RunRequest
-from skills_runtime.agent.assembly.backends import backend_for
-from skills_runtime.agent.skills.seen import skill_notices
+from skills_runtime.agent.run_defaults import backend_for
+from skills_runtime.agent.skills.library import skill_notices
 from skills_runtime.cli.execution import Plan
 from skills_runtime.cli.machine import log_ports
 from skills_runtime.config import Resolved

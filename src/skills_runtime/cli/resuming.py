@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from skills_runtime.agent import RunRequest
-from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.cli.continuing import refuse_unreviewed, settings_of, state_of
 from skills_runtime.cli.execution import Ending, Plan, Resumed
 from skills_runtime.cli.locate import short_id

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from weakref import WeakSet
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.backends import backend_for
-from skills_runtime.agent.assembly.standing import prices_of
-from skills_runtime.agent.equipment import Equipment
+from skills_runtime.agent.options import AgentOptions
+from skills_runtime.agent.run_defaults import backend_for, prices_of
 from skills_runtime.config import Resolved
 from skills_runtime.events import Event
 from skills_runtime.ledger import SqliteInbox
@@ -46,7 +45,7 @@ class AgentFactory:
 
     def _new(self, resolved: Resolved) -> Agent:
         prices_of(resolved)
-        equipment = Equipment(
+        equipment = AgentOptions(
             tools=builtin_tools(),
             backend=self._model(resolved),
             approver=InboxApprovals(),

@@ -4,10 +4,10 @@ import asyncio
 from contextlib import suppress
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.ends import interrupted
-from skills_runtime.agent.family.below import finish_family
-from skills_runtime.agent.loop.ports import Control
-from skills_runtime.agent.outcome import result_of
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.loop.outcomes import interrupted
+from skills_runtime.agent.result import result_of
+from skills_runtime.agent.subagents.cancel import finish_family
 from skills_runtime.engine.run_index import row_of
 from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ledger import RunIndex, SqliteInbox

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from skills_runtime.agent.assembly.offering import previewable_tools
+from skills_runtime.agent.run_ports import previewable_tools
 from skills_runtime.config import Resolved
 from skills_runtime.engine.approvals import rule_previews
 from skills_runtime.errors import ValidationFailed

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import msgspec
 
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.assembly.recorded import recording_of, replaying
-from skills_runtime.agent.assembly.spec import spec_for, text_in
-from skills_runtime.agent.assembly.standing import budget_of
+from skills_runtime.agent.agent import Agent
 from skills_runtime.agent.budget import Budget
-from skills_runtime.agent.equipment import Equipment, RunRequest
-from skills_runtime.agent.facade import Agent
-from skills_runtime.agent.unmade import no_such_tool
+from skills_runtime.agent.loop.calls import no_such_tool
+from skills_runtime.agent.options import AgentOptions, RunRequest
+from skills_runtime.agent.run_defaults import budget_of, recording_of, replaying
+from skills_runtime.agent.run_inputs import spec_for, text_in
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import (
@@ -305,7 +304,7 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
         recorded.end = ""
     inbox = RecordedInbox(history_before(paths), read_events(paths))
     allowed = with_what_was_given(budget_of(resolved), read_events(paths), settled=recorded.conversation.settled)
-    equipment = Equipment(
+    equipment = AgentOptions(
         backend=replaying(paths.root, recording_of(paths.root)),
         tools=recorded_tools(paths, recorded.conversation),
         inbox=inbox,

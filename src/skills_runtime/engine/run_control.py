@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.family.below import finish_family
-from skills_runtime.agent.hearing import open_inbox
+from skills_runtime.agent.loop.inbox import open_inbox
+from skills_runtime.agent.subagents.cancel import finish_family
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus

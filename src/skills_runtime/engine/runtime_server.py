@@ -28,7 +28,7 @@ class SettingsFence:
 
     def plan(self, request: "ProcessRequest") -> "SandboxPlan":
         """The command behind the fence of now."""
-        from skills_runtime.agent.assembly.walls import FenceOnDemand
+        from skills_runtime.agent.run_ports import FenceOnDemand
         from skills_runtime.config import resolve
 
         sandbox = FenceOnDemand(resolve(self._root), self._root)

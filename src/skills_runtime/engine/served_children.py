@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skills_runtime.agent import Agent, RunRequest, RunResult
-from skills_runtime.agent.assembly.backends import backend_for
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.assembly.standing import prices_of
-from skills_runtime.agent.equipment import Equipment
-from skills_runtime.agent.outcome import result_status
+from skills_runtime.agent.options import AgentOptions
+from skills_runtime.agent.result import result_status
+from skills_runtime.agent.run_defaults import backend_for, prices_of
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine.local import LocalDispatcher
 from skills_runtime.engine.run_control import RunControl
@@ -174,7 +173,7 @@ class _Crew:
         self.resolved = resolved
         self._backend: Backend = backend_for(resolved)  # settings that cannot work leave no run behind
         prices_of(resolved)
-        equipment = Equipment(
+        equipment = AgentOptions(
             tools=builtin_tools(), backend=self._backend, inbox=ledger.inbox, approver=InboxApprovals(), depth=1
         )
         self.agent = Agent.from_resolved(resolved, equipment)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.merge import deep_merge
 from skills_runtime.errors import NotFound

@@ -1,6 +1,6 @@
 """Whether the model that is configured could be asked."""
 
-from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.config import Resolved
 from skills_runtime.errors import SkillsRuntimeError
 

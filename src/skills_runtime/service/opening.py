@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.agent.skills.executing import ScriptPackages, fences_of
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine.agent_factory import Model

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.runs import RunPaths, read_view, runs_root
 from skills_runtime.runtime.client import RuntimeClient

@@ -15,7 +15,7 @@ from pkgutil import iter_modules
 import httpx2
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import state_home
 from skills_runtime.runs import runs_root, verify_run
 from skills_runtime.service import routes

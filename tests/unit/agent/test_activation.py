@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, ChildProfile
-from skills_runtime.agent.skills.permits import rules_of, was_installed
+from skills_runtime.agent.skills.permissions import rules_of, was_installed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted, RunStarted, SkillInjected, SkillUnloaded
 from skills_runtime.projections import Conversation

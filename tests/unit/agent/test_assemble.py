@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assembly.backends import backend_for
-from skills_runtime.agent.assembly.spec import spec_for
-from skills_runtime.agent.assembly.standing import config_summary
-from skills_runtime.agent.equipment import RunRequest
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_defaults import backend_for, config_summary
+from skills_runtime.agent.run_inputs import spec_for
 from skills_runtime.config import resolve
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import ReplayBackend, RetryingBackend, ScriptedBackend

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assembly.beginning import BEGUN
-from skills_runtime.agent.assembly.walls import gate_of
-from skills_runtime.agent.equipment import Equipment, RunRequest
+from skills_runtime.agent.options import AgentOptions, RunRequest
+from skills_runtime.agent.run_inputs import BEGUN
+from skills_runtime.agent.run_ports import gate_of
 from skills_runtime.events import Event
 from skills_runtime.ports import Effect
 from skills_runtime.runs import read_record, runs_root
@@ -76,7 +76,7 @@ def test_what_is_known_of_tools_is_shared_only_by_runs_in_their_workspace(tmp_pa
     """One that lies elsewhere may lie above it, and then no tool may do anything there."""
     (tmp_path / "place").mkdir()
     agent = agent_in(tmp_path / "place", answers())
-    equipment = Equipment(tools=builtin_tools(), rules=Rules(), known={("do", "read"): Allow("known")})
+    equipment = AgentOptions(tools=builtin_tools(), rules=Rules(), known={("do", "read"): Allow("known")})
     for request, known in (
         (RunRequest(prompt="Go."), equipment.known),
         (RunRequest(prompt="Go.", sandbox_path=tmp_path / "elsewhere"), {}),

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, ChildProfile
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import Equipment
+from skills_runtime.agent.options import AgentOptions
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import resolve
 from skills_runtime.engine import RunControl
 from skills_runtime.engine.replay import replay
@@ -221,7 +221,7 @@ async def test_a_replay_of_it_does_not_diverge(place: Path) -> None:
 def test_an_approval_that_the_child_needs_is_asked_by_the_run(place: Path) -> None:
     inbox, models = InMemoryInbox(), both(calls(writes("a.txt", "x")), says("found it"))
     resolved = resolve(place, session_settings={"safety": {"mode": "ask"}, "skills": SKILLS})
-    equipment = Equipment(tools=builtin_tools(), backend=models, inbox=inbox, approver=InboxApprovals())
+    equipment = AgentOptions(tools=builtin_tools(), backend=models, inbox=inbox, approver=InboxApprovals())
     assert Agent.from_resolved(resolved, equipment).run("/research x", run_id=RUN_ID).status == "waiting_human"
     paths = RunPaths(runs_root(place) / RUN_ID)
     (asked,) = payloads_of(str(paths.events), "approval_requested")

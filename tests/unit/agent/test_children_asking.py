@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ChildRunFinished

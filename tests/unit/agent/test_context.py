@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.equipment import RunRequest
+from skills_runtime.agent.options import RunRequest
 from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.ports import HumanIO, Question
 from skills_runtime.runs import RunPaths, read_view, runs_root

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.errors import ApprovalStale, LogCorrupt
 from skills_runtime.llm import FakeChatCall

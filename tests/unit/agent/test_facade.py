@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import RunRequest
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import ConfigError, LogEnded, LogLocked, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.llm import OpenAIChatBackend

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.prompt import Prompt
+from skills_runtime.agent.loop.prompt import Prompt
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine.replay import replay
 from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.llm import FakeChatCall, ScriptedBackend

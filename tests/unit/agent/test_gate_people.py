@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, ChatRequest, ChatStreamEvent, Decision, DecisionKind, InboxMessage
 from skills_runtime.runs import read_view

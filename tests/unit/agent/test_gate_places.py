@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.equipment import ChildProfile, RunRequest
+from skills_runtime.agent.options import ChildProfile, RunRequest
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import Answering, agent_in, calls, payloads_of, writes
 from tests.unit.safety.hunting.stage import UNFENCED, Stage

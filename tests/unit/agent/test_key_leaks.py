@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.config import resolve
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import RetryingBackend

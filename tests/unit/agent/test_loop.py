@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import RunRequest
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm import OpenAIChatBackend
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.recorded import recording_of, replaying
+from skills_runtime.agent.run_defaults import recording_of, replaying
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import agent_in, calls, payloads_of, writes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.ports import ChatStreamEvent, ToolCall, ToolContext, ToolResult
 from skills_runtime.runs import verify_run

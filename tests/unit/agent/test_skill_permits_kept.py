@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.skills import news as skill_news
+from skills_runtime.agent.skills import reload as skill_news
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.runs import RunPaths, runs_root
 from skills_runtime.testing import says

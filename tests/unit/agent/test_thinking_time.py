@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.assembly.spec import spec_for
-from skills_runtime.agent.equipment import RunRequest
 from skills_runtime.agent.loop import Control
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import resolve
 from skills_runtime.ports import ApprovalRequest, DecisionKind, HumanIO, Question
 from skills_runtime.runs import LogPorts, create_run, open_run, runs_root

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.cli.continuing import settings_of, state_of
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.runs import create_run

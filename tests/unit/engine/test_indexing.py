@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import RunRequest
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import read_row, refresh, workspace_roots
 from skills_runtime.errors import SkillsRuntimeError

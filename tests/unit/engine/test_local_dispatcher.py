@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, RunRequest
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.assembly.spec import spec_for
+from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import resolve
 from skills_runtime.engine import LocalDispatcher

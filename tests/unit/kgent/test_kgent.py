@@ -14,7 +14,7 @@ import yaml
 
 import kgent
 from kgent import RunContext, RunStatus, create_run_context, load_run_context, resolve_sandbox_path, update_run_state
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import (
     ConfigError,
     IllegalTransition,

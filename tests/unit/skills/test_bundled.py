@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.skills.runs import RunExecutions
+from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.engine.skill_evals import suite_at
 from skills_runtime.sandbox import fence_for

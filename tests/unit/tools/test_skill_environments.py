@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.skills.runs import RunExecutions
+from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import ToolError
 from skills_runtime.sandbox import fence_for

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.agent.loop.human import ask
-from skills_runtime.agent.loop.inbox import take_in
+from skills_runtime.agent.loop.inbox import receive_messages
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.agent.prompt import arguments_of
+from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.events import Payload
 from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secrets
 from skills_runtime.projections import Call
@@ -116,7 +116,7 @@ class CallContext(msgspec.Struct, frozen=True):
 
     async def look(self) -> None:
         """Take in the messages that wait."""
-        await take_in(self.run, self.ports)
+        await receive_messages(self.run, self.ports)
 
     def emit(self, payload: Payload) -> None:
         """Record an event on behalf of the call."""

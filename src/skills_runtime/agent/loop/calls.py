@@ -4,17 +4,17 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
+from itertools import count, islice
 from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.agent.loop.answer import read_arguments
 from skills_runtime.agent.loop.call_context import CallContext
+from skills_runtime.agent.loop.control import wait_uncancelled
 from skills_runtime.agent.loop.human import ask
+from skills_runtime.agent.loop.model_call import read_arguments
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.agent.outlasting import outlast
-from skills_runtime.agent.prompt import arguments_of
-from skills_runtime.agent.unmade import GAVE_UP, UNKNOWN, no_such_tool, not_found_out
+from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.errors import (
     ApprovalDenied,
     ConfigError,
@@ -25,13 +25,27 @@ from skills_runtime.errors import (
     ToolError,
     UsageError,
 )
-from skills_runtime.events.payloads import ToolCallFinished, ToolCallStarted
+from skills_runtime.events.payloads import LlmResponseFinished, ToolCallFinished, ToolCallRequested, ToolCallStarted
 from skills_runtime.ports import Choice, Parked, Question, Recovery, Tool, ToolResult, VerifyingTool
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 from skills_runtime.safety.sanitize import conceal, sanitize
 from skills_runtime.tools import Registry
 from skills_runtime.tools.invoke import failure, invoke, refused, safely
+
+UNKNOWN = refused("unknown", "outcome unknown: the runtime stopped while this call was under way")
+GAVE_UP = refused("unknown", "outcome unknown: the call cancelled itself")
+
+
+def no_such_tool(name: str) -> ToolResult:
+    """The result of calling a tool that the run does not have."""
+    return refused("not_found", f"there is no tool named `{name}`")
+
+
+def not_found_out(words: str) -> str:
+    """What is said of a call whose tool was to find out what came of it, and could not."""
+    return f"{UNKNOWN.stderr}, and finding out failed: {words}"
+
 
 MAX_TOGETHER = 16
 """Calls of one answer that run at the same time."""
@@ -89,7 +103,7 @@ async def _let_go(work: Sequence[asyncio.Task[Settled]]) -> None:
     """Stop calls and return only when each has let go."""
     for task in work:
         task.cancel()
-    await outlast(work)
+    await wait_uncancelled(work)
 
 
 def together(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:
@@ -241,3 +255,21 @@ async def _finish(run: Run, call: Call, done: Settled) -> None:
     )
     if done.commit:
         await run.commit_async()
+
+
+ACTIVATE = "activate_skill"
+"""The tool that takes up a skill."""
+
+
+def call_skills(run: Run) -> None:
+    """Record the calls as one answer; those that were recorded before a process died are not recorded again."""
+    talk = run.view.conversation
+    free = (name for number in count(1) if (name := f"skill_{number}") not in talk.call_ids)
+    ids = list(islice(free, len(talk.to_call)))
+    made = {call.id for call in talk.coming_calls}
+    for call_id, skill in zip(ids, talk.to_call, strict=True):
+        if call_id not in made:
+            arguments = {"name": skill.mention, "arguments": skill.arguments}
+            called = ToolCallRequested(call_id=call_id, tool=ACTIVATE, name=ACTIVATE, arguments=arguments)
+            run.append(called, step_id=f"step_{run.state.steps + 1}")
+    run.append(LlmResponseFinished(finish_reason="tool_calls", calls=ids))

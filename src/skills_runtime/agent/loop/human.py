@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent.loop.inbox import take_in
+from skills_runtime.agent.loop.inbox import receive_messages
 from skills_runtime.events.payloads import HumanRequest, HumanResponse
 from skills_runtime.ports import HumanIO, Parked, Question
 from skills_runtime.projections import Call
@@ -62,7 +62,7 @@ async def _heard(
     try:
         while not said.done():
             await asyncio.wait([said], timeout=LOOK_SECONDS)
-            await take_in(run, ports)
+            await receive_messages(run, ports)
             if call.id in run.view.pending.answers:
                 return run.view.pending.answers[call.id]
             if run.view.pending.cancelled:

@@ -1,40 +1,153 @@
-"""Taking in messages: each becomes one event, in order, and only then is acknowledged."""
+"""Messages to a run: each becomes one event, in order, and is acknowledged only when that is durable.
 
+What a message means is read off the log. An inbox that cannot be reached is not an error: its messages stay in it.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from skills_runtime.agent.hearing import waiting
-from skills_runtime.agent.receiving import record
+import msgspec
+
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.ports import Inbox
-from skills_runtime.runs import Run
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import InboxReceived, RunCompleted
+from skills_runtime.ports import Inbox, InboxMessage
+from skills_runtime.ports.people import ClosingInbox
+from skills_runtime.runs import End, Run, finish_run, finish_run_async
 from skills_runtime.safety.approvals import stray_decisions
 
 if TYPE_CHECKING:
     from skills_runtime.agent.loop.ports import AgentPorts
 
+SkillsOf = Callable[[InboxMessage], Iterable[Payload]]
+"""Returns the events for the skills that a message mentions."""
 
-async def take_in(run: Run, ports: "AgentPorts") -> None:
-    """Record every message that waits; what they mean is read off the log."""
+
+def open_inbox(run: Run, inbox: Inbox | None) -> None:
+    """Accept messages again: the process that worked on an open run before may have died right before its end."""
+    if inbox is not None and isinstance(inbox, ClosingInbox):
+        inbox.open_for(run.state.run_id)
+
+
+async def receive_messages(run: Run, ports: "AgentPorts") -> None:
+    """Record every pending message, and every decision that counts for nothing."""
     if ports.inbox is not None:
-        await _record_waiting(run, ports.inbox, ports)
-    await _refuse_strays(run)
+        await _receive(run, ports.inbox, ports.skills_of)
+    approvals = run.view.pending.approvals
+    strays = stray_decisions(approvals, run.state.run_id) if approvals.sent else ()
+    for refused in strays:  # also a decision whose request was settled since it came
+        run.append(refused)
+    if strays:
+        await run.commit_async()
 
 
-async def _record_waiting(run: Run, inbox: Inbox, ports: "AgentPorts") -> None:
-    for message in waiting(run, inbox):
-        seq = record(run, message, ports.skills_of)
+async def _receive(run: Run, inbox: Inbox, skills_of: SkillsOf | None) -> None:
+    for message in _pending(run, inbox):
+        seq = _record_message(run, message, skills_of)
         await run.commit_async()
         try:
             inbox.acknowledge(message.id, event_seq=seq)
         except SkillsRuntimeError:
-            return  # asked for again at the next turn, and known by then
+            return  # it is pending again at the next turn, and known by then
 
 
-async def _refuse_strays(run: Run) -> None:
-    """Record every decision that counts for nothing, also one whose request was settled since it came."""
-    approvals = run.view.pending.approvals
-    strays = stray_decisions(approvals, run.state.run_id) if approvals.sent else ()
-    for refused in strays:
-        run.append(refused)
-    if strays:
-        await run.commit_async()
+def finish_run_and_inbox(run: Run, inbox: Inbox | None, end: Callable[[], End]) -> None:
+    """End a run for good with all pending messages in its log; how it ends may follow from them."""
+    drain = InboxDrain(run, inbox)
+    drain.record_pending()
+    finish_run(run, end(), last_look=lambda: drain.close(puts_off=False))
+    drain.acknowledge()
+
+
+async def finish_run_and_inbox_async(run: Run, inbox: Inbox | None, end: End, skills_of: SkillsOf | None) -> bool:
+    """End a run with all pending messages in its log; a new message keeps a run from completing.
+
+    Returns whether it has ended.
+    """
+    completes = isinstance(end, RunCompleted)
+    drain = InboxDrain(run, inbox, skills_of if completes else None)
+    try:
+        ended = await finish_run_async(run, end, goes_on=lambda: drain.close(puts_off=completes))
+    except asyncio.CancelledError:
+        drain.acknowledge()  # it has ended all the same
+        raise
+    if not ended:
+        run.commit()
+    drain.acknowledge()
+    return ended
+
+
+class InboxDrain:
+    """Drains the inbox of a finishing run: record each message as an event, commit, then acknowledge it."""
+
+    def __init__(self, run: Run, inbox: Inbox | None, skills_of: SkillsOf | None = None) -> None:
+        self._run, self._inbox, self._skills_of = run, inbox, skills_of
+        self._recorded: dict[str, int] = {}
+
+    def record_pending(self) -> None:
+        """Record every pending message; the inbox stays open."""
+        if self._inbox is not None:
+            self._record(_pending(self._run, self._inbox))
+
+    def close(self, *, puts_off: bool) -> bool:
+        """Record every pending message and accept no more; a new one that `puts_off` the end leaves the inbox open.
+
+        Returns whether the end is put off. One that is not has all in its log that was accepted: a message between
+        this and the terminal event is refused.
+        """
+        if self._inbox is None:
+            return False
+        known = self._run.state.inbox_position
+        self._record(self._close(self._inbox, unless_behind=known if puts_off else None))
+        return puts_off and self._run.state.inbox_position > known
+
+    def _close(self, inbox: Inbox, *, unless_behind: int | None) -> Sequence[InboxMessage]:
+        if isinstance(inbox, ClosingInbox):
+            with suppress(SkillsRuntimeError):
+                return inbox.close_for(self._run.state.run_id, unless_behind=unless_behind)
+        return _pending(self._run, inbox)
+
+    def _record(self, messages: Sequence[InboxMessage]) -> None:
+        for message in messages:
+            if message.id not in self._recorded:
+                self._recorded[message.id] = _record_message(self._run, message, self._skills_of)
+
+    def acknowledge(self) -> None:
+        """Tell the inbox which event holds each message."""
+        if self._inbox is not None:
+            with suppress(SkillsRuntimeError):
+                for message_id, seq in self._recorded.items():
+                    self._inbox.acknowledge(message_id, event_seq=seq)
+
+
+def _pending(run: Run, inbox: Inbox) -> Sequence[InboxMessage]:
+    try:
+        return inbox.pending(run.state.run_id)
+    except SkillsRuntimeError:
+        return ()  # busy or out of reach just now: the messages stay where they are
+
+
+def _record_message(run: Run, message: InboxMessage, skills_of: SkillsOf | None) -> int:
+    """Append the event of a message, unless it was the last before its process died; return its seq.
+
+    Its skills come first: should the process die between them and the message, it is received anew with all of them.
+    """
+    if message.position > run.state.inbox_position:
+        for payload in skills_of(message) if skills_of is not None else ():
+            run.append(payload)
+        body = dict(message.body)
+        if message.kind == "approve" and isinstance(body.get("arguments"), dict):
+            # Arguments that an approver changed are a blob, as all arguments are.
+            body["arguments_blob"] = run.keep(msgspec.json.encode(body.pop("arguments")))
+        run.append(
+            InboxReceived(
+                message_id=message.id,
+                position=message.position,
+                kind=message.kind,
+                body=body,
+                sent_at=message.created_at,
+            )
+        )
+    return run.state.inbox_seq

@@ -1,63 +1,21 @@
 """What the loop needs besides the run itself, as one frozen value."""
 
-import asyncio
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
 from skills_runtime.agent.budget import Budget, Usage, UsageTracker
-from skills_runtime.agent.receiving import SkillsOf
-from skills_runtime.agent.skills.news import SkillNews
-from skills_runtime.agent.window import ContextRules
+from skills_runtime.agent.loop.context_window import ContextRules
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.loop.inbox import SkillsOf
 from skills_runtime.llm import Price
 from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox, Secrets
 from skills_runtime.ports.tools import Held
+from skills_runtime.runs import Run
 from skills_runtime.safety import Gate
 from skills_runtime.tools import Registry
-
-
-class Control:
-    """How somebody outside stops the work on a run without ending the run."""
-
-    def __init__(self) -> None:
-        self.stopping = False
-        """Whether a cancellation only stops the work: the run waits and can be resumed."""
-        self.yielding = False
-        """Whether the work stops at the next boundary, without a trace."""
-        self.broken = ""
-        """What went wrong with who says whether to stop, if the work is cancelled for that."""
-        self.time: asyncio.Timeout | None = None
-        """The clock of this segment."""
-        self._waits = 0
-        self._left: float | None = None
-        """The time that was left when the clock was stopped."""
-
-    @contextmanager
-    def waiting(self) -> Generator[None]:
-        """Stop the clock while somebody is waited for; several may be waited for at the same time."""
-        self._waits += 1
-        when = self.time.when() if self.time is not None and not self.time.expired() else None
-        if self.time is not None and when is not None:
-            self._left = when - asyncio.get_running_loop().time()
-            self.time.reschedule(None)
-        try:
-            yield
-        finally:
-            self._waits -= 1
-            if not self._waits and self.time is not None and self._left is not None:
-                self.time.reschedule(asyncio.get_running_loop().time() + self._left)
-                self._left = None
-
-    def extend(self, seconds: float) -> None:
-        """Give the segment more time, if its time is limited at all."""
-        when = self.time.when() if self.time is not None else None
-        if self._left is not None:
-            self._left += seconds
-        elif self.time is not None and when is not None:
-            self.time.reschedule(when + seconds)
 
 
 class RunScope:
@@ -77,6 +35,18 @@ class RunScope:
         while self._held:
             _, thing = self._held.popitem()
             await thing.aclose()
+
+
+class SkillChanges(Protocol):
+    """Records what changed about the skills of a run since its model was told of them."""
+
+    def is_due(self) -> bool:
+        """Say whether something may have changed; asked at every turn."""
+        ...
+
+    async def record(self, run: Run) -> None:
+        """Record what is different from what the log says the model knows."""
+        ...
 
 
 class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +74,8 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     inbox: Inbox | None = None
     skills_of: SkillsOf | None = None
     """What becomes of the skills that a message mentions."""
-    news: SkillNews | None = None
-    """What becomes of skills while the run is at work."""
+    skill_changes: SkillChanges | None = None
+    """Tells the model of skills that come, change and go while the run is at work."""
     human: HumanIO | None = None
     human_timeout_ms: int | None = None
     children: Children | None = None

@@ -6,18 +6,22 @@ state = fold(log) -> take in messages | settle calls | answer | end, wait or yie
 """
 
 import asyncio
+from contextlib import suppress
 
 from skills_runtime.agent.budget import OUT_OF_TIME, calls_left, exceeded_limit, time_left
-from skills_runtime.agent.ends import asking, failed, interrupted, over, stopped
-from skills_runtime.agent.hearing import begin_to_hear, finish_heard, finish_heard_async
-from skills_runtime.agent.loop.answer import answer
-from skills_runtime.agent.loop.calls import refuse_unanswerable, settle, together
-from skills_runtime.agent.loop.context import make_room, needs_room, recover
-from skills_runtime.agent.loop.inbox import take_in
+from skills_runtime.agent.loop.calls import call_skills, refuse_unanswerable, settle, together
+from skills_runtime.agent.loop.context_window import make_room, needs_room, recover
+from skills_runtime.agent.loop.inbox import (
+    finish_run_and_inbox,
+    finish_run_and_inbox_async,
+    open_inbox,
+    receive_messages,
+)
+from skills_runtime.agent.loop.model_call import answer
+from skills_runtime.agent.loop.outcomes import asking, failed, interrupted, over, stopped
 from skills_runtime.agent.loop.ports import AgentPorts
+from skills_runtime.agent.loop.prompt import Prompt
 from skills_runtime.agent.output import MAX_REJECTIONS, correction, problem_with
-from skills_runtime.agent.prompt import Prompt
-from skills_runtime.agent.skills.news import look_after_skills
 from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
@@ -34,7 +38,8 @@ Outcome = End | RunWaitingHuman | None
 async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
     """Work on a run until it ends, waits or is left; the log says how far it is and what came of it."""
     ports.control.time = None
-    begin_to_hear(run, ports.inbox)
+    with suppress(SkillsRuntimeError):  # the inbox may be out of reach just now
+        open_inbox(run, ports.inbox)
     while not await _conclude(run, ports, await _outcome(run, ports, str(run.paths.events))):
         pass  # somebody had something to say while the end was made ready
     return run.state.status
@@ -73,7 +78,7 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     prompt = Prompt(ports.system_prompt, run.blobs.get)
     talk = run.view.conversation
     while not ports.control.yielding:
-        await take_in(run, ports)
+        await receive_messages(run, ports)
         if run.view.pending.cancelled:
             return RunCancelled(message=run.view.pending.cancelled, wal_locator=locator)
         if talk.open_calls:
@@ -104,8 +109,11 @@ async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> 
     """Ask the model, with room made before it is needed."""
     if (reached := exceeded_limit(run.view, ports.budget, ports.used())) is not None:
         return over(reached, ports.budget.on_limit, locator)
-    if await look_after_skills(run, ports.news):
+    if run.view.conversation.to_call:
+        call_skills(run)
         return None
+    if ports.skill_changes is not None and ports.skill_changes.is_due():
+        await ports.skill_changes.record(run)
     if needs_room(run, ports):
         return await make_room(run, ports)  # then limits and messages are looked at anew: it cost tokens and time
     try:
@@ -144,7 +152,7 @@ async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> bool:
             await run.change_async(RunStatus.REVIEW_REQUIRED, reason="the task asks for review")
         case _:
             ports.record_children()
-            return await finish_heard_async(run, ports.inbox, outcome, ports.skills_of)
+            return await finish_run_and_inbox_async(run, ports.inbox, outcome, ports.skills_of)
     return True
 
 
@@ -156,4 +164,4 @@ def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
         run.save()
         return
     ports.record_children()
-    finish_heard(run, ports.inbox, lambda: interrupted(run.view, ports.control.broken, locator))
+    finish_run_and_inbox(run, ports.inbox, lambda: interrupted(run.view, ports.control.broken, locator))

@@ -27,7 +27,7 @@ class PolicyCheckOptions(ConfigOptions):
 
 def policy_check(options: PolicyCheckOptions, program: Program) -> int:
     """Say whether a run may execute a command, and which rule says so."""
-    from skills_runtime.agent.assembly.offering import previewable_tools
+    from skills_runtime.agent.run_ports import previewable_tools
     from skills_runtime.cli.machine import checked_text
     from skills_runtime.cli.render.decision import tell_decision
     from skills_runtime.cli.settings import resolve_settings

@@ -29,7 +29,7 @@ def policy_explain(options: PolicyExplainOptions, program: Program) -> int:
     """Say whether a run may make a call of any tool, and why."""
     import asyncio
 
-    from skills_runtime.agent.assembly.offering import previewable_tools
+    from skills_runtime.agent.run_ports import previewable_tools
     from skills_runtime.cli.judging import parse_call
     from skills_runtime.cli.machine import checked_path
     from skills_runtime.cli.render.decision import tell_decision

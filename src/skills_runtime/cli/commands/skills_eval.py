@@ -51,7 +51,7 @@ def skills_eval(options: SkillsEvalOptions, program: Program) -> int:
     """Try a skill on its evals, with it and without it; called again, it goes on."""
     import asyncio
 
-    from skills_runtime.agent.assembly.backends import backend_for
+    from skills_runtime.agent.run_defaults import backend_for
     from skills_runtime.cli.interrupts import exit_code_of
     from skills_runtime.cli.machine import checked_path, shown_path
     from skills_runtime.cli.planning import model_name

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from skills_runtime.agent import Agent, RunRequest
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import Equipment
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.options import AgentOptions
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import MODEL_KINDS, StorageFailed, ValidationFailed
 from skills_runtime.events.states import RunStatus
@@ -91,7 +91,7 @@ class Bench(msgspec.Struct, frozen=True):
         )
         resolved = dataclasses.replace(self.resolved, settings=changed, workspace_root=outputs)
         registry = builtin_tools() if tools else Registry()
-        return Agent.from_resolved(resolved, Equipment(tools=registry, backend=self.backend, library=library))
+        return Agent.from_resolved(resolved, AgentOptions(tools=registry, backend=self.backend, library=library))
 
 
 async def work(agent: Agent, prompt: str, place: Path) -> Ended:

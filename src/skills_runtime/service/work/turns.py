@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.control import Control
 from skills_runtime.engine import LocalDispatcher
 from skills_runtime.ledger import RunIndex
 from skills_runtime.runs import Run

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from skills_runtime.agent.assembly.backends import backend_for
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_defaults import backend_for
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import RunControl, read_row, refresh
 from skills_runtime.engine.agent_factory import AgentFactory, Model

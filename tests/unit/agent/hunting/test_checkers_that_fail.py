@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import RunRequest
-from skills_runtime.agent.loop.ports import Control
-from skills_runtime.agent.watching import cancelled_by
+from skills_runtime.agent.loop.control import Control, poll_cancel_checker
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent
 from skills_runtime.runs import RunPaths, verify_run
 from skills_runtime.testing import FakeModel, says
@@ -85,7 +84,7 @@ async def test_a_cancellation_beside_a_checker_that_fails_is_not_taken_back(tmp_
 
 async def test_a_checker_that_fails_after_the_block_is_done_harms_nobody() -> None:
     control, task = Control(), asyncio.current_task()
-    async with cancelled_by(_raising(ValueError("x"), lambda: True), control):
+    async with poll_cancel_checker(_raising(ValueError("x"), lambda: True), control):
         pass
     await asyncio.sleep(0)
     assert task is not None

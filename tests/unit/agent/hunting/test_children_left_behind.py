@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import RunRequest
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import RunControl
 from skills_runtime.engine.local import LocalDispatcher

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded, LogLocked, StorageFailed
 from skills_runtime.events import Event

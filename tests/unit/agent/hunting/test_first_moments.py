@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import RunRequest
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.events import Event
 from skills_runtime.runs import fork_point, read_record, runs_root
 from skills_runtime.runs.verify import verify_run

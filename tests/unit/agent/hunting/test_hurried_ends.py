@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import RunRequest
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.events import Event
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
 from skills_runtime.runs import verify_run

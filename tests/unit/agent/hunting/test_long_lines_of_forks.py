@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.prompt import Prompt
+from skills_runtime.agent.loop.prompt import Prompt
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import NotFound
 from skills_runtime.events.payloads import ForkPoint
 from skills_runtime.llm import ScriptedBackend

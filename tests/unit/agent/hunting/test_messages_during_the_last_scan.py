@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.equipment import RunRequest
-from skills_runtime.agent.loop.ports import Control
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.options import RunRequest
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine.replay import replay
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, InboxKind, InboxMessage
 from skills_runtime.runs import RunPaths, verify_run

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.engine.replay import replay
 from skills_runtime.runs import RunPaths, verify_run

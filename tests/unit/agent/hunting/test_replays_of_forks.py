@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.errors import NotFound

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.engine.replay import replay
 from skills_runtime.errors import ModelError

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.events import Event
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
 from skills_runtime.testing import says

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import RunControl
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, HumanIO, Inbox, Tool

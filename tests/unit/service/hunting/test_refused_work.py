@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.config import resolve
 from skills_runtime.errors import RequestConflict

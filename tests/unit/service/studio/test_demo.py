@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from skills_runtime.agent.assembly.backends import backend_for
+from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ApprovalRequested, ToolCallFinished
 from skills_runtime.runs import read_events

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.assembly.ports import log_ports
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.runs import RunPaths, runs_root, verify_run
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import Answering, agent_in, calls, payloads_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skills_runtime.agent.skills.permits import rules_of
+from skills_runtime.agent.skills.permissions import rules_of
 from skills_runtime.ports import FileTouch, Intent, ToolSpec
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Allow, Rules, decide

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.skills.runs import RunExecutions
+from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.errors import ToolError
 from skills_runtime.sandbox import Unfenced
 from skills_runtime.tools.builtin.skill_exec import SkillExec

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from skills_runtime.agent.hearing import finish_heard
+from skills_runtime.agent.loop.inbox import finish_run_and_inbox
 from skills_runtime.errors import LogEnded, LogLocked, SkillsRuntimeError
 from skills_runtime.events.payloads import RunCancelled
 from skills_runtime.events.states import RunStatus
@@ -17,7 +17,7 @@ from skills_runtime.runs.run import opened
 def finish_family(run: Run, inbox: Inbox | None, end: Callable[[], End]) -> None:
     """End a run that no loop works on, and before it all that it began: who dies between the two can do it again."""
     end_below(run, inbox)
-    finish_heard(run, inbox, end)
+    finish_run_and_inbox(run, inbox, end)
 
 
 def end_below(run: Run, inbox: Inbox | None) -> None:

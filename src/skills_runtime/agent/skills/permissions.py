@@ -5,6 +5,7 @@ programs give to tools are understood.
 """
 
 import re
+from collections.abc import Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,8 +14,11 @@ import msgspec
 
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import SkillInjected
+from skills_runtime.runs import Run
 from skills_runtime.safety.policy import END, Rule, rule_text
+from skills_runtime.skills.catalog.marks import CHARS, is_the_same, unpacked
 from skills_runtime.skills.install import consented, project_places, read_lock, user_places
+from skills_runtime.skills.neutral import inert
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.tool_lists import allowed_tools
 
@@ -123,3 +127,35 @@ def _command(pattern: str) -> tuple[str, ...]:
     if not words or any("*" in word for word in words):
         return ()
     return words if beginning else (*words, END)
+
+
+FirstSkills = Mapping[str, str]
+"""What was known of skills then, by mention."""
+
+
+def first_skills(run: Run) -> FirstSkills | None:
+    """What the log says of the skills a run began with; nothing where its model was told of no list."""
+    first = run.view.conversation.first_skills
+    try:
+        return unpacked(run.blobs.get(first)) if first else None
+    except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs
+        return {}
+
+
+def as_first(event: SkillInjected, skill: Skill, *known: FirstSkills | None) -> SkillInjected:
+    """The event of a skill, which has nothing pass unasked unless the skill is what is known of it."""
+    if not event.preapproves or all(_is_known(skill, one) for one in known if one is not None):
+        return event
+    return msgspec.structs.replace(event, preapproves=False)
+
+
+def only_first(marks: bytes, known: FirstSkills | None) -> bytes:
+    """Marks for a run that another one begins: of skills that are not what is known of them, without their digests."""
+    if known is None:
+        return marks
+    found = unpacked(marks)
+    return msgspec.json.encode({name: one if known.get(name) == one else one[:CHARS] for name, one in found.items()})
+
+
+def _is_known(skill: Skill, known: FirstSkills) -> bool:
+    return is_the_same(known.get(inert(skill.mention.text), ""), skill)

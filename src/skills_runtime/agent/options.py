@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.agent.budget import Budget, SharedBudget
-from skills_runtime.agent.receiving import SkillsOf
+from skills_runtime.agent.loop.inbox import SkillsOf
 from skills_runtime.clock import RandomIds
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ForkPoint
@@ -33,7 +33,7 @@ class ChildProfile(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
-class Equipment(msgspec.Struct, frozen=True, kw_only=True):
+class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent was given besides its settings."""
 
     tools: Registry

@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from skills_runtime.agent.equipment import ChildProfile, Equipment, RunRequest
-from skills_runtime.agent.outcome import RunResult
-from skills_runtime.agent.outlasting import outlast
-from skills_runtime.agent.own_loop import one_by_one, wait_for
-from skills_runtime.agent.skills.seen import left_out
+from skills_runtime.agent.loop.control import wait_uncancelled
+from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
+from skills_runtime.agent.result import RunResult
+from skills_runtime.agent.skills.library import left_out
+from skills_runtime.agent.sync import iterate_sync, run_sync
 from skills_runtime.agent.workshop import Workshop
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event
@@ -68,7 +68,7 @@ class Agent(Workshop):
             environ={**process_environ(), **env_vars} if env_vars else None,
         )
         disabled = left_out(skills_disabled_paths, resolved.workspace_root)
-        equipment = Equipment(
+        equipment = AgentOptions(
             tools=builtin_tools(search),
             backend=backend,
             approver=approval_provider,
@@ -88,10 +88,10 @@ class Agent(Workshop):
             self.register_tool(tool)
 
     @classmethod
-    def from_resolved(cls, resolved: "Resolved", equipment: Equipment | None = None) -> "Agent":
+    def from_resolved(cls, resolved: "Resolved", equipment: AgentOptions | None = None) -> "Agent":
         """An agent over settings somebody else resolved."""
         agent = cls.__new__(cls)
-        Workshop.__init__(agent, resolved, equipment or Equipment(tools=builtin_tools()))
+        Workshop.__init__(agent, resolved, equipment or AgentOptions(tools=builtin_tools()))
         return agent
 
     def register_tool(self, tool: Tool, *, override: bool = False) -> None:
@@ -117,7 +117,7 @@ class Agent(Workshop):
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> RunResult:
         """Work on a task until it ends or waits; the id of a run that has not ended continues it."""
-        return wait_for(self._run_once(_request(task, run_id, initial_history)))
+        return run_sync(self._run_once(_request(task, run_id, initial_history)))
 
     async def run_async(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
@@ -145,13 +145,13 @@ class Agent(Workshop):
             work.result()
         finally:
             work.cancel()
-            await outlast([work])
+            await wait_uncancelled([work])
 
     def run_stream(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> Iterator[Event]:
         """Like `run_stream_async`, for callers without an event loop."""
-        return one_by_one(self.run_stream_async(task, run_id=run_id, initial_history=initial_history), self.aclose)
+        return iterate_sync(self.run_stream_async(task, run_id=run_id, initial_history=initial_history), self.aclose)
 
     async def _run_once(self, request: RunRequest) -> RunResult:
         """A run on an event loop of its own, which takes the model's connections with it."""

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from skills_runtime.agent.loop.ports import AgentPorts
+from skills_runtime.agent.loop.prompt import Prompt
 from skills_runtime.agent.output import is_strict
-from skills_runtime.agent.prompt import Prompt
 from skills_runtime.events import Payload
 from skills_runtime.events.envelope import reader
 from skills_runtime.events.payloads import LlmRequestStarted, LlmResponseFinished, ToolCallRequested

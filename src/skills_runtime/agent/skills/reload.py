@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.skills.calls import ACTIVATE, call_skills
+from skills_runtime.agent.loop.calls import ACTIVATE
+from skills_runtime.agent.loop.ports import SkillChanges
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import SkillCatalogOffered
 from skills_runtime.runs import Run
@@ -27,17 +28,7 @@ MAX_NAMED = 100
 HOW = f"(`{ACTIVATE}` takes the names of new skills too, although its list does not have them.)"
 
 
-async def look_after_skills(run: Run, news: "SkillNews | None") -> bool:
-    """Do what is due about skills before the model is asked, and return whether there are calls to settle first."""
-    if run.view.conversation.to_call:
-        call_skills(run)
-        return True
-    if news is not None and news.is_due():
-        await news.tell(run)
-    return False
-
-
-class SkillNews:
+class SkillReloader(SkillChanges):
     """What is new about the skills of one run."""
 
     def __init__(self, library: "Library", run: Run) -> None:
@@ -51,7 +42,7 @@ class SkillNews:
         """Whether something may be new; asked at every turn, so it costs nothing."""
         return self._clock.monotonic() >= self._next or self._library.list() is not self._compared
 
-    async def tell(self, run: Run) -> None:
+    async def record(self, run: Run) -> None:
         """Record what is different from what the log says was told."""
         told = run.view.conversation.told_skills
         began = self._clock.monotonic()

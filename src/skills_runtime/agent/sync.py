@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
+def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end."""
     return _where_no_loop_runs(partial(asyncio.run, work))
 
 
-def one_by_one(items: AsyncGenerator[T], close: Callable[[], Awaitable[None]]) -> Iterator[T]:
+def iterate_sync(items: AsyncGenerator[T], close: Callable[[], Awaitable[None]]) -> Iterator[T]:
     """What a generator gives, as it gives it; whoever leaves early closes it, and `close` is called in its loop."""
     runner = asyncio.Runner()
 

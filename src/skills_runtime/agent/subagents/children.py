@@ -6,20 +6,29 @@ they work: all that stand below one run have one budget together, however many w
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from skills_runtime.agent.assembly.ports import log_ports
-from skills_runtime.agent.assembly.standing import budget_of
-from skills_runtime.agent.budget import SharedBudget, Usage, UsageTracker, own_usage, recorded_usage
-from skills_runtime.agent.equipment import Equipment, RunRequest
-from skills_runtime.agent.family.below import end_below, end_child
-from skills_runtime.agent.family.narrowed import MAX_DEPTH, for_a_part, narrowed
-from skills_runtime.agent.family.on_behalf import pass_approval, pass_question, withdraw
-from skills_runtime.agent.loop.ports import Control
-from skills_runtime.agent.outcome import RunResult, result_status
+import msgspec
+
+from skills_runtime.agent.budget import (
+    Budget,
+    SharedBudget,
+    Usage,
+    UsageTracker,
+    child_budget,
+    own_usage,
+    recorded_usage,
+)
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
+from skills_runtime.agent.result import RunResult, result_status
+from skills_runtime.agent.run_defaults import budget_of
+from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.agent.subagents.cancel import end_below, end_child
+from skills_runtime.agent.subagents.questions import pass_approval, pass_question, withdraw
 from skills_runtime.errors import LogEnded, LogError, ToolError
 from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted
 from skills_runtime.events.states import RunStatus
@@ -27,9 +36,65 @@ from skills_runtime.ports import ChildStatus, Parked
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import Run, RunPaths, read_view, runs_root
 from skills_runtime.runs.run import opened
+from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
     from skills_runtime.agent.workshop import Workshop
+    from skills_runtime.config import Resolved
+
+MAX_DEPTH = 3
+FAMILY = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_agent"})
+"""The tools that need a family."""
+
+
+def narrowed(
+    equipment: AgentOptions, run: Run, budget: Budget, *, profile: str, shared_budget: SharedBudget | None
+) -> AgentOptions:
+    """The equipment of a child of this run, which shares its budget."""
+    chosen = (equipment.profiles or {}).get(profile) or ChildProfile()
+    depth = equipment.depth + 1
+    names = {tool.spec.name for tool in equipment.tools} - (FAMILY if depth >= MAX_DEPTH else frozenset())
+    only, library = equipment.only, equipment.library
+    if chosen.tools is not None:
+        names &= chosen.tools
+        only = chosen.tools if only is None else only & chosen.tools
+    left = child_budget(run.view, budget)
+    if chosen.max_steps is not None:
+        left = msgspec.structs.replace(left, max_steps=min(left.max_steps, chosen.max_steps))
+    return msgspec.structs.replace(
+        equipment,
+        tools=Registry(*(tool for tool in equipment.tools if tool.spec.name in names)),
+        only=only,
+        budget=left,
+        shared_budget=shared_budget,
+        depth=depth,
+        hooks=(),
+        library=library.only(chosen.skills) if library is not None and chosen.skills is not None else library,
+        first_skills=_first_skills(equipment, run),
+    )
+
+
+def for_a_part(resolved: "Resolved") -> "Resolved":
+    """The settings without deliverables, the form of the answer and review, which are asked of the whole task."""
+    from dataclasses import replace
+
+    settings = resolved.settings
+    whole: dict[str, Any] = {
+        "run": settings.run.model_copy(update={"review": "none", "output_schema": None}),
+        "deliverables": settings.deliverables.model_copy(update={"required": ()}),
+    }
+    return replace(resolved, settings=settings.model_copy(update=whole))
+
+
+def _first_skills(equipment: AgentOptions, run: Run) -> Mapping[str, str] | None:
+    """What this run knows of the skills it began with, which its own parent may have known better."""
+    if equipment.library is None:
+        return equipment.first_skills
+    from skills_runtime.agent.skills.permissions import first_skills
+
+    known = first_skills(run)
+    return known if known is not None else equipment.first_skills
+
 
 KNOWN_BY = 100
 """How much of its id the runs below a run have in theirs, which may not be longer than 128 characters."""
@@ -38,7 +103,7 @@ KNOWN_BY = 100
 class ChildRuns(UsageTracker):
     """The runs that one run has begun, and the work on them in this process."""
 
-    def __init__(self, agent: "Workshop", equipment: Equipment, run: Run) -> None:
+    def __init__(self, agent: "Workshop", equipment: AgentOptions, run: Run) -> None:
         self._agent = agent
         self._equipment = equipment
         self._run = run

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skills_runtime.agent.equipment import Equipment
+from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.errors import ConfigError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skills_runtime.skills import Library
 
 
-def library_for(resolved: "Resolved", equipment: Equipment, variables: Mapping[str, str]) -> "Library":
+def library_for(resolved: "Resolved", equipment: AgentOptions, variables: Mapping[str, str]) -> "Library":
     """The skills as a run sees them, with the variables that somebody has told us."""
     if equipment.library is None:
         return library_of(resolved, variables).without(equipment.disabled_skills)

@@ -1,0 +1,170 @@
+"""What the settings mean for every run of an agent, found out once: prices, limits, room for context."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skills_runtime.agent.budget import Budget
+from skills_runtime.agent.loop.context_window import ContextRules
+from skills_runtime.agent.loop.prompt import arguments_of
+from skills_runtime.errors import ConfigError
+from skills_runtime.events import Event
+from skills_runtime.events.payloads import ContextCompacted
+from skills_runtime.llm import Price, RecordedAnswer, ReplayBackend, RetryPolicy, fake_backend, openai_backend
+from skills_runtime.ports import Backend, ToolCall
+from skills_runtime.projections import Conversation, fold
+from skills_runtime.runs import RunPaths, blobs_of, whole_history
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+
+
+class RunDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same in every run under the same settings."""
+
+    resolved: "Resolved"
+    prices: Mapping[str, Price]
+    budget: Budget
+    context: ContextRules
+    summary: Mapping[str, object]
+    """What the first event of a segment says about its configuration."""
+
+
+def standing_of(resolved: "Resolved") -> RunDefaults:
+    """All of it; raises `ConfigError` where settings do not fit together."""
+    return RunDefaults(
+        resolved=resolved,
+        prices=prices_of(resolved),
+        budget=budget_of(resolved),
+        context=_context(resolved),
+        summary=config_summary(resolved),
+    )
+
+
+def prices_of(resolved: "Resolved") -> dict[str, Price]:
+    """What the models cost; a limit on money without a price is refused."""
+    settings = resolved.settings
+    prices = {one.model: one for one in settings.llm.prices}
+    unknown = {settings.models.planner, settings.models.executor} - prices.keys()
+    if settings.run.max_cost_usd is not None and unknown:
+        raise ConfigError(f"`run.max_cost_usd` needs the price of `{min(unknown)}`", hint="set it in `llm.prices`")
+    return {
+        name: Price(input=price.input, output=price.output, cached_input=price.cached_input)
+        for name, price in prices.items()
+    }
+
+
+def budget_of(resolved: "Resolved") -> Budget:
+    """The budget that the settings give."""
+    run = resolved.settings.run
+    return Budget(
+        max_steps=run.max_steps,
+        max_wall_time_sec=run.max_wall_time_sec,
+        max_tool_calls=run.max_tool_calls,
+        max_tokens=run.max_tokens,
+        max_cost_usd=run.max_cost_usd,
+        on_limit=run.on_limit,
+    )
+
+
+def config_summary(resolved: "Resolved") -> Mapping[str, object]:
+    """What the first event of a segment says about its configuration."""
+    settings = resolved.settings
+    return {
+        "profile_id": settings.profile_id,
+        "models": {"planner": settings.models.planner, "executor": settings.models.executor},
+        "llm": {"base_url": settings.llm.base_url, "api_key_env": settings.llm.api_key_env},
+        "sandbox": {"profile": settings.sandbox.profile, "policy_mode": settings.safety.mode},
+        "config_overlays": [str(path) for path in resolved.overlay_paths],
+    }
+
+
+def _context(resolved: "Resolved") -> ContextRules:
+    recovery = resolved.settings.run.context_recovery
+    return ContextRules(
+        mode=recovery.mode,
+        window_tokens=recovery.window_tokens,
+        compact_at=recovery.compact_at,
+        max_compactions=recovery.max_compactions_per_run,
+        keep_last_messages=recovery.compaction_keep_last_messages,
+        history_max_chars=recovery.compaction_history_max_chars,
+        skills_max_chars=recovery.skills_max_chars,
+        fallback_mode=recovery.ask_first_fallback_mode,
+        extra_steps=recovery.increase_budget_extra_steps,
+        extra_wall_time_sec=recovery.increase_budget_extra_wall_time_sec,
+    )
+
+
+class Recording(msgspec.Struct):
+    """Everything that was said, also what compaction left out, and the summaries that took its place."""
+
+    conversation: Conversation = msgspec.field(default_factory=Conversation)
+    summaries: list[str] = []
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        if isinstance(event.payload, ContextCompacted):
+            self.summaries.append(event.payload.summary)
+        else:
+            self.conversation.apply(event)
+
+
+def recording_of(root: Path) -> Recording:
+    """What the log of a run holds."""
+    return fold(whole_history(RunPaths(root)), Recording())
+
+
+def replaying(root: Path, recording: Recording) -> ReplayBackend:
+    """A model that gives every complete answer of a run again, in order."""
+    blobs = blobs_of(RunPaths(root))
+    talk = recording.conversation
+    answers = [
+        RecordedAnswer(
+            message.text,
+            [ToolCall(id=call.id, name=call.tool, arguments=arguments_of(call, blobs.get)) for call in message.calls],
+        )
+        for message in talk.messages[talk.leading :]  # what the session said before was not this run's
+        if message.role == "assistant" and not any(call.id in talk.called for call in message.calls)
+    ]
+    return ReplayBackend(answers, compactions=recording.summaries)
+
+
+def backend_for(resolved: "Resolved") -> Backend:
+    """The model that `llm.backend` names."""
+    llm = resolved.settings.llm
+    if llm.backend == "fake":
+        return fake_backend(Path(llm.fake.script) if llm.fake.script else None)
+    if llm.backend == "replay":
+        if llm.replay.run is None:
+            raise ConfigError("`llm.backend: replay` needs a run", hint="set `llm.replay.run` to a run directory")
+        root = Path(llm.replay.run)
+        return replaying(root, recording_of(root))
+    retry = llm.retry
+    backend = openai_backend(
+        base_url=llm.base_url,
+        api_key=resolved.environment.get(llm.api_key_env) or "",
+        api_key_env=llm.api_key_env,
+        timeout_sec=llm.timeout_sec,
+        retry=RetryPolicy(
+            max_retries=retry.max_retries,
+            base_delay_sec=retry.base_delay_sec,
+            cap_delay_sec=retry.cap_delay_sec,
+            jitter_ratio=retry.jitter_ratio,
+        ),
+    )
+    _refuse_to_leak(resolved)
+    return backend
+
+
+def _refuse_to_leak(resolved: "Resolved") -> None:
+    """A project you only looked at must not choose where your own key is sent."""
+    llm = resolved.settings.llm
+    chosen = {"llm.base_url", "llm.api_key_env"} & resolved.by_project
+    if chosen and resolved.environment.trust(llm.api_key_env) == "user":
+        raise ConfigError(
+            f"this project wants your `{llm.api_key_env}` to be sent to `{llm.base_url}`",
+            hint=f"if that is right, say so yourself: --set llm.base_url={llm.base_url}"
+            f" --set llm.api_key_env={llm.api_key_env}",
+        )
