@@ -90,7 +90,7 @@ class Fence:
         from skills_runtime.sandbox.denials import ThisMachine, control_directories, denials_of
         from skills_runtime.sandbox.denials.obeyed import program_directories
 
-        policy = msgspec.structs.replace(self._policy, layer=None, layer_work=None)
+        policy = self._policy
         machine, control = ThisMachine(self._variables), control_directories(self._variables)
         programs = program_directories(self._variables)
         return denials_of(aftermath, policy, findings_for(policy), machine, control=control, programs=programs)
@@ -102,11 +102,6 @@ class Fence:
 
         control, programs = control_directories(self._variables), program_directories(self._variables)
         policy = granted(self._policy, grant, control=control, programs=programs)
-        return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)
-
-    def over(self, tree: Path, work: Path | None = None) -> "Fence":
-        """The same fence, for commands that see this tree in place of the workspace, or over it, and write to it."""
-        policy = msgspec.structs.replace(self._policy, layer=tree, layer_work=work)
         return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)
 
     def _widened(self, request: ProcessRequest, grant: Grant) -> SandboxPlan:
@@ -144,8 +139,6 @@ class Fence:
         findings = findings_for(policy)
         _refuse_links(findings, policy)
         chosen = self._choose(policy, machine, findings)
-        if policy.layer is not None and chosen.adapter.name != "bubblewrap":
-            raise SandboxError(f"{chosen.adapter.name} cannot lay anything over a workspace", hint="use bubblewrap")
         egress = egress_of(policy, chosen.gaps)
         asked_for = {**network_variables(egress), **request.environment}
         environment = fenced_environment(self._variables, asked_for, machine)
@@ -247,7 +240,7 @@ def _refuse_links(findings: Findings, policy: SandboxPolicy) -> None:
     if findings.links and policy.access == "write" and "protected_paths" not in policy.accepted_gaps:
         link = findings.links[0]
         raise SandboxError(
-            f"`{os.path.relpath(link, policy.layer or policy.workspace)}` is a link, and a link cannot be protected",
+            f"`{os.path.relpath(link, policy.workspace)}` is a link, and a link cannot be protected",
             hint="put a real directory or file in its place, or use the profile `read-only`",
             details={"missing": ["protected_paths"], "links": [str(link) for link in findings.links]},
         )

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.opening import shown_at
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.survey import Findings
 
@@ -35,15 +34,11 @@ def protected_in(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
         return ()
     hidden = findings.hidden_directories
     kept_free = (path for path in findings.placeholder_directories if path not in hidden)
-    return _shown((*findings.read_only, *kept_free, *findings.placeholders), policy)
+    return (*findings.read_only, *kept_free, *findings.placeholders)
 
 
 def hidden_in(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
     """What nothing can look into; where nothing is written, what does not exist yet needs no hiding."""
     missing = findings.placeholder_directories if policy.access == "read" else ()
     found = (path for path in findings.hidden_directories if path not in missing)
-    return tuple(dict.fromkeys((*_shown((*findings.hidden_files, *found), policy), *policy.hidden)))
-
-
-def _shown(paths: tuple[Path, ...], policy: SandboxPolicy) -> tuple[Path, ...]:
-    return paths if policy.layer is None else tuple(shown_at(path, policy) for path in paths)
+    return tuple(dict.fromkeys((*findings.hidden_files, *found, *policy.hidden)))

@@ -66,7 +66,7 @@ def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
         return None
     return Watch(
         memory_bytes=memory,
-        disk_path=str(policy.layer or policy.workspace) if disk else None,
+        disk_path=str(policy.workspace) if disk else None,
         disk_bytes=limits.disk_bytes if disk else None,
         disk_files=limits.disk_files if disk else None,
     )

@@ -13,7 +13,7 @@ Profile = Literal["read-only", "workspace-write", "workspace-net", "build", "dan
 Access = Literal["read", "write"]
 Network = Literal["none", "allow-list", "host"]
 
-_ADDED = ("egress", "opened", "layer", "layer_work")
+_ADDED = ("egress", "opened")
 
 MEBIBYTE = 1 << 20
 GIBIBYTE = 1 << 30
@@ -88,10 +88,6 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The allow-list, where the network is one: without it there is no way out at all."""
     opened: tuple[Path, ...] = ()
     """What of `readable` and `writable` somebody has allowed later: it is looked through as the workspace is."""
-    layer: Path | None = None
-    """The tree that stands in the workspace's place and takes what is written, if somebody wants to look first."""
-    layer_work: Path | None = None
-    """Where the kernel prepares what it writes to the layer, if that holds only what differs from the workspace."""
 
     @property
     def digest(self) -> str:

@@ -31,12 +31,7 @@ def expected_mounts(options: Sequence[str], policy: SandboxPolicy, made: Collect
 
 
 def _covered(point: str, policy: SandboxPolicy) -> str:
-    if policy.layer_work is not None:
-        return ""  # whatever would be made there is made in the layer
-    if _is_in(point, policy.workspace):
-        below = point[len(str(policy.workspace)) :]
-        return f"{policy.layer or policy.workspace}{below}"
-    return point if any(_is_in(point, path) for path in policy.opened) else ""
+    return point if any(_is_in(point, path) for path in (policy.workspace, *policy.opened)) else ""
 
 
 def _real(source: str, policy: SandboxPolicy) -> str:

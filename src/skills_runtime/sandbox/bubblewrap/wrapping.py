@@ -12,7 +12,6 @@ from skills_runtime.sandbox.adapter import Inner
 from skills_runtime.sandbox.environment import HOME, USER
 from skills_runtime.sandbox.limiting import data_limit
 from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.opening import shown_at
 from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.survey import Findings
 
@@ -162,13 +161,13 @@ def _other_temporary(policy: SandboxPolicy) -> tuple[str, ...]:
 def _workspace(policy: SandboxPolicy, findings: Findings, empty: Mapping[Path, int]) -> Iterator[str]:
     for path in policy.readable:
         yield from ("--ro-bind", str(path), str(path))
-    yield from _ground(policy)
+    yield from ("--ro-bind" if policy.access == "read" else "--bind", str(policy.workspace), str(policy.workspace))
     yield from _writable(path for path in policy.writable if path in policy.opened)  # before what is protected in it
     if policy.access == "write" or policy.opened:
-        yield from _protection(policy, findings)
+        yield from _protection(findings)
     # Where nothing can be written there is no placeholder either, and nothing to hide.
     missing = findings.placeholder_directories if policy.access == "read" else ()
-    found = (shown_at(path, policy) for path in findings.hidden_directories if path not in missing)
+    found = (path for path in findings.hidden_directories if path not in missing)
     hidden = [*found, *policy.hidden]
     for path in hidden:
         yield from ("--tmpfs", str(path))
@@ -180,17 +179,9 @@ def _workspace(policy: SandboxPolicy, findings: Findings, empty: Mapping[Path, i
         if not path.is_relative_to(policy.workspace):  # such a link is there already
             yield from ("--symlink", str(policy.workspace), str(path))
     for path in findings.hidden_files:
-        yield from _covered(str(shown_at(path, policy)), empty.get(path))
+        yield from _covered(str(path), empty.get(path))
     for path in hidden:
         yield from ("--remount-ro", str(path))
-
-
-def _ground(policy: SandboxPolicy) -> tuple[str, ...]:
-    """The workspace itself, or the layer in its place or over it."""
-    workspace, source = str(policy.workspace), str(policy.layer or policy.workspace)
-    if policy.layer_work is not None:
-        return ("--overlay-src", workspace, "--overlay", source, str(policy.layer_work), workspace)
-    return ("--ro-bind" if policy.access == "read" else "--bind", source, workspace)
 
 
 def _covered(place: str, number: int | None) -> tuple[str, ...]:
@@ -207,15 +198,15 @@ def _writable(paths: Iterable[Path]) -> Iterator[str]:
         yield from ("--bind", str(path), str(path))
 
 
-def _protection(policy: SandboxPolicy, findings: Findings) -> Iterator[str]:
+def _protection(findings: Findings) -> Iterator[str]:
     """Parents before what is in them: a directory that is put in its place again would uncover what it holds."""
     for path in findings.pinned:
-        yield from ("--bind", str(path), str(shown_at(path, policy)))
+        yield from ("--bind", str(path), str(path))
     for path in findings.read_only:
-        yield from ("--ro-bind", str(path), str(shown_at(path, policy)))
+        yield from ("--ro-bind", str(path), str(path))
     empty = (path for path in findings.placeholder_directories if path not in findings.hidden_directories)
     for path in chain(findings.placeholders, empty):
-        yield from ("--ro-bind-try", str(path), str(shown_at(path, policy)))
+        yield from ("--ro-bind-try", str(path), str(path))
 
 
 def _count(findings: Findings) -> int:
