@@ -1,7 +1,6 @@
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
-import { said } from "./said.ts";
 
 const server = process.env.STUDIO_SERVER ?? "http://127.0.0.1:8765";
 
@@ -22,7 +21,7 @@ function chunkOf(id: string): string | undefined {
 export default defineConfig(({ command }) => ({
   // The page names its base itself, so that the built app works below any path.
   base: command === "build" ? "./" : "/studio/",
-  plugins: [react(), tailwindcss(), said()],
+  plugins: [react(), tailwindcss()],
   build: {
     outDir: process.env.STUDIO_OUT ?? "../src/skills_runtime/studio_dist",
     emptyOutDir: true,

@@ -32,7 +32,7 @@ Waiting, limits and cancellation are values, not errors.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, Unpack
 
 TOOL_KINDS = (
     "validation", "permission", "not_found", "timeout", "exit_code",
@@ -42,57 +42,91 @@ MODEL_KINDS = (
     "llm_error", "auth_error", "rate_limited", "server_error", "http_error", "context_length_exceeded",
 )  # fmt: skip
 
-EXIT_CODES: Mapping[str, int] = MappingProxyType(
+
+class Parameters(TypedDict, total=False):
+    """Facts that an error is about, part of its `details`: a client that translates says its kind with these."""
+
+    resource: Literal["run", "session", "skill", "file", "execution", "key"]
+    name: str
+    field: str
+    run_id: str
+    status: str
+    seq: int
+    origin: str
+    line: int
+    target: str
+    exit_code: int
+    retry_after_ms: int
+
+
+class Kind(NamedTuple):
+    """What is fixed for a kind of error: the exit code, and which parameters it may have."""
+
+    exit_code: int
+    parameters: tuple[str, ...] = ()
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        "validation": 20,
-        "config_error": 20,
-        "missing_env_var": 20,
-        "run_exists": 20,
-        "illegal_transition": 20,
-        "approval_stale": 20,
-        "conflict": 20,
-        "log_corrupt": 20,
-        "log_locked": 20,
-        "log_too_new": 20,
-        "log_ended": 20,
-        "key_missing": 20,
-        "permission": 21,
-        "path_escape": 21,
-        "write_refused": 21,
-        "delete_disabled": 21,
-        "approval_denied": 21,
-        "not_found": 22,
-        "unknown": 23,
-        "storage_error": 23,
-        "exit_code": 23,
-        "llm_error": 23,
-        "auth_error": 23,
-        "rate_limited": 23,
-        "server_error": 23,
-        "http_error": 23,
-        "context_length_exceeded": 23,
-        "budget_exceeded": 23,
-        "busy": 23,
-        "sandbox_denied": 24,
-        "timeout": 25,
-        "human_required": 26,
-        "cancelled": 27,
+        "validation": Kind(20, ("field",)),
+        "config_error": Kind(20, ("origin", "line")),
+        "missing_env_var": Kind(20),
+        "run_exists": Kind(20, ("run_id",)),
+        "illegal_transition": Kind(20, ("status",)),
+        "approval_stale": Kind(20),
+        "conflict": Kind(20),
+        "log_corrupt": Kind(20, ("seq",)),
+        "log_locked": Kind(20, ("run_id",)),
+        "log_too_new": Kind(20),
+        "log_ended": Kind(20, ("run_id",)),
+        "key_missing": Kind(20),
+        "permission": Kind(21),
+        "path_escape": Kind(21),
+        "write_refused": Kind(21),
+        "delete_disabled": Kind(21),
+        "approval_denied": Kind(21),
+        "not_found": Kind(22, ("resource", "name")),
+        "unknown": Kind(23),
+        "storage_error": Kind(23),
+        "exit_code": Kind(23, ("exit_code",)),
+        "llm_error": Kind(23),
+        "auth_error": Kind(23),
+        "rate_limited": Kind(23, ("retry_after_ms",)),
+        "server_error": Kind(23),
+        "http_error": Kind(23),
+        "context_length_exceeded": Kind(23),
+        "budget_exceeded": Kind(23),
+        "busy": Kind(23, ("retry_after_ms",)),
+        "sandbox_denied": Kind(24, ("target",)),
+        "timeout": Kind(25),
+        "human_required": Kind(26),
+        "cancelled": Kind(27),
     }
 )
+"""Every kind of error; Studio has a message for each, in every language."""
+
+EXIT_CODES: Mapping[str, int] = MappingProxyType({name: kind.exit_code for name, kind in KINDS.items()})
 """Exit code of the command line for every error kind; 1 is a run that failed, 2 is wrong usage."""
 
 
 class SkillsRuntimeError(Exception):
-    """One sentence for a person, a stable `kind` for a program, and a `hint` that says what to do next."""
+    """One sentence for a person, a stable `kind` with its parameters for a program, and a `hint` what to do next."""
 
     kind: str = "unknown"
     default_hint: ClassVar[str] = ""
 
-    def __init__(self, message: str, *, hint: str = "", details: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        details: Mapping[str, Any] | None = None,
+        **parameters: Unpack[Parameters],
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint or self.default_hint
-        self.details: dict[str, Any] = dict(details or {})
+        self.details: dict[str, Any] = {**parameters, **(details or {})}
 
     @property
     def exit_code(self) -> int:

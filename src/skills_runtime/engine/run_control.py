@@ -116,7 +116,8 @@ class RunControl:
     def _open(self, paths: RunPaths) -> RunView:
         view = read_view(paths, self._ports)
         if not view.state.open:
-            raise LogEnded(f"the run `{view.state.run_id}` has ended and takes no more messages")
+            message = f"the run `{view.state.run_id}` has ended and takes no more messages"
+            raise LogEnded(message, run_id=view.state.run_id)
         return view
 
     def _keep(

@@ -75,7 +75,7 @@ class Sessions:
         rows = self._index.list(session_id=session_id, limit=PAGE_LIMIT) if known is None else ()
         mine = [row for row in rows if self._home.has(row)]
         if not mine:
-            raise NotFound("session not found", details={"session_id": session_id})
+            raise NotFound("session not found", details={"session_id": session_id}, resource="session", name=session_id)
         return Session(session_id=session_id, title=mine[-1].title, created_at=mine[-1].created_at)
 
     def use(self, session_id: str, sources: Sequence[str]) -> Session:

@@ -119,12 +119,12 @@ def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
     legal = draft.name.replace("-", "").replace("_", "").isalnum() and draft.name.isascii()
     for wrong in parsed.diagnostics:
         if wrong.severity == "error":
-            raise ValidationFailed(wrong.message, hint=wrong.hint, details={"field": "name"})
+            raise ValidationFailed(wrong.message, hint=wrong.hint, field="name")
     if not legal or draft.name != draft.name.lower() or not draft.name[0].isalnum():
         raise ValidationFailed(
             f"{draft.name[:80]!a} cannot be the name of a skill",
             hint="use small letters, digits and hyphens",
-            details={"field": "name"},
+            field="name",
         )
     return _put(Path(parent), draft.name, data)
 

@@ -55,7 +55,12 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         except NotFound:
             row = None
         if row is None or not self.has(row) or not (Path(row.path) / "events.jsonl").is_file():
-            raise NotFound(f"there is no run `{run_id}`", hint="`GET /api/v1/runs` lists the runs of this workspace")
+            raise NotFound(
+                f"there is no run `{run_id}`",
+                hint="`GET /api/v1/runs` lists the runs of this workspace",
+                resource="run",
+                name=run_id,
+            )
         return RunPaths(Path(row.path))
 
     def has(self, row: RunRow) -> bool:

@@ -55,4 +55,5 @@ def check_transition(before: RunStatus, after: RunStatus) -> None:
     """Raise unless a run in `before` may move to `after`."""
     if after not in TRANSITIONS[before]:
         allowed = ", ".join(sorted(TRANSITIONS[before])) or "nothing: it is terminal"
-        raise IllegalTransition(f"a run that is `{before}` cannot become `{after}`", hint=f"it may become: {allowed}")
+        message = f"a run that is `{before}` cannot become `{after}`"
+        raise IllegalTransition(message, hint=f"it may become: {allowed}", status=before)

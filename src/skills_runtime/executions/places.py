@@ -134,7 +134,10 @@ def is_execution_id(text: str) -> bool:
 
 def not_there(execution_id: str) -> NotFound:
     """The error for a name that no execution has."""
-    return NotFound(f"there is no execution {execution_id[:80]!a}", hint="list the executions to see their ids")
+    name = execution_id[:80]
+    return NotFound(
+        f"there is no execution {name!a}", hint="list the executions to see their ids", resource="execution", name=name
+    )
 
 
 def stages_in_memory(place: Path) -> Path | None:

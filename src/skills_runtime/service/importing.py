@@ -116,19 +116,22 @@ def _state(source: Path) -> RunState:
         raise ValidationFailed("the log does not say which run it is", hint="send a run as it was exported")
     if state.open:
         raise IllegalTransition(
-            f"the run `{state.run_id}` is still `{state.status}`", hint="export it when it has ended"
+            f"the run `{state.run_id}` is still `{state.status}`",
+            hint="export it when it has ended",
+            status=state.status,
         )
     return state
 
 
 def _refuse_known(work: Work, run_id: str) -> None:
     if os.path.lexists(runs_root(work.home.workspace_root) / run_id):
-        raise RunExists(f"there is a run `{run_id}` in this workspace already")
+        raise RunExists(f"there is a run `{run_id}` in this workspace already", run_id=run_id)
     try:
         work.ledger.index.get(run_id)
     except NotFound:
         return
-    raise RunExists(f"there is a run `{run_id}` on this machine already", hint="it belongs to another workspace")
+    message = f"there is a run `{run_id}` on this machine already"
+    raise RunExists(message, hint="it belongs to another workspace", run_id=run_id)
 
 
 def _tidy(root: Path) -> None:

@@ -40,6 +40,13 @@ STATUSES: Mapping[str, int] = {
 }
 """The status of every kind of error that a client can do something about; all others are 500."""
 
+HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
+    400: ("validation", "the request cannot be used"),
+    404: ("not_found", "there is nothing at this path"),
+    405: ("method_not_allowed", "not this method here"),
+}
+"""The kind and the sentence of errors that the framework answers with."""
+
 _STUDIO = re.compile(
     r"/api/v1/(health|sessions(/[^/]+(/skills(/sources)?|/runs)?)?|runs/[^/]+/(events/stream|approvals/[^/]+))"
     r"|/studio/api/v1/.*"
@@ -123,13 +130,8 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    known = {
-        400: ("validation", "the request cannot be used"),
-        404: ("not_found", "there is nothing at this path"),
-        405: ("method_not_allowed", "not this method here"),
-    }
-    kind, message = known.get(error.status_code, ("http_error", str(error.detail)))
-    if error.status_code in known and not _is_default(error):
+    kind, message = HTTP_ERRORS.get(error.status_code, ("http_error", str(error.detail)))
+    if error.status_code in HTTP_ERRORS and not _is_default(error):
         message = str(error.detail)
     problem = Problem(status=error.status_code, kind=kind, message=message, headers=dict(error.headers or {}))
     return answer(request.url.path, problem)

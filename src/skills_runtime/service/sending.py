@@ -106,4 +106,7 @@ async def _pieces(descriptor: int, first: int, last: int) -> AsyncIterator[bytes
 
 
 def _absent(parts: Sequence[str]) -> NotFound:
-    return NotFound(f"there is no file {'/'.join(parts)[:200]!a}", hint="list the files to see what there is")
+    name = "/".join(parts)[:200]
+    return NotFound(
+        f"there is no file {name!a}", hint="list the files to see what there is", resource="file", name=name
+    )

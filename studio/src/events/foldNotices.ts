@@ -13,6 +13,8 @@ const NOTICES = new Set([
   "context_recovery_decided",
 ]);
 
+const END = { kind: "end", error_kind: "", details: {} } as const;
+
 /** Everything else that a transcript tells: skills, plans, summaries, errors, the end. */
 export function applyNotices(draft: Draft, event: KnownEvent): void {
   switch (event.type) {
@@ -39,13 +41,19 @@ export function applyNotices(draft: Draft, event: KnownEvent): void {
       });
       break;
     case "run_completed":
-      draft.add(event, { kind: "end", status: "completed", text: event.payload.final_output });
+      draft.add(event, { ...END, status: "completed", text: event.payload.final_output });
       break;
     case "run_failed":
-      draft.add(event, { kind: "end", status: "failed", text: event.payload.message });
+      draft.add(event, {
+        ...END,
+        status: "failed",
+        text: event.payload.message,
+        error_kind: event.payload.error_kind,
+        details: event.payload.details ?? {},
+      });
       break;
     case "run_cancelled":
-      draft.add(event, { kind: "end", status: "cancelled", text: event.payload.message });
+      draft.add(event, { ...END, status: "cancelled", text: event.payload.message });
       break;
     default:
       applyTroubles(draft, event);

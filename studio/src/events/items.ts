@@ -179,6 +179,9 @@ export interface EndItem extends Item {
   kind: "end";
   status: "completed" | "failed" | "cancelled";
   text: string;
+  /** Why it failed, with the parameters of that kind; empty otherwise. */
+  error_kind: string;
+  details: Data;
 }
 
 /** One entry of the transcript, told apart by `kind`. */

@@ -1,4 +1,5 @@
 /** Languages, texts and formats. */
 export { type Format, formatOf, millisecondsOf, useFormat } from "./format";
 export { LANGUAGES, type Language, languageStore, useLanguage } from "./language";
-export { type DictionaryName, loadWords, setLanguage, useKind, useSaid, useWords, type Words } from "./words";
+export { type Messages, useMessages } from "./messages";
+export { type DictionaryName, loadWords, setLanguage, useWords, type Words } from "./words";

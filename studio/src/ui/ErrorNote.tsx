@@ -1,5 +1,5 @@
 import { type Problem, problemOf } from "../api/problem";
-import { useKind, useSaid, useWords } from "../i18n";
+import { useMessages, useWords } from "../i18n";
 import { shownText } from "../lib/hidden";
 import { Button } from "./Button";
 import { WarnIcon } from "./icons";
@@ -37,23 +37,20 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => 
 
 function Told({ problem }: { problem: Problem }) {
   const words = useWords("ui");
-  const said = useSaid();
   const { kind, hint } = problem;
   const sentence = problem.detail || problem.title;
-  const known = said(sentence) !== sentence;
-  const meant = useKind()(kind);
+  const meaning = useMessages().error(kind, problem.details);
   return (
     <>
-      {!known && meant !== kind ? <p className="font-medium">{meant}</p> : null}
-      <p className="font-medium">{sentence ? <ServerText text={sentence} /> : words.problem}</p>
+      <p className="font-medium [overflow-wrap:anywhere]">{shownText(meaning) || words.problem}</p>
+      {sentence ? (
+        <p>
+          <ServerText text={sentence} />
+        </p>
+      ) : null}
       {hint ? (
         <p>
           <ServerText text={hint} />
-        </p>
-      ) : null}
-      {known ? (
-        <p lang="en" className="mt-1 text-xs text-soft [overflow-wrap:anywhere]">
-          {shownText([sentence, hint].filter(Boolean).join(" · "))}
         </p>
       ) : null}
       {kind ? (
@@ -63,4 +60,17 @@ function Told({ problem }: { problem: Problem }) {
       ) : null}
     </>
   );
+}
+
+/** Says in one line what went wrong, for places that show plain text. */
+export function useProblemText(): (error: unknown) => string {
+  const words = useWords("ui");
+  const messages = useMessages();
+  return (error) => {
+    const { kind, details, detail, title } = problemOf(error);
+    if (kind === "offline") {
+      return words.offline;
+    }
+    return shownText(words.problemText(messages.error(kind, details) || words.problem, detail || title));
+  };
 }

@@ -1,17 +1,10 @@
-import { useSaid } from "../i18n";
+import { useLanguage } from "../i18n";
 import { CodeBlock } from "./CodeBlock";
-import { ServerText } from "./ServerText";
 
-/** A message of the service: what it means in the language in use, then word for word. */
+/** A longer message of the server, word for word; marked as English where the page is not. */
 export function ServerBlock({ text, label, lines }: { text: string; label: string; lines?: number }) {
-  const known = useSaid()(text) !== text;
   return (
-    <div className="flex min-w-0 flex-col gap-1" lang={known ? undefined : "en"}>
-      {known ? (
-        <p>
-          <ServerText text={text} />
-        </p>
-      ) : null}
+    <div className="min-w-0" lang={useLanguage() === "en" ? undefined : "en"}>
       <CodeBlock text={text} label={label} lines={lines} />
     </div>
   );

@@ -1,20 +1,13 @@
-import { useLanguage, useSaid } from "../i18n";
+import { useLanguage } from "../i18n";
 import { classes } from "../lib/classes";
 import { shownText } from "../lib/hidden";
 
-/** A sentence of the service in the language in use; its original is the title, and English that stays is marked. */
+/** A sentence of the server as it comes; marked as English where the page is not. */
 export function ServerText({ text, className }: { text: string; className?: string }) {
-  const said = useSaid();
-  const language = useLanguage();
-  const shown = said(text);
-  const foreign = language !== "en" && shown === text && /[a-z]{2} [a-z]{2}/i.test(text);
+  const foreign = useLanguage() !== "en" && /[a-z]{2} [a-z]{2}/i.test(text);
   return (
-    <span
-      lang={foreign ? "en" : undefined}
-      title={shown === text ? undefined : shownText(text)}
-      className={classes("[overflow-wrap:anywhere]", className)}
-    >
-      {shownText(shown)}
+    <span lang={foreign ? "en" : undefined} className={classes("[overflow-wrap:anywhere]", className)}>
+      {shownText(text)}
     </span>
   );
 }

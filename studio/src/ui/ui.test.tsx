@@ -71,14 +71,14 @@ describe("data", () => {
 });
 
 describe("a problem", () => {
-  it("is said with its hint and its kind", () => {
+  it("is shown with its meaning, sentence, hint and kind", () => {
     renderApp(
       <ErrorNote
         error={new Problem(409, "approval_stale", "Conflict", "it was decided already", "look again")}
       />,
     );
     expect(screen.getByRole("alert").textContent).toMatch(
-      /it was decided already.*look again.*approval_stale/,
+      /The request is no longer open.*it was decided already.*look again.*approval_stale/,
     );
   });
 

@@ -35,11 +35,6 @@ def english_sentences(page: Page) -> list[str]:
     return page.evaluate(_SENTENCES, FOREIGN)
 
 
-def unsaid(page: Page) -> list[str]:
-    """What the service says that has no Chinese, and is therefore shown and marked as English."""
-    return page.locator("span[lang=en]").all_inner_texts()
-
-
 def unfold(page: Page) -> None:
     """Open what is folded, a few at a time: each may hold more."""
     folded = page.locator("main button[aria-expanded=false]:not([aria-haspopup]):not([disabled])")

@@ -9,13 +9,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.studio.browsers import keep_screenshot, opened
-from tests.e2e.studio.english import english_sentences, unfold, unsaid
+from tests.e2e.studio.english import english_sentences, unfold
 from tests.e2e.studio.furnished import Furnished, furnished, remembered, settle, walk
 
 NAMED_BY_PEOPLE = {"compare": r"Build it again\.|Write the report|Look at the system"}
 """Choices that hold the titles of runs, which cannot be marked inside of their list."""
-MADE_UP = "the service is busy"
-"""An error that only this place has."""
 BAD_SKILL = """---
 name: bad
 license: [MIT]
@@ -64,7 +62,6 @@ def test_no_page_has_an_english_sentence(chinese: AbstractContextManager[Page], 
                 unfold(page)
             known = NAMED_BY_PEOPLE.get(name)
             left = [one for one in english_sentences(page) if not (known and re.search(known, one))]
-            left += [one for one in unsaid(page) if not one.startswith(MADE_UP)]
             if left:
                 wrong[name] = left
     assert not wrong, "\n".join(f"{name}: {left}" for name, left in wrong.items())
@@ -75,9 +72,9 @@ def test_a_refusal_is_said_in_chinese_with_its_original(
 ) -> None:
     with chinese as page:
         page.goto(f"{place.service.url}/studio/runs/run_nowhere")
-        alert = page.get_by_role("alert").filter(has_text="没有运行 `run_nowhere`")
+        alert = page.get_by_role("alert").filter(has_text="没有运行 run_nowhere")
         expect(alert).to_be_visible()
-        expect(alert.locator("[lang=en]")).to_contain_text("there is no run `run_nowhere`")
+        expect(alert.locator("[lang=en]").first).to_contain_text("there is no run `run_nowhere`")
         expect(alert).to_contain_text("not_found")
         keep_screenshot(page, "chinese-refusal")
 
@@ -88,7 +85,7 @@ def test_what_is_wrong_with_a_skill_is_said_in_chinese(chinese: AbstractContextM
         finding = page.get_by_title("a download from a disposable address is run")
         expect(finding).to_have_text("运行从临时地址下载的内容")
         expect(page.get_by_text("让模型抛开自身的指令").first).to_be_visible()
-        expect(page.get_by_text("前置元数据缺少必需的字段：description；以正文的开头代替")).to_be_visible()
+        expect(page.get_by_text("在前置元数据中添加 `description:`")).to_be_visible()
         assert english_sentences(page) == []
         keep_screenshot(page, "chinese-checks")
 
@@ -117,16 +114,9 @@ def test_a_skill_that_fails_says_so_in_chinese(
         walk(page, place.service, "/studio/skills/count/run")
         page.get_by_role("textbox", name="Text").fill("one")
         page.get_by_role("button", name="运行", exact=True).click()
-        expect(page.get_by_title("Skill exited with code 3")).to_have_text("技能退出，退出码 3")
-
-
-def test_without_its_chinese_the_service_is_read_in_english(browser: Browser, place: Furnished) -> None:
-    with in_chinese(browser, place) as page:
-        page.route(re.compile(r"/said-zh-\w+\.bin$"), lambda route: route.abort())
-        page.goto(f"{place.service.url}/studio/runs/run_nowhere")
-        said = page.get_by_role("alert").locator("[lang=en]")
-        expect(said.first).to_have_text("there is no run `run_nowhere`")
-        expect(page.get_by_role("link", name="审批")).to_be_visible()
+        failure = page.get_by_role("region", name="执行").get_by_text("退出码 3", exact=True)
+        expect(failure.first).to_be_visible()
+        expect(page.locator("[lang=en]", has_text="Skill exited with code 3")).to_be_visible()
 
 
 def test_english_fetches_no_chinese(browser: Browser, place: Furnished) -> None:
@@ -137,4 +127,4 @@ def test_english_fetches_no_chinese(browser: Browser, place: Furnished) -> None:
         settle(page)
         expect(page.get_by_role("alert")).to_contain_text("there is no run `run_nowhere`")
     assert len(asked) > 3
-    assert [url for url in asked if "said-zh" in url or "/zh-" in url] == []
+    assert [url for url in asked if "/zh-" in url] == []

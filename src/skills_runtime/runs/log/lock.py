@@ -34,7 +34,8 @@ class RunLock:
                 holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
                 os.close(fd)
                 name = Path(path).parent.name  # it may be a sub-agent of the run that somebody has named
-                raise LogLocked(f"another process (pid {holder or 'unknown'}) is writing the run `{name}`") from None
+                message = f"another process (pid {holder or 'unknown'}) is writing the run `{name}`"
+                raise LogLocked(message, run_id=name) from None
             if _is_still(path, fd):
                 return fd
             os.close(fd)  # somebody replaced the file while we waited for it

@@ -47,7 +47,7 @@ Node = Text | Items | Entries
 
 def refusal(origin: str, line: int, problem: str, hint: str) -> ConfigError:
     """The error that names a place in a rule file."""
-    return ConfigError(f"`{origin}` line {line}: {problem}", hint=hint, details={"origin": origin, "line": line})
+    return ConfigError(f"`{origin}` line {line}: {problem}", hint=hint, origin=origin, line=line)
 
 
 def parse_document(text: str, origin: str) -> Node | None:

@@ -75,7 +75,9 @@ class KeyFile:
             keys = self._read()
             open_keys = [key for key in keys.values() if key.revoked_at is None and name_or_id in (key.id, key.name)]
             if not open_keys:
-                raise NotFound(f"there is no key {name_or_id[:80]!a}", hint="`keys list` shows the keys there are")
+                name = name_or_id[:80]
+                hint = "`keys list` shows the keys there are"
+                raise NotFound(f"there is no key {name!a}", hint=hint, resource="key", name=name)
             revoked = msgspec.structs.replace(open_keys[0], revoked_at=self._now())
             self._write({**keys, revoked.id: revoked})
         return revoked

@@ -75,7 +75,9 @@ async def create_execution(
     parts = parts_of(request)
     skill = await asyncio.to_thread(parts.skills.find, wanted.skill)
     if skill is None:
-        raise NotFound(f"there is no skill {wanted.skill[:80]!a}", hint="`GET /api/skills` lists them")
+        name = wanted.skill[:80]
+        hint = "`GET /api/skills` lists them"
+        raise NotFound(f"there is no skill {name!a}", hint=hint, resource="skill", name=name)
     try:
         execution = await execute_for(
             request, parts, skill, wanted.input, timeout_ms=wanted.timeout_ms, key=idempotency_key

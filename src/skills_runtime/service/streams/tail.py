@@ -88,9 +88,9 @@ class LogTail:
         try:
             wire = decode_wire(line)
         except msgspec.MsgspecError as error:
-            raise LogCorrupt(f"line {self.seq + 1} of the log is not an event", details={"seq": self.seq}) from error
+            raise LogCorrupt(f"line {self.seq + 1} of the log is not an event", seq=self.seq) from error
         if self._header.version > 0 and wire.seq != self.seq:
-            raise LogCorrupt(f"line {self.seq + 1} of the log is out of order", details={"seq": self.seq})
+            raise LogCorrupt(f"line {self.seq + 1} of the log is out of order", seq=self.seq)
         return frame_of(self.seq, wire.type, line)
 
     def close(self) -> None:

@@ -174,7 +174,7 @@ class Work:
         paths = await asyncio.to_thread(self.find, run_id)
         async with self.attendance.alone(run_id):
             if run_id in self.attendance:
-                raise LogLocked(f"the run `{run_id}` is being worked on already")
+                raise LogLocked(f"the run `{run_id}` is being worked on already", run_id=run_id)
             opened = await asyncio.to_thread(self._maker.open, paths, wishes)
             await asyncio.to_thread(self._accepted.put, run_id, Accepted(run_id))
             await self.attendance.submit(opened)

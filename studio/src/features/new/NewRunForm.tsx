@@ -3,10 +3,10 @@ import { useLocation } from "wouter";
 import { newIdempotencyKey } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { type StartOptions, useStartRun } from "../../api/starting";
-import { useSaid, useWords } from "../../i18n";
+import { useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Button } from "../../ui/Button";
-import { ErrorNote } from "../../ui/ErrorNote";
+import { ErrorNote, useProblemText } from "../../ui/ErrorNote";
 import { PlayIcon } from "../../ui/icons";
 import { KeyName } from "../../ui/KeyName";
 import { Budgets } from "./Budgets";
@@ -29,7 +29,7 @@ export function NewRunForm({
   sessionId?: string;
 }) {
   const words = useWords("start");
-  const said = useSaid();
+  const problemText = useProblemText();
   const [draft, setDraft] = useState<Draft>(() => emptyDraft(task));
   const [untouched, setUntouched] = useState(true);
   const start = useStart(draft, sessionId);
@@ -39,7 +39,7 @@ export function NewRunForm({
   const field = problem ? fieldOf(problem, FIELDS) : null;
   const errors =
     problem && field
-      ? { [field]: shownText([problem.detail, problem.hint].filter(Boolean).map(said).join(" · ")) }
+      ? { [field]: [problemText(problem), shownText(problem.hint)].filter(Boolean).join(" · ") }
       : {};
   const change = (some: Partial<Draft>) => {
     start.reset();

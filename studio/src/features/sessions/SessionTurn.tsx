@@ -2,7 +2,7 @@ import { Link } from "wouter";
 import { type Approval, requestKey } from "../../api/approvals";
 import { FINAL, type Run, type RunRow, useRun } from "../../api/runs";
 import { ApprovalCard } from "../../events/approval/ApprovalCard";
-import { useFormat, useWords } from "../../i18n";
+import { useFormat, useMessages, useWords } from "../../i18n";
 import { Markdown } from "../../ui/Markdown";
 import { PlainText } from "../../ui/PlainText";
 import { ServerText } from "../../ui/ServerText";
@@ -43,11 +43,18 @@ export function SessionTurn({ row, approvals }: { row: RunRow; approvals: readon
 
 function Answer({ run }: { run: Run }) {
   const words = useWords("sessions");
+  const messages = useMessages();
   if (run.final_output) {
     return <Markdown text={run.final_output} />;
   }
   if (run.failure_reason) {
-    return <ServerText text={run.failure_reason} />;
+    const meaning = messages.error(run.error_kind ?? "");
+    return (
+      <>
+        {meaning ? <p className="font-medium">{meaning}</p> : null}
+        <ServerText text={run.failure_reason} />
+      </>
+    );
   }
   if (run.questions.length > 0) {
     return <p className="text-wait">{words.question}</p>;

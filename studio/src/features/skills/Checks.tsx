@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import type { SecurityFinding, SkillDocument } from "../../api/skills";
-import { useSaid, useWords } from "../../i18n";
+import { useMessages, useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { ServerText } from "../../ui/ServerText";
 import { skillAddress } from "./address";
@@ -39,7 +39,6 @@ export function Checks({ skill }: { skill: SkillDocument }) {
 
 function Scan({ skill, scan }: { skill: SkillDocument; scan: NonNullable<SkillDocument["security"]> }) {
   const words = useWords("skills");
-  const said = useSaid();
   return (
     <>
       <p className="text-soft">
@@ -58,7 +57,7 @@ function Scan({ skill, scan }: { skill: SkillDocument; scan: NonNullable<SkillDo
       ) : null}
       {scan.skipped.map((one) => (
         <p key={one.file} className="text-soft [overflow-wrap:anywhere]">
-          {words.skipped(shownText(one.file), shownText(said(one.reason)))}
+          {words.skipped(shownText(one.file))} <ServerText text={one.reason} />
         </p>
       ))}
     </>
@@ -67,12 +66,19 @@ function Scan({ skill, scan }: { skill: SkillDocument; scan: NonNullable<SkillDo
 
 function Finding({ finding, skill }: { finding: SecurityFinding; skill: SkillDocument }) {
   const words = useWords("skills");
+  const title = useMessages().finding(finding.code);
   const place = finding.line > 0 ? `${finding.file}:${finding.line}` : finding.file;
   return (
     <li className="flex flex-col gap-1 p-3 [overflow-wrap:anywhere]">
       <div className="flex flex-wrap items-center gap-2">
         <SeverityMark severity={finding.severity} />
-        <ServerText text={finding.title} className="font-medium" />
+        {title ? (
+          <span title={shownText(finding.title)} className="font-medium">
+            {title}
+          </span>
+        ) : (
+          <ServerText text={finding.title} className="font-medium" />
+        )}
         <span className="font-mono text-xs text-soft">{finding.code}</span>
       </div>
       {finding.excerpt ? (

@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../../api/skills";
-import { useWords } from "../../i18n";
+import { useMessages, useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { ServerText } from "../../ui/ServerText";
 import { SeverityMark } from "./SeverityMark";
@@ -13,6 +13,7 @@ export function DiagnosticList({
   onLine?: (line: number) => void;
 }) {
   const words = useWords("skills");
+  const messages = useMessages();
   const ordered = [...diagnostics].sort((left, right) => (left.line ?? 0) - (right.line ?? 0));
   return (
     <ul aria-label={words.diagnostics} className="divide-y rounded-lg border border-line bg-surface">
@@ -25,12 +26,20 @@ export function DiagnosticList({
           <Line diagnostic={one} onLine={onLine} />
           <span className="min-w-0 flex-1 basis-64">
             <ServerText text={one.message} />
-            {one.hint ? <ServerText text={one.hint} className="block text-soft" /> : null}
+            <Hint text={one.hint} translated={messages.diagnostic(one.code ?? "")} />
           </span>
         </li>
       ))}
     </ul>
   );
+}
+
+function Hint({ text, translated }: { text?: string; translated: string }) {
+  return translated ? (
+    <span className="block text-soft">{translated}</span>
+  ) : text ? (
+    <ServerText text={text} className="block text-soft" />
+  ) : null;
 }
 
 function Line({ diagnostic, onLine }: { diagnostic: Diagnostic; onLine?: (line: number) => void }) {

@@ -2,11 +2,10 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { problemOf } from "../../api/problem";
 import { useCreateSkill } from "../../api/skills";
-import { useSaid, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { useWords } from "../../i18n";
 import { Button } from "../../ui/Button";
 import { Dialog } from "../../ui/Dialog";
-import { ErrorNote } from "../../ui/ErrorNote";
+import { ErrorNote, useProblemText } from "../../ui/ErrorNote";
 import { TextArea, TextInput } from "../../ui/Field";
 
 const LEGAL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
@@ -48,7 +47,7 @@ function NewSkillForm({
   onSubmit: Create;
 }) {
   const words = useWords("skills");
-  const said = useSaid();
+  const problemText = useProblemText();
   const [, navigate] = useLocation();
   const [draft, setDraft] = useState({ name: "", description: "", body: "" });
   const [tried, setTried] = useState(false);
@@ -81,7 +80,7 @@ function NewSkillForm({
         autoComplete="off"
         spellCheck={false}
         maxLength={64}
-        error={illegal ? words.nameIllegal : ofName ? shownText(said(problem.detail)) : missing(draft.name)}
+        error={illegal ? words.nameIllegal : ofName ? problemText(problem) : missing(draft.name)}
         {...field("name")}
       />
       <TextArea

@@ -52,7 +52,7 @@ export const execute = {
   sandbox: "Sandbox evidence",
   files: "Files it left",
   save: (name: string) => `Save ${name}`,
-  notKept: (name: string, reason: string) => `${name} was not kept: ${reason}`,
+  notKept: (name: string) => `${name} was not kept:`,
   noPreview: "There is no preview for this kind of file; save it to open it.",
   emptyFile: "The file is empty.",
 };

@@ -5,6 +5,7 @@ import { details } from "./details";
 import { execute } from "./execute";
 import { fence } from "./fence";
 import { fork } from "./fork";
+import { messages } from "./messages";
 import { operations } from "./operations";
 import { replay } from "./replay";
 import { run } from "./run";
@@ -27,6 +28,7 @@ export const words = {
   execute,
   fence,
   fork,
+  messages,
   operations,
   replay,
   run,

@@ -98,7 +98,7 @@ export const skills = {
   noScan: "The skill has no files to scan.",
   scanned: (count: number) => (count === 1 ? "1 file was read." : `${count} files were read.`),
   nothingFound: "Nothing was found.",
-  skipped: (file: string, reason: string) => `${file} was not read: ${reason}`,
+  skipped: (file: string) => `${file} was not read:`,
   remedy: "What helps",
   wholeFile: "SKILL.md",
   save: "Save",

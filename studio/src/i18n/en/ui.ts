@@ -1,5 +1,6 @@
 /** Texts of the general building blocks. */
 export const ui = {
+  problemText: (title: string, sentence: string) => sentence || title,
   close: "Close",
   copy: "Copy",
   copied: "Copied",

@@ -53,7 +53,7 @@ export const execute = {
   sandbox: "沙箱证据",
   files: "留下的文件",
   save: (name: string) => `保存 ${name}`,
-  notKept: (name: string, reason: string) => `${name} 未保留：${reason}`,
+  notKept: (name: string) => `${name} 未保留：`,
   noPreview: "这类文件没有预览；请保存后打开。",
   emptyFile: "文件是空的。",
 } satisfies typeof english;

@@ -1,10 +1,12 @@
 import { approvals } from "./approvals";
 import { artifacts } from "./artifacts";
+import codes from "./codes.json";
 import { compare } from "./compare";
 import { details } from "./details";
 import { execute } from "./execute";
 import { fence } from "./fence";
 import { fork } from "./fork";
+import { messages } from "./messages";
 import { operations } from "./operations";
 import { replay } from "./replay";
 import { run } from "./run";
@@ -27,6 +29,7 @@ export const words = {
   execute,
   fence,
   fork,
+  messages,
   operations,
   replay,
   run,
@@ -40,3 +43,5 @@ export const words = {
   ui,
   welcome,
 };
+
+export { codes };

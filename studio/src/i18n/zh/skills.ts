@@ -99,7 +99,7 @@ export const skills = {
   noScan: "此技能没有可扫描的文件。",
   scanned: (count: number) => `已读取 ${count} 个文件。`,
   nothingFound: "没有发现问题。",
-  skipped: (file: string, reason: string) => `未读取 ${file}：${reason}`,
+  skipped: (file: string) => `未读取 ${file}：`,
   remedy: "解决办法",
   wholeFile: "技能文件 SKILL.md",
   save: "保存",

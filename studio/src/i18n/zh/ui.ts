@@ -2,6 +2,7 @@ import type { ui as english } from "../en/ui";
 
 /** Texts of the general building blocks, in Chinese. */
 export const ui = {
+  problemText: (title: string, sentence: string) => (sentence ? `${title}（${sentence}）` : title),
   close: "关闭",
   copy: "复制",
   copied: "已复制",

@@ -2,13 +2,13 @@ import { useState } from "react";
 import { accessKey } from "../../../api/access";
 import { getBlob } from "../../../api/client";
 import { exportAddress, pageAddress } from "../../../api/files";
-import { problemOf } from "../../../api/problem";
 import { useResumeRun } from "../../../api/runs";
 import type { LogEvent, RunView } from "../../../events";
-import { useLanguage, useSaid, useWords } from "../../../i18n";
+import { useLanguage, useWords } from "../../../i18n";
 import { useCommands } from "../../../lib/commands";
 import { downloadText } from "../../../lib/download";
 import { Button } from "../../../ui/Button";
+import { useProblemText } from "../../../ui/ErrorNote";
 import { IconButton } from "../../../ui/IconButton";
 import {
   AgainIcon,
@@ -48,7 +48,7 @@ export function RunActions({
 }) {
   const words = useWords("run");
   const language = useLanguage();
-  const said = useSaid();
+  const problemText = useProblemText();
   const [open, setOpen] = useState<"cancel" | "verify" | null>(null);
   const resume = useResumeRun();
   const over = isOver(view);
@@ -59,12 +59,12 @@ export function RunActions({
       { id: runId },
       {
         onSuccess: () => toast(words.resumed),
-        onError: (error) => toast(said(problemOf(error).message) || words.resumeFailed, { bad: true }),
+        onError: (error) => toast(problemText(error), { bad: true }),
       },
     );
   const save = (address: string, name: string) =>
     saveFrom(address, name, accessKey() === null ? null : getBlob).catch((error: unknown) =>
-      toast(said(problemOf(error).message) || words.exportFailed, { bad: true }),
+      toast(problemText(error), { bad: true }),
     );
   const archive = () => void save(exportAddress(runId), `${runId}.tar.gz`);
   const page = () => void save(pageAddress(runId, language === "zh-CN" ? "zh" : "en"), `${runId}.html`);

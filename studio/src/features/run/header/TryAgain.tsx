@@ -1,15 +1,15 @@
 import { useLocation } from "wouter";
-import { problemOf } from "../../../api/problem";
 import { useForkRun } from "../../../api/runs";
-import { useSaid, useWords } from "../../../i18n";
+import { useWords } from "../../../i18n";
 import { Button } from "../../../ui/Button";
+import { useProblemText } from "../../../ui/ErrorNote";
 import { AgainIcon } from "../../../ui/icons";
 import { toast } from "../../../ui/Toast";
 
 /** Goes on where a run failed: what has ended cannot be resumed, so a fork takes over everything it did. */
 export function TryAgain({ runId }: { runId: string }) {
   const words = useWords("run");
-  const said = useSaid();
+  const problemText = useProblemText();
   const [, navigate] = useLocation();
   const fork = useForkRun();
   const start = () =>
@@ -20,7 +20,7 @@ export function TryAgain({ runId }: { runId: string }) {
           toast(words.triedAgain);
           navigate(`/runs/${encodeURIComponent(run_id)}`);
         },
-        onError: (error) => toast(said(problemOf(error).message) || words.resumeFailed, { bad: true }),
+        onError: (error) => toast(problemText(error), { bad: true }),
       },
     );
   return (

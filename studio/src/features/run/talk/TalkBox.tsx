@@ -28,7 +28,13 @@ export function TalkBox({
   const stands = trouble !== null || (state.status === "waiting_for_user" && !asked);
   return (
     <div className="flex flex-col gap-2">
-      {stands ? <WaitingBox runId={runId} message={trouble ?? state.waiting_message} /> : null}
+      {stands ? (
+        <WaitingBox
+          runId={runId}
+          kind={trouble ? "" : (state.waiting_kind ?? "")}
+          message={trouble ?? state.waiting_message}
+        />
+      ) : null}
       <SteerBox runId={runId} events={events} />
     </div>
   );

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useResumeRun } from "../../../api/runs";
-import { useWords } from "../../../i18n";
+import { useMessages, useWords } from "../../../i18n";
 import { Button } from "../../../ui/Button";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { TextInput } from "../../../ui/Field";
@@ -8,8 +8,9 @@ import { HandIcon, PlayIcon } from "../../../ui/icons";
 import { ServerText } from "../../../ui/ServerText";
 
 /** Says why a run stands still, and lets it go on, with more room if that is given. */
-export function WaitingBox({ runId, message }: { runId: string; message: string }) {
+export function WaitingBox({ runId, kind, message }: { runId: string; kind: string; message: string }) {
   const words = useWords("run");
+  const meaning = useMessages().error(kind);
   const [steps, setSteps] = useState("");
   const [cost, setCost] = useState("");
   const resume = useResumeRun();
@@ -21,7 +22,7 @@ export function WaitingBox({ runId, message }: { runId: string; message: string 
       <div className="flex gap-2">
         <HandIcon className="mt-0.5 size-4 shrink-0 text-wait" />
         <div className="min-w-0">
-          <p className="font-medium">{words.stands}</p>
+          <p className="font-medium">{[words.stands, meaning].filter(Boolean).join(" · ")}</p>
           {message ? <ServerText text={message} /> : null}
         </div>
       </div>

@@ -1,8 +1,9 @@
 import type { ApprovalView } from "../../../events";
-import { useFormat, useSaid, useWords } from "../../../i18n";
+import { useFormat, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { DoneIcon, StoppedIcon, WarnIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
+import { ServerText } from "../../../ui/ServerText";
 
 /** What became of the requests of a call; it stays there: who, when, why and by which rule. */
 export function CallDecisions({ approvals }: { approvals: readonly ApprovalView[] }) {
@@ -18,7 +19,6 @@ export function CallDecisions({ approvals }: { approvals: readonly ApprovalView[
 
 function Decision({ approval }: { approval: ApprovalView }) {
   const words = useWords("run");
-  const said = useSaid();
   const format = useFormat();
   const allowed = approval.decision?.startsWith("approved") ?? false;
   const decision = approval.decision ?? "";
@@ -28,7 +28,6 @@ function Decision({ approval }: { approval: ApprovalView }) {
     approval.reason
       ? words.decidedVia(words.decisionReasons[approval.reason] ?? shownText(approval.reason))
       : "",
-    approval.rule ? words.decidedRule(shownText(said(approval.rule))) : "",
     approval.arguments_changed ? words.argumentsChanged : "",
   ].filter(Boolean);
   return (
@@ -42,11 +41,21 @@ function Decision({ approval }: { approval: ApprovalView }) {
       <div className="min-w-0">
         <p>
           <strong>
-            {approval.refused
-              ? words.refused(shownText(said(approval.refused)))
-              : (words.decisions[decision] ?? shownText(decision))}
+            {approval.refused ? (
+              <>
+                {words.refused} <ServerText text={approval.refused} />
+              </>
+            ) : (
+              (words.decisions[decision] ?? shownText(decision))
+            )}
           </strong>
           {facts.length > 0 ? ` · ${facts.join(" · ")}` : ""}
+          {approval.rule ? (
+            <>
+              {" · "}
+              {words.decidedRule} <ServerText text={approval.rule} />
+            </>
+          ) : null}
         </p>
         {approval.summary ? <PlainText text={approval.summary} className="line-clamp-3 text-soft" /> : null}
         {approval.note ? <PlainText text={words.note(approval.note)} /> : null}

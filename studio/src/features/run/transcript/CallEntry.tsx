@@ -1,5 +1,5 @@
 import type { CallItem, Data } from "../../../events";
-import { useFormat, useWords } from "../../../i18n";
+import { useFormat, useMessages, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
 import { CodeBlock } from "../../../ui/CodeBlock";
@@ -81,18 +81,23 @@ export function CallEntry({ item }: { item: CallItem }) {
 /** What went wrong with a call; never folded. */
 function Failure({ result, denied }: { result: Data; denied: boolean }) {
   const words = useWords("run");
-  const said = [result.stderr, result.message, result.error].find(
+  const messages = useMessages();
+  const sentence = [result.stderr, result.message, result.error].find(
     (one) => typeof one === "string" && one !== "",
   );
   const kind = typeof result.error_kind === "string" ? result.error_kind : "";
-  const code = typeof result.exit_code === "number" ? words.exitCode(result.exit_code) : "";
-  if (denied && !said) {
+  const code =
+    typeof result.exit_code === "number" && kind !== "exit_code" ? words.exitCode(result.exit_code) : "";
+  const meaning = messages.error(kind, result) || kind;
+  if (denied && !sentence) {
     return null;
   }
   return (
     <div className="border-l-2 border-bad pl-2">
-      <p className="text-xs text-bad">{[words.failed, code, shownText(kind)].filter(Boolean).join(" · ")}</p>
-      {said ? <CodeBlock text={String(said)} label={words.failed} lines={12} /> : null}
+      <p className="text-xs text-bad">
+        {[words.failed, code, shownText(meaning)].filter(Boolean).join(" · ")}
+      </p>
+      {sentence ? <CodeBlock text={String(sentence)} label={words.failed} lines={12} /> : null}
     </div>
   );
 }

@@ -1,5 +1,5 @@
-import type { Data, NoticeItem } from "../../../events";
-import { useWords } from "../../../i18n";
+import type { NoticeItem } from "../../../events";
+import { useMessages, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { InfoIcon } from "../../../ui/icons";
 import { ServerText } from "../../../ui/ServerText";
@@ -7,34 +7,22 @@ import { Frame } from "./Frame";
 
 /** A small fact about the run. */
 export function NoticeEntry({ item }: { item: NoticeItem }) {
-  const words = useWords("run");
   const states = useWords("states").run;
+  const messages = useMessages();
   const { details } = item;
-  const waiting = item.type === "run_waiting_human";
-  const moved =
-    item.type === "run_state_changed"
-      ? [details.from, details.to].map((one) => states[String(one)] ?? shownText(String(one))).join(" → ")
-      : "";
+  const moved = item.type === "run_state_changed";
+  const state = (one: unknown) => states[String(one)] ?? String(one);
+  const values = moved ? { from: state(details.from), to: state(details.to) } : details;
+  const sentence = [details.message, details.reason].filter((one) => typeof one === "string" && one !== "");
   return (
     <Frame
       item={item}
       icon={<InfoIcon />}
       quiet
-      tone={waiting ? "wait" : "plain"}
-      title={
-        <span>
-          {words.notices[item.type] ?? shownText(item.type)}
-          {moved ? ` ${moved}` : ""}
-        </span>
-      }
+      tone={item.type === "run_waiting_human" ? "wait" : "plain"}
+      title={<span>{shownText(messages.notice(item.type, values) || item.type)}</span>}
     >
-      {said(details) ? <ServerText text={said(details)} /> : null}
+      {sentence.length > 0 ? <ServerText text={sentence.join(" · ")} /> : null}
     </Frame>
   );
-}
-
-function said(details: Data): string {
-  return [details.message, details.reason, details.env_var, details.decision]
-    .filter((one): one is string => typeof one === "string" && one !== "")
-    .join(" · ");
 }

@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import type { Data, SkillItem } from "../../../events";
-import { useFormat, useSaid, useWords } from "../../../i18n";
+import { useFormat, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
 import { BookIcon } from "../../../ui/icons";
@@ -55,7 +55,6 @@ function One({ item }: { item: SkillItem }) {
 
 function Routed({ item }: { item: SkillItem }) {
   const words = useWords("run");
-  const said = useSaid();
   const format = useFormat();
   const choices = Array.isArray(item.details.choices) ? (item.details.choices as Data[]) : [];
   return (
@@ -77,10 +76,15 @@ function Routed({ item }: { item: SkillItem }) {
               {[
                 words.rules[String(choice.rule)] ?? shownText(String(choice.rule ?? "")),
                 typeof choice.score === "number" ? words.score(format.number(choice.score)) : "",
-                shownText(said(String(choice.reason ?? ""))),
               ]
                 .filter(Boolean)
                 .join(" · ")}
+              {choice.reason ? (
+                <>
+                  {" · "}
+                  <ServerText text={String(choice.reason)} />
+                </>
+              ) : null}
             </span>
           </li>
         ))}
@@ -91,17 +95,15 @@ function Routed({ item }: { item: SkillItem }) {
 
 function Offered({ item }: { item: SkillItem }) {
   const words = useWords("run");
-  const said = useSaid();
   const { offered, omitted, level } = item.details;
   return (
     <Frame item={item} icon={<BookIcon />} quiet title={words.offered(Number(offered ?? 0))}>
       {item.reason || Number(omitted ?? 0) > 0 ? (
         <Fold id={item.key} title={words.facts}>
           <PlainText
-            text={[String(level ?? ""), words.omitted(Number(omitted ?? 0)), said(item.reason)]
-              .filter(Boolean)
-              .join(" · ")}
+            text={[String(level ?? ""), words.omitted(Number(omitted ?? 0))].filter(Boolean).join(" · ")}
           />
+          {item.reason ? <ServerText text={item.reason} /> : null}
         </Fold>
       ) : null}
     </Frame>

@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import type { ArtifactsItem, ChildItem, CompactionItem, EndItem, ErrorItem, PlanItem } from "../../../events";
-import { useFormat, useKind, useWords } from "../../../i18n";
+import { useFormat, useMessages, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { tableOf } from "../../../lib/table";
 import { Badge } from "../../../ui/Badge";
@@ -27,13 +27,13 @@ import { Said } from "./Said";
 /** Something that went wrong; never folded. */
 export function ErrorEntry({ item }: { item: ErrorItem }) {
   const words = useWords("run");
-  const kindOf = useKind();
+  const meaning = useMessages().error(item.error_kind, item.details) || item.error_kind;
   return (
     <Frame
       item={item}
       icon={<WarnIcon />}
       tone={item.level === "error" ? "bad" : "wait"}
-      title={`${item.level === "error" ? words.error : words.warning}: ${words.errorKinds[item.error_kind] ?? shownText(kindOf(item.error_kind))}`}
+      title={`${item.level === "error" ? words.error : words.warning}: ${shownText(meaning)}`}
     >
       {item.message ? <ServerBlock text={item.message} label={words.error} lines={12} /> : null}
       <Fold id={item.key} title={words.facts}>
@@ -147,10 +147,18 @@ export function ArtifactsEntry({ item }: { item: ArtifactsItem }) {
 export function EndEntry({ item }: { item: EndItem }) {
   const words = useWords("run");
   const states = useWords("states").run;
+  const messages = useMessages();
   const icons = { completed: <CheckIcon />, failed: <FailedIcon />, cancelled: <StoppedIcon /> };
   const tones = { completed: "good", failed: "bad", cancelled: "plain" } as const;
   return (
-    <Frame item={item} icon={icons[item.status]} tone={tones[item.status]} title={states[item.status]}>
+    <Frame
+      item={item}
+      icon={icons[item.status]}
+      tone={tones[item.status]}
+      title={[states[item.status], shownText(messages.error(item.error_kind, item.details))]
+        .filter(Boolean)
+        .join(" · ")}
+    >
       {item.text && item.status === "failed" ? (
         <ServerBlock text={item.text} label={words.error} lines={20} />
       ) : (

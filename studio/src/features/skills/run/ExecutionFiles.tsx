@@ -1,15 +1,15 @@
 import { useState } from "react";
 import { type Execution, executionFileAddress } from "../../../api/executions";
-import { useFormat, useSaid, useWords } from "../../../i18n";
+import { useFormat, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { DownloadIcon, FileIcon } from "../../../ui/icons";
+import { ServerText } from "../../../ui/ServerText";
 import { FilePreview } from "./FilePreview";
 
 /** The files that an execution left; one can be opened, each can be saved. */
 export function ExecutionFiles({ execution }: { execution: Execution }) {
   const words = useWords("execute");
   const format = useFormat();
-  const said = useSaid();
   const [open, setOpen] = useState<string | null>(null);
   const refused = Array.isArray(execution.refused)
     ? (execution.refused as { path: string; reason: string }[])
@@ -53,7 +53,7 @@ export function ExecutionFiles({ execution }: { execution: Execution }) {
         ))}
         {refused.map((one) => (
           <li key={one.path} className="px-3 py-2 text-soft [overflow-wrap:anywhere]">
-            {words.notKept(shownText(one.path), shownText(said(one.reason)))}
+            {words.notKept(shownText(one.path))} <ServerText text={one.reason} />
           </li>
         ))}
       </ul>

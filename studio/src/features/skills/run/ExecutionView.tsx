@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
 import { type Execution, useCancelExecution, useExecution, useExecutionLog } from "../../../api/executions";
-import { useFormat, useWords } from "../../../i18n";
+import { useFormat, useMessages, useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
 import { Button } from "../../../ui/Button";
 import { CodeBlock } from "../../../ui/CodeBlock";
@@ -26,14 +26,7 @@ export function ExecutionView({ id }: { id: string }) {
       {data ? (
         <>
           <Head execution={data} />
-          {data.error ? (
-            <div className="rounded-md border border-bad bg-bad-soft p-3 [overflow-wrap:anywhere]">
-              <ServerText text={data.error.message} className="block font-medium" />
-              <p className="text-xs text-soft">
-                <code className="font-mono">{data.error.code}</code>
-              </p>
-            </div>
-          ) : null}
+          {data.error ? <Failure error={data.error} exitCode={data.exit_code} /> : null}
           {data.status === "completed" ? <Output output={data.output} /> : null}
           <ExecutionFiles execution={data} />
           <Log id={id} stream="stderr" running={data.status === "running"} />
@@ -46,6 +39,19 @@ export function ExecutionView({ id }: { id: string }) {
         </>
       ) : null}
     </section>
+  );
+}
+
+function Failure({ error, exitCode }: { error: NonNullable<Execution["error"]>; exitCode: number | null }) {
+  const meaning = useMessages().error(error.code, { exit_code: exitCode });
+  return (
+    <div className="rounded-md border border-bad bg-bad-soft p-3 [overflow-wrap:anywhere]">
+      {meaning ? <p className="font-medium">{meaning}</p> : null}
+      <ServerText text={error.message} className="block" />
+      <p className="text-xs text-soft">
+        <code className="font-mono">{error.code}</code>
+      </p>
+    </div>
   );
 }
 
