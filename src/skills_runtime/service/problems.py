@@ -47,6 +47,14 @@ HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
 }
 """The kind and the sentence of errors that the framework answers with."""
 
+HTTP_KINDS = frozenset(
+    {
+        "bad_host", "bad_request", "foreign_origin", "header_missing", "method_not_allowed", "scope_missing",
+        "skill_not_found", "too_large", "too_many_requests", "unauthorized", "unsupported_media_type",
+    }
+)  # fmt: skip
+"""The kinds that only the service has, besides those of `errors.KINDS`."""
+
 _STUDIO = re.compile(
     r"/api/v1/(health|sessions(/[^/]+(/skills(/sources)?|/runs)?)?|runs/[^/]+/(events/stream|approvals/[^/]+))"
     r"|/studio/api/v1/.*"

@@ -19,7 +19,7 @@ from skills_runtime.events.payloads import (
     RunStateChanged,
     RunWaitingHuman,
 )
-from skills_runtime.service.problems import HTTP_ERRORS, STATUSES
+from skills_runtime.service.problems import HTTP_ERRORS, HTTP_KINDS, STATUSES
 from skills_runtime.skills.scan import RULES as FINDINGS
 from skills_runtime.skills.standard.findings import RULES as DIAGNOSTICS
 from tests.support import ROOT
@@ -63,12 +63,15 @@ def test_parameters_are_read_out_of_messages() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_kind_of_error_has_a_message_with_its_parameters(language: str) -> None:
     declared = {kind: set(about.parameters) for kind, about in KINDS.items()}
-    declared |= {kind: set[str]() for kind, _ in HTTP_ERRORS.values() if kind not in KINDS}
+    declared |= {kind: set[str]() for kind in HTTP_KINDS}
     assert {kind: parameters_of(text) for kind, text in messages(language)["errors"].items()} == declared
 
 
 def test_every_kind_in_use_is_declared_and_every_parameter_is_typed() -> None:
     assert {*STATUSES, *MODEL_KINDS, *TOOL_KINDS} <= KINDS.keys()
+    service = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/skills_runtime/service").rglob("*.py"))
+    refusals = {*re.findall(r'Problem\([^()]*kind="(\w+)"', service), *(kind for kind, _ in HTTP_ERRORS.values())}
+    assert refusals - KINDS.keys() == HTTP_KINDS
     assert {name for about in KINDS.values() for name in about.parameters} == Parameters.__annotations__.keys()
 
 
