@@ -12,6 +12,7 @@ from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
 from skills_runtime.sandbox.bubblewrap.mounting import expected_mounts
 from skills_runtime.sandbox.bubblewrap.probe import probe_program
+from skills_runtime.sandbox.bubblewrap.protection import protection_gaps
 from skills_runtime.sandbox.bubblewrap.wrapping import FIRST_INPUT, LAYERS, kernel_limits, takes_terminal, wrap
 from skills_runtime.sandbox.file_access import hidden_in, opened_by, protected_in, system_of
 from skills_runtime.sandbox.limiting import (
@@ -64,7 +65,7 @@ class Bubblewrap:
             gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
         if policy.unix_sockets:
             gaps.append(Gap(promise="ipc", text="a process may use sockets in the workspace", partial=True))
-        return (*gaps, *survey_gaps(policy, findings))
+        return (*gaps, *survey_gaps(policy, findings), *protection_gaps(policy, findings))
 
     def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
         """The command as bubblewrap starts it."""

@@ -1,7 +1,6 @@
 """The arguments of bubblewrap for a policy: pure, so that a plan can be printed, compared and tested."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -9,6 +8,7 @@ import msgspec
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import KernelLimits
 from skills_runtime.sandbox.adapter import Inner
+from skills_runtime.sandbox.bubblewrap.protection import Protection, protection_for
 from skills_runtime.sandbox.environment import HOME, USER
 from skills_runtime.sandbox.limiting import data_limit
 from skills_runtime.sandbox.machine import Machine
@@ -69,14 +69,15 @@ def wrap(
     numbers: Sequence[int] = NUMBERS,
 ) -> Wrapped:
     """Everything bubblewrap is told."""
+    protection = protection_for(policy, findings)
     excluded = (path.name for path in findings.placeholders if path.name.startswith("."))
     files = {**FILES, "/etc/gitexcludes": "".join(f"{name}\n" for name in excluded)}
     empty = dict(
-        zip(findings.hidden_files[:MAX_EMPTY], range(numbers[-1] + 1, numbers[-1] + 1 + MAX_EMPTY), strict=False)
+        zip(protection.hidden_files[:MAX_EMPTY], range(numbers[-1] + 1, numbers[-1] + 1 + MAX_EMPTY), strict=False)
     )
     data = [filter_program, *(text.encode() for text in files.values()), *(b"" for _ in empty)]
     written = dict(zip(FILES, numbers[2:], strict=True))
-    workspace = tuple(_workspace(policy, findings, empty))
+    workspace = tuple(_workspace(policy, protection, empty))
     options = (
         *_isolation(policy, session=not takes_terminal(machine, inner)),
         *_variables(inner.environment),
@@ -87,8 +88,9 @@ def wrap(
         *(("--seccomp", str(numbers[1])) if filter_program else ()),
     )  # fmt: skip
     if len(options) > MAX_WORDS:
+        first = next(iter((*protection.concealed, *protection.hidden_files)), policy.workspace)
         raise SandboxError(
-            f"`{policy.workspace}` holds {_count(findings)} files and directories to protect, more than a fence takes",
+            f"`{policy.workspace}` holds more to protect, such as `{first}`, than a sandbox takes",
             hint="name a smaller directory as the workspace, or put secrets and repositories elsewhere",
             details={"missing": ["protected_paths", "secrets"]},
         )
@@ -158,17 +160,13 @@ def _other_temporary(policy: SandboxPolicy) -> tuple[str, ...]:
     return ("--symlink", "/tmp", "/var/tmp")
 
 
-def _workspace(policy: SandboxPolicy, findings: Findings, empty: Mapping[Path, int]) -> Iterator[str]:
+def _workspace(policy: SandboxPolicy, protection: Protection, empty: Mapping[Path, int]) -> Iterator[str]:
     for path in policy.readable:
         yield from ("--ro-bind", str(path), str(path))
     yield from ("--ro-bind" if policy.access == "read" else "--bind", str(policy.workspace), str(policy.workspace))
     yield from _writable(path for path in policy.writable if path in policy.opened)  # before what is protected in it
-    if policy.access == "write" or policy.opened:
-        yield from _protection(findings)
-    # Where nothing can be written there is no placeholder either, and nothing to hide.
-    missing = findings.placeholder_directories if policy.access == "read" else ()
-    found = (path for path in findings.hidden_directories if path not in missing)
-    hidden = [*found, *policy.hidden]
+    yield from _protected(protection)
+    hidden = [*protection.hidden_directories, *policy.hidden]
     for path in hidden:
         yield from ("--tmpfs", str(path))
     for path in policy.readable:  # what the runtime itself keeps there for a command, such as a skill
@@ -178,8 +176,10 @@ def _workspace(policy: SandboxPolicy, findings: Findings, empty: Mapping[Path, i
     for path in policy.aliases:
         if not path.is_relative_to(policy.workspace):  # such a link is there already
             yield from ("--symlink", str(policy.workspace), str(path))
-    for path in findings.hidden_files:
+    for path in protection.hidden_files:
         yield from _covered(str(path), empty.get(path))
+    for path in protection.concealed:  # bounded by size, since to make one read-only costs as much as another mount
+        yield from ("--size", "4096", "--perms", "0555", "--tmpfs", str(path))
     for path in hidden:
         yield from ("--remount-ro", str(path))
 
@@ -198,19 +198,15 @@ def _writable(paths: Iterable[Path]) -> Iterator[str]:
         yield from ("--bind", str(path), str(path))
 
 
-def _protection(findings: Findings) -> Iterator[str]:
+def _protected(protection: Protection) -> Iterator[str]:
     """Parents before what is in them: a directory that is put in its place again would uncover what it holds."""
-    for path in findings.pinned:
-        yield from ("--bind", str(path), str(path))
-    for path in findings.read_only:
+    options = dict.fromkeys(protection.pinned, "--bind") | dict.fromkeys(protection.closed, "--ro-bind")
+    for path in sorted(options, key=lambda path: (len(path.parts), path)):
+        yield from (options[path], str(path), str(path))
+    for path in protection.read_only:
         yield from ("--ro-bind", str(path), str(path))
-    empty = (path for path in findings.placeholder_directories if path not in findings.hidden_directories)
-    for path in chain(findings.placeholders, empty):
+    for path in protection.placeholders:
         yield from ("--ro-bind-try", str(path), str(path))
-
-
-def _count(findings: Findings) -> int:
-    return sum(map(len, (findings.pinned, findings.read_only, findings.placeholders, findings.hidden_files)))
 
 
 def _command(machine: Machine, inner: Inner) -> tuple[str, ...]:

@@ -1,0 +1,156 @@
+"""Decides what is mounted over a workspace so that a command neither changes nor reads what is protected in it.
+
+For every mount `bwrap` reads the whole table of mounts again, so the cost grows with the square of their number: 1,200
+(two for each of 600 repositories) take three seconds. Therefore the number is bounded. What is beyond it is closed with
+the directory around it, which takes one mount for many names, and is told by name; nothing is left open.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.sandbox.policy import SandboxPolicy
+from skills_runtime.sandbox.promises import Gap
+from skills_runtime.sandbox.survey import Findings
+
+MAX_MOUNTS = 200
+"""Mounts over single names."""
+MAX_CLOSED = 50
+"""Directories that are read-only as a whole."""
+SHOWN = 3
+"""How many of them are told by name."""
+
+
+class Protection(msgspec.Struct, frozen=True, kw_only=True):
+    """What is mounted over the workspace, and over what was opened besides it."""
+
+    closed: tuple[Path, ...] = ()
+    """Read-only as a whole, save for what is pinned in them."""
+    pinned: tuple[Path, ...] = ()
+    """Writable, but not to be moved."""
+    read_only: tuple[Path, ...] = ()
+    placeholders: tuple[Path, ...] = ()
+    """Read-only as well, where somebody could make them."""
+    hidden_files: tuple[Path, ...] = ()
+    hidden_directories: tuple[Path, ...] = ()
+    concealed: tuple[Path, ...] = ()
+    """Hidden as a whole, because there are more secrets than can be hidden one by one."""
+
+
+def protection_for(policy: SandboxPolicy, findings: Findings) -> Protection:
+    """Everything to mount for these findings, in a bounded number of mounts."""
+    writes = policy.access == "write" or bool(policy.opened)
+    # Where nothing can be written there is no placeholder either, and nothing to hide.
+    missing = findings.placeholder_directories if policy.access == "read" else ()
+    empty = (path for path in findings.placeholder_directories if path not in findings.hidden_directories)
+    every = Protection(
+        pinned=findings.pinned if writes else (),
+        read_only=findings.read_only if writes else (),
+        placeholders=(*findings.placeholders, *empty) if writes else (),
+        hidden_files=findings.hidden_files,
+        hidden_directories=tuple(path for path in findings.hidden_directories if path not in missing),
+    )
+    count = sum(map(len, (every.pinned, every.read_only, every.placeholders, every.hidden_files)))
+    return every if count <= MAX_MOUNTS else _bounded(every, (policy.workspace, *policy.opened))
+
+
+def protection_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
+    """What is closed with the directory around it, by name."""
+    protection = protection_for(policy, findings)
+    fix = "name a smaller directory as the workspace"
+    gaps: list[Gap] = []
+    if protection.closed:
+        text = f"more is protected than can be mounted name by name, so {_named(protection.closed)} read-only"
+        if kept := sum(any(path.is_relative_to(one) for one in protection.closed) for path in protection.pinned):
+            text += f", save for {kept} directories in use lately"
+        gaps.append(Gap(promise="protected_paths", text=text, fix=fix, partial=True))
+    if protection.concealed:
+        text = f"there are more secrets than can be hidden one by one, so {_named(protection.concealed)} hidden"
+        gaps.append(Gap(promise="secrets", text=text, fix=fix, partial=True))
+    return tuple(gaps)
+
+
+def _named(paths: tuple[Path, ...]) -> str:
+    names = ", ".join(f"`{path}`" for path in paths[:SHOWN])
+    more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
+    return f"{names}{more} {'is' if len(paths) == 1 else 'are'}"
+
+
+def _bounded(every: Protection, roots: tuple[Path, ...]) -> Protection:
+    """Protect the directories used last name by name, and close what holds the others."""
+    names: dict[Path, int] = {}
+    for path in (*every.read_only, *every.hidden_files):
+        names[path.parent] = names.get(path.parent, 0) + 1
+    kept = _affordable(names, every, roots)
+    beyond = names.keys() - kept
+    with_secrets = {path.parent for path in every.hidden_files}
+    obeyed = {path.parent for path in every.read_only}
+    closed = frozenset(_closed(beyond & obeyed, roots))
+    concealed = frozenset(_topmost(beyond & with_secrets))
+    # What lies in a closed directory and holds something closed itself must not become writable again.
+    around = {above for path in beyond for above in path.parents}
+    open_again = {path for path in (kept & obeyed) - around if _is_below(path, closed) and path not in closed}
+    edges = {**dict.fromkeys(closed, True), **dict.fromkeys(open_again, False)}
+
+    def needed(paths: Iterable[Path]) -> tuple[Path, ...]:
+        return tuple(path for path in paths if not _is_closed(path, edges) and not _is_below(path, concealed))
+
+    return Protection(
+        closed=tuple(sorted(closed)),
+        pinned=needed(every.pinned),
+        read_only=needed(every.read_only),
+        placeholders=needed(every.placeholders),
+        hidden_files=tuple(path for path in every.hidden_files if path.parent in kept),
+        hidden_directories=every.hidden_directories,
+        concealed=tuple(sorted(concealed)),
+    )
+
+
+def _affordable(names: Mapping[Path, int], every: Protection, roots: tuple[Path, ...]) -> set[Path]:
+    """The directories whose names are protected one by one: the roots, and those used last while there is room."""
+    kept = {path for path in names if path in roots}
+    room = MAX_MOUNTS - sum(names[path] for path in kept)
+    pinned, counted = set(every.pinned), set(roots)
+    for path in sorted(names.keys() - kept, key=lambda path: (-_last_used(path), path)):
+        pins = {above for above in (path, *path.parents) if above in pinned} - counted
+        room -= names[path] + len(pins)
+        if room < 0:
+            break
+        kept.add(path)
+        counted |= pins
+    return kept
+
+
+def _last_used(path: Path) -> int:
+    """When git was last used there, or when the directory itself changed."""
+    for place in (path / ".git", path):
+        try:
+            return place.lstat().st_mtime_ns
+        except OSError:
+            continue
+    return 0
+
+
+def _closed(paths: set[Path], roots: tuple[Path, ...]) -> set[Path]:
+    """As few directories as hold all of these, the deepest given up first for the one above."""
+    found = _topmost(paths)
+    while len(found) > MAX_CLOSED and (lower := found.difference(roots)):
+        depth = max(len(path.parts) for path in lower)
+        found = _topmost(path.parent if len(path.parts) == depth and path in lower else path for path in found)
+    return found
+
+
+def _topmost(paths: Iterable[Path]) -> set[Path]:
+    every = frozenset(paths)
+    return {path for path in every if every.isdisjoint(path.parents)}
+
+
+def _is_below(path: Path, places: frozenset[Path]) -> bool:
+    """Whether it is one of the places or lies in one."""
+    return bool(places) and (path in places or not places.isdisjoint(path.parents))
+
+
+def _is_closed(path: Path, edges: Mapping[Path, bool]) -> bool:
+    """Whether the nearest directory around it that is closed or opened again is a closed one."""
+    return next((edges[place] for place in (path, *path.parents) if place in edges), False)
