@@ -25,9 +25,9 @@ from skills_runtime.events.payloads import (
     SkillInjected,
 )
 from skills_runtime.events.states import RunStatus
-from skills_runtime.events.text import well_formed
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Deliverable, Run, RunSpec, is_legal_id, runs_root
+from skills_runtime.text import well_formed
 from skills_runtime.tools.images import recognise
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.skills import FilesystemSource, Library, Origin
 from skills_runtime.skills.bundled import NAMESPACE, bundled_skills
 from skills_runtime.skills.mentions import parse_mention
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.problems import SkillError
+from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

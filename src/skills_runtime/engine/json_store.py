@@ -13,9 +13,8 @@ import msgspec
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import RequestConflict, StorageFailed, ValidationFailed
-from skills_runtime.runs.atomic import write_new
 from skills_runtime.runs.layout import DIRECTORY_MODE
-from skills_runtime.runs.log.disk import make_directories, sync_path
+from skills_runtime.storage.files import make_directories, sync_path, write_new
 
 Note = TypeVar("Note", bound=msgspec.Struct)
 

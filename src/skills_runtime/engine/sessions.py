@@ -17,11 +17,10 @@ from skills_runtime.ledger import RunIndex, RunRow, SessionRow
 from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
 from skills_runtime.projections import RunState
 from skills_runtime.runs import LogPorts, RunPaths, check_id, read_view
-from skills_runtime.runs.atomic import replace
 from skills_runtime.runs.layout import DIRECTORY_MODE, STATE_DIRECTORY
-from skills_runtime.runs.log.disk import make_directories, sync_path
 from skills_runtime.runs.spec import SessionTask
 from skills_runtime.skills.prompt.profile import choices_of
+from skills_runtime.storage.files import make_directories, write_atomic
 
 FILE = "session.json"
 MAX_SOURCES = 32
@@ -120,9 +119,7 @@ class Sessions:
         path = self._path(session.session_id)
         try:
             make_directories(path.parent, mode=DIRECTORY_MODE)
-            replace(path, msgspec.json.encode(session))
-            sync_path(str(path))
-            sync_path(str(path.parent))
+            write_atomic(path, msgspec.json.encode(session))
         except OSError as error:
             raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skills_runtime.executions.places import sync_directory
 from skills_runtime.executions.values import Artifact, ExecutionLimits, Refused
-from skills_runtime.skills.files import LISTING, inner_parts, open_below, opened, reason
+from skills_runtime.storage.nofollow import LISTING, error_reason, open_below, open_directory, relative_parts
 
 RESERVED = frozenset({"execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"})
 """Names in the directory of an execution that are the runtime's own."""
@@ -31,11 +31,11 @@ def collect(
         return (), ()
     collection = _Collection(into, limits, durable=durable)
     try:
-        with opened(work) as top:
+        with open_directory(work) as top:
             for path in dict.fromkeys(declared):
                 collection.take(top, path, is_declared=True)
     except OSError as error:
-        collection.refuse("", reason(error))
+        collection.refuse("", error_reason(error))
     collection.sync()
     return tuple(collection.kept), tuple(collection.refused)
 
@@ -58,7 +58,7 @@ class _Collection:
 
     def take(self, top: int, path: str, *, is_declared: bool = False) -> None:
         """Keep a file, or the files of a directory; what is declared and not there is told of."""
-        parts = inner_parts(path)
+        parts = relative_parts(path)
         if parts is None or not _is_text(path) or len(parts) > MAX_DEPTH:
             self.refuse(path.encode(errors="replace").decode(), "it is not a path inside the skill's directory")
         elif parts[0] in RESERVED:
@@ -70,7 +70,7 @@ class _Collection:
                 if is_declared:
                     self.refuse(path, "it was not left behind")
             except OSError as error:
-                self.refuse(path, reason(error))
+                self.refuse(path, error_reason(error))
 
     def sync(self) -> None:
         """Have the disk keep the names of what was kept, where that is wanted; those at the top are the caller's."""

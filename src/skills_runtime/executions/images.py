@@ -14,7 +14,7 @@ import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.executions.values import ExecutionLimits
-from skills_runtime.skills.files import LISTING, open_below, opened, read_below
+from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below
 
 LEFT_OUT = "artifacts"
 """What an earlier execution outside may have left in the directory is not part of the skill."""
@@ -70,7 +70,7 @@ class Images:
     def of(self, directory: Path, *, now_ns: int) -> Image:
         """The directory as it is now."""
         try:
-            with opened(directory) as top:
+            with open_directory(directory) as top:
                 stamps = tuple(sorted(self._stamps(top)))
                 known = self._kept.get(directory)
                 if known is not None and known[0] == stamps:

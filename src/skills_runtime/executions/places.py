@@ -12,7 +12,7 @@ import msgspec
 
 from skills_runtime.errors import NotFound, StorageFailed, ValidationFailed
 from skills_runtime.executions.values import Record
-from skills_runtime.runs.log.disk import spread_out
+from skills_runtime.storage.files import spread_out
 
 PREFIX = "exec-"
 RECORD, INPUT, STDOUT, STDERR, OUTPUT = "execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"

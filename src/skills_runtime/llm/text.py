@@ -1,6 +1,6 @@
 """What providers explain, made fit to be written down."""
 
-from skills_runtime.events.text import well_formed
+from skills_runtime.text import well_formed
 
 LONGEST_TOLD = 500
 """Characters of a provider's explanation that are kept."""

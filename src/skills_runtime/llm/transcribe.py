@@ -11,7 +11,6 @@ import msgspec
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import LlmResponseDelta, LlmRetryScheduled, LlmUsage
-from skills_runtime.events.text import well_formed
 from skills_runtime.llm.prices import Price, cost_of
 from skills_runtime.ports import (
     Backend,
@@ -23,6 +22,7 @@ from skills_runtime.ports import (
     ToolCall,
     ToolCallDelta,
 )
+from skills_runtime.text import well_formed
 
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096

@@ -3,7 +3,6 @@
 Whoever looks sees no run or a whole one; two creators of one directory cannot both succeed.
 """
 
-import fcntl
 import hashlib
 import os
 import stat
@@ -15,19 +14,19 @@ from skills_runtime.errors import AccessRefused, RunExists, ValidationFailed
 from skills_runtime.events import LOG_SCHEMA, Event
 from skills_runtime.events.payloads import Descriptor, RunCreated, SandboxCreated
 from skills_runtime.projections import RunView, fold, render
-from skills_runtime.runs.atomic import write_new
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.drafts import Draft, made_aside, put_in_place, real_place
 from skills_runtime.runs.fork import beginning
 from skills_runtime.runs.ids import check_id
 from skills_runtime.runs.layout import DIRECTORY_MODE, SNAPSHOT_MODE, SNAPSHOTS, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, create_log
-from skills_runtime.runs.log.disk import make_directories, remove_empty
 from skills_runtime.runs.manifests import empty_manifest, sandbox_manifest
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.run import Run, make_birth_durable
 from skills_runtime.runs.snapshot_files import config_fingerprint, pretty, snapshot_texts
 from skills_runtime.runs.spec import RunSpec
+from skills_runtime.storage.files import make_directories, remove_empty, write_new
+from skills_runtime.storage.locks import lock_directory
 
 
 def create_run(spec: RunSpec, ports: LogPorts) -> Run:
@@ -145,7 +144,7 @@ def _linked(spec: RunSpec) -> Generator[None]:
     made = make_directories(spec.link.parent, mode=DIRECTORY_MODE)
     try:
         # Until the run is in place its link leads nowhere, as one does whose run is gone: nobody else may look now.
-        with _alone_in(spec.link.parent):
+        with lock_directory(spec.link.parent):
             _claim(spec.link, spec)
             try:
                 yield
@@ -164,13 +163,3 @@ def _claim(link: Path, spec: RunSpec) -> None:
         link.symlink_to(spec.root)
     except FileExistsError:
         raise RunExists(f"the run id `{spec.run_id}` is taken in this workspace") from None
-
-
-@contextmanager
-def _alone_in(directory: Path) -> Generator[None]:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)

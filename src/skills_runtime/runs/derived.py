@@ -6,12 +6,11 @@ from pathlib import Path
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState, render
 from skills_runtime.projections.transcript_versions import version_of
-from skills_runtime.runs.atomic import extend, rewrite
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import LogPorts, RunLock, read_verified
-from skills_runtime.runs.log.disk import sync_path
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.storage.files import append, explain_write, sync_path, write_atomic
 
 _BEGINNING = 100
 """As many bytes of a transcript as surely say which rules it follows."""
@@ -25,9 +24,12 @@ def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
     text, path = "".join(render(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
     there = content_of(path)
     if there is not None and text.startswith(there):
-        extend(path, text[len(there) :])  # costs a file system much less than a new file in its place
+        if len(text) > len(there):
+            with explain_write(path):
+                append(path, text[len(there) :])  # costs a file system much less than a new file in its place
     else:
-        rewrite(path, text)
+        with explain_write(path):
+            write_atomic(path, text, durable=False)
 
 
 def transcript_agrees(paths: RunPaths, events: Iterable[Event]) -> bool:
@@ -46,10 +48,11 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
     """Do for an ended run what its process could not do any more after it had written the end."""
     lock = RunLock(paths.lock)
     try:
-        sync_path(str(paths.events))
+        sync_path(paths.events)
         record = pretty(record_of(state))
         if content_of(paths.run_json) != record:
-            rewrite(paths.run_json, record)
+            with explain_write(paths.run_json):
+                write_atomic(paths.run_json, record, durable=False)
         if not transcript_agrees(paths, read_verified(paths, ports.keys)):  # an old one may have been handed on
             write_transcript(paths, read_verified(paths, ports.keys))
     finally:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from skills_runtime.errors import AccessRefused, LogLocked, RunExists, StorageFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE, RunPaths
 from skills_runtime.runs.log import RunLock
-from skills_runtime.runs.log.disk import make_directories, remove_empty, spread_out
+from skills_runtime.storage.files import make_directories, remove_empty, remove_tree, spread_out
 
 ABANDONED_SECONDS = 3600
 _DRAFT = re.compile(r"\..{1,100}\.[0-9a-f]{12}\.new")
@@ -47,7 +47,7 @@ def made_aside(root: Path) -> Generator[Draft]:
         finally:
             os.close(fd)
     except BaseException as error:
-        _remove(path)
+        remove_tree(path, ignore_errors=True)
         remove_empty(made)
         if isinstance(error, OSError):
             raise _explained(root, error) from error
@@ -84,19 +84,13 @@ def sweep(directory: Path) -> None:
             _discard(Path(draft.path), now)
 
 
-def _remove(draft: Path | str) -> None:
-    import shutil
-
-    shutil.rmtree(draft, ignore_errors=True)
-
-
 def _discard(draft: Path, now: float) -> None:
     with suppress(LogLocked, OSError):  # whoever holds the lock is still at work
         if now - draft.stat().st_mtime < ABANDONED_SECONDS:
             return
         lock = RunLock(RunPaths(draft).lock)
         try:
-            _remove(draft)
+            remove_tree(draft, ignore_errors=True)
         finally:
             lock.release()
 

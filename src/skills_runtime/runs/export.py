@@ -14,13 +14,12 @@ import msgspec
 from skills_runtime import __version__
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
-from skills_runtime.runs.atomic import replace
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
-from skills_runtime.runs.run import digest_of
 from skills_runtime.runs.snapshot_files import pretty
 from skills_runtime.runs.swap import SPARE
+from skills_runtime.storage.files import sha256_of_path, write_atomic
 
 BUILD_TYPE = "urn:skills-runtime:run:v1"
 BUILDER = "urn:skills-runtime:runtime"
@@ -44,8 +43,8 @@ def export_run(root: Path, *, output: Path | None = None, with_blobs: bool = Fal
     provenance = paths.archive / "provenance.intoto.json"
     listed = [*names, f"archive/{provenance.name}"]
     with _explained(paths.archive):
-        replace(provenance, pretty(statement))
-        replace(sums, b"".join(_sum(paths.root, name) for name in listed))
+        write_atomic(provenance, pretty(statement), durable=False)
+        write_atomic(sums, b"".join(_sum(paths.root, name) for name in listed), durable=False)
     written = [sums, provenance]
     if output is not None:
         with _explained(output):
@@ -86,7 +85,7 @@ def _sum(root: Path, name: str) -> bytes:
     """One line as `sha256sum` writes it: a name with odd characters is escaped, and the line says so."""
     plain = name.translate(_ESCAPES)
     mark = b"\\" if plain != name else b""
-    return b"%b%b  %b\n" % (mark, digest_of(root / name).encode(), os.fsencode(plain))
+    return b"%b%b  %b\n" % (mark, sha256_of_path(root / name).encode(), os.fsencode(plain))
 
 
 def _statement(paths: RunPaths, state: RunState) -> dict[str, Any]:
@@ -96,7 +95,7 @@ def _statement(paths: RunPaths, state: RunState) -> dict[str, Any]:
     snapshots = [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(state.snapshots.items())]
     return {
         "_type": "https://in-toto.io/Statement/v1",
-        "subject": delivered or [{"name": "events.jsonl", "digest": {"sha256": digest_of(paths.events)}}],
+        "subject": delivered or [{"name": "events.jsonl", "digest": {"sha256": sha256_of_path(paths.events)}}],
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
@@ -131,7 +130,7 @@ def _read(paths: RunPaths) -> tuple[ArtifactManifest, dict[str, str]]:
     told = (paths.artifact_manifest, paths.events, paths.run_json, paths.transcript)
     try:
         manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
-        return manifest, {path.name: digest_of(path) for path in told}
+        return manifest, {path.name: sha256_of_path(path) for path in told}
     except (OSError, msgspec.MsgspecError) as error:
         raise LogCorrupt(
             f"the run `{paths.root.name}` is not whole: {error}",

@@ -1,6 +1,5 @@
 """One open run: its log, its state folded as it grows, and run.json kept in step behind it."""
 
-import hashlib
 import os
 import threading
 from collections import deque
@@ -27,6 +26,7 @@ from skills_runtime.runs.log.snapshots import SnapshotHeader, due, load, save
 from skills_runtime.runs.log.writer import Entry
 from skills_runtime.runs.record import record_of, write_record
 from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.storage.files import sha256_of_path
 
 SNAPSHOT = "state.snapshot"
 REMEMBERED = 500
@@ -244,7 +244,7 @@ def changed_snapshots(paths: RunPaths, state: RunState) -> Iterator[tuple[str, L
         path = paths.root / name
         if not path.is_file():
             yield name, "missing"
-        elif digest_of(path) != digest:
+        elif sha256_of_path(path) != digest:
             yield name, "changed"
 
 
@@ -254,9 +254,3 @@ def _refuse_changed_snapshots(paths: RunPaths, state: RunState) -> None:
             f"the snapshot `{name}` is {how}: it may not differ from what the run began with",
             hint="restore the file, or start a new run",
         )
-
-
-def digest_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,32 +3,25 @@
 To make and to remove a file costs a disk many times what it costs to write one that is there, so a run keeps one spare.
 """
 
-import ctypes
 import fcntl
 import os
 import stat
-from functools import cache
 from pathlib import Path
 
-from skills_runtime.errors import StorageFailed
-from skills_runtime.runs.atomic import replace, write_all
 from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.storage.files import exchange, explain_write, write_all, write_atomic
 
 SPARE = "logs/spare"
 
 _NEW_OR_OLD = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_HERE = -100
-_EXCHANGE = 2
 _WRITE_LEASE = getattr(fcntl, "F_WRLCK", 1)
 
 
 def swap(path: str, data: bytes, spare: str) -> None:
     """Replace a file of the run by way of its spare one; a reader sees the old bytes or the new ones, never a part."""
-    try:
+    with explain_write(path):
         if not _swapped(path, data, spare):
-            replace(path, data)
-    except OSError as error:
-        raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
+            write_atomic(path, data, durable=False)
 
 
 def _swapped(path: str, data: bytes, spare: str) -> bool:
@@ -49,7 +42,10 @@ def _swapped(path: str, data: bytes, spare: str) -> bool:
         raise
     finally:
         os.close(fd)
-    return _exchange(spare, path)
+    try:
+        return exchange(spare, path)
+    except OSError:
+        return False
 
 
 def _unread(fd: int) -> bool:
@@ -60,18 +56,6 @@ def _unread(fd: int) -> bool:
     except (AttributeError, OSError):
         return False
     return True
-
-
-def _exchange(one: str, other: str) -> bool:
-    try:
-        return _library().renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
-    except AttributeError:  # not Linux, or an old C library
-        return False
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def spare_of(root: Path) -> str:

@@ -19,8 +19,9 @@ from skills_runtime.runs.layout import SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import Authenticity, KeyRing, authenticate, read_events, read_verified
 from skills_runtime.runs.log.verifier import MEANING
 from skills_runtime.runs.record import read_record, record_of
-from skills_runtime.runs.run import changed_snapshots, digest_of
+from skills_runtime.runs.run import changed_snapshots
 from skills_runtime.runs.snapshot_files import config_fingerprint
+from skills_runtime.storage.files import sha256_of_path
 
 Severity = Literal["error", "note"]
 
@@ -177,7 +178,7 @@ def _manifest_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
     if not state.manifest_sha256 or state.open:  # one that was about to end writes the manifest anew
         return
     manifest = _json(paths.artifact_manifest)
-    if manifest is None or digest_of(paths.artifact_manifest) != state.manifest_sha256:
+    if manifest is None or sha256_of_path(paths.artifact_manifest) != state.manifest_sha256:
         yield Finding(code="tampered", where=paths.artifact_manifest.name, message="the manifest was changed")
         return
     yield from _listed_findings(paths, manifest)
@@ -194,7 +195,7 @@ def _listed_findings(paths: RunPaths, manifest: dict[str, Any]) -> Iterator[Find
         path = paths.root / name
         if not path.is_file():
             yield Finding(code="missing", where=name, message=f"the deliverable `{name}` is missing")
-        elif digest_of(path) != artifact["digest"]["sha256"]:
+        elif sha256_of_path(path) != artifact["digest"]["sha256"]:
             yield Finding(code="tampered", where=name, message=f"the deliverable `{name}` was changed after the run")
 
 
@@ -207,7 +208,7 @@ def _transcript_findings(paths: RunPaths, state: RunState, keys: KeyRing) -> Ite
 
 def _blob_findings(paths: RunPaths) -> Iterator[Finding]:
     for path in sorted((paths.blobs / "sha256").glob("*/[0-9a-f]*")):
-        if not path.is_file() or digest_of(path) != path.name:
+        if not path.is_file() or sha256_of_path(path) != path.name:
             yield Finding(code="blob", where=_shown(path.name), message="a blob does not hold what its name says")
 
 

@@ -11,7 +11,7 @@ from skills_runtime.runs import LogPorts, RunPaths, is_legal_id, read_view
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.page import page_of
 from skills_runtime.service.run_documents import row_document, run_document
-from skills_runtime.skills.files import inner_parts
+from skills_runtime.storage.nofollow import relative_parts
 
 HINT = "send a run as it was exported"
 MAX_NUMBER = 2**53
@@ -28,7 +28,7 @@ def refuse_odd(paths: RunPaths, state: RunState) -> None:
     if not is_legal_id(state.session_id) or not is_legal_id(state.task_id):
         raise ValidationFailed("the log does not say which session and task the run belongs to", hint=HINT)
     for name in (*state.snapshots, *_deliverables(paths)):
-        if inner_parts(name) is None:
+        if relative_parts(name) is None:
             raise ValidationFailed(f"the run names the file {name[:80]!a}, which is not inside it", hint=HINT)
 
 

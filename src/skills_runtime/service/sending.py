@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.service.previews import Preview
-from skills_runtime.skills.files import inner_parts, open_below, opened
+from skills_runtime.storage.nofollow import open_below, open_directory, relative_parts
 
 PIECE = 256 * 1024
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -21,7 +21,7 @@ _RANGE = re.compile(r"bytes=([0-9]{0,19})-([0-9]{0,19})")
 
 def inner_path(text: str) -> tuple[str, ...]:
     """The names of a path that stays inside; any other is refused."""
-    parts = inner_parts(text)
+    parts = relative_parts(text)
     if parts is None or not text.isprintable() or len(text) > 4096:
         raise ValidationFailed(f"{text[:80]!a} is not a path inside", hint="give a relative path as it was listed")
     return parts
@@ -30,7 +30,7 @@ def inner_path(text: str) -> tuple[str, ...]:
 def open_inside(directory: Path, parts: Sequence[str]) -> int:
     """A regular file below a directory, open for reading; no link on the way is followed."""
     try:
-        with opened(directory) as top:
+        with open_directory(directory) as top:
             descriptor = open_below(top, parts, _READING)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EISDIR):

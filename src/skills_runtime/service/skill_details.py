@@ -11,11 +11,11 @@ import msgspec
 from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.skills import Library, Skill
 from skills_runtime.skills.bundled import bundled_skills
-from skills_runtime.skills.files import opened, read_below
 from skills_runtime.skills.scan import scan_directory
 from skills_runtime.skills.scan_report import jsonable
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
 from skills_runtime.skills.standard.parsing import parse_skill
+from skills_runtime.storage.nofollow import open_directory, read_below
 
 MAX_FILES = 500
 MAX_TEXT = 1 << 20
@@ -94,7 +94,7 @@ def read_file(skill: Skill, parts: tuple[str, ...]) -> bytes:
     if skill.directory is None:
         raise NotFound("the skill has no files")
     try:
-        with opened(skill.directory) as top:
+        with open_directory(skill.directory) as top:
             return read_below(top, parts, limit=MAX_TEXT)
     except OSError:
         raise NotFound(f"the skill has no file {'/'.join(parts)[:200]!a}") from None
@@ -118,7 +118,7 @@ def _checked(skill: Skill, text: str) -> bytes:
 def _digest(place: Path) -> str:
     """The digest of what is in a plain file now; nothing where there is none, or one that is no text of a skill."""
     try:
-        with opened(place.parent) as top:
+        with open_directory(place.parent) as top:
             return hashlib.sha256(read_below(top, (place.name,), limit=_MAX_READ)).hexdigest()
     except OSError:
         return ""
@@ -153,7 +153,7 @@ def _text(skill: Skill) -> str:
 def _input_schema(directory: Path) -> dict[str, Any] | None:
     """The schema of what a skill reads, if it brings one along that is an object."""
     try:
-        with opened(Path(os.path.realpath(directory))) as top:
+        with open_directory(Path(os.path.realpath(directory))) as top:
             return msgspec.json.decode(read_below(top, (INPUT_SCHEMA,), limit=MAX_TEXT), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return None

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.files import inner_parts, mode_below, opened, reason
 from skills_runtime.skills.parse import is_variable
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.scripts.entries import Entry, entry_of
 from skills_runtime.skills.skill import Skill
+from skills_runtime.storage.nofollow import error_reason, mode_below, open_directory, relative_parts
 
 ACTIONS = "actions"
 """The field of the front matter that defines actions, and the directory their files are in."""
@@ -153,16 +153,16 @@ def _undefined(skill: Skill, action_id: str, why: str) -> SkillError:
 
 
 def _own_file(skill: Skill, directory: Path, word: str, *, program: bool) -> Path:
-    parts = inner_parts(word.removeprefix("./"))
+    parts = relative_parts(word.removeprefix("./"))
     if parts is None or parts[0] != ACTIONS or len(parts) == 1:
         raise _escape(skill, word, f"leads out of `{ACTIONS}/`")
     try:
-        with opened(directory) as top:
+        with open_directory(directory) as top:
             mode = mode_below(top, parts)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _escape(skill, word, "is a link, or there is one on the way to it") from error
-        raise _not_usable(skill, word, reason(error)) from error
+        raise _not_usable(skill, word, error_reason(error)) from error
     if not stat.S_ISREG(mode) and (program or not stat.S_ISDIR(mode)):
         raise _not_usable(skill, word, "it is not a file")
     return Path(os.path.join(directory, *parts))

@@ -5,8 +5,8 @@ import os
 import stat
 from pathlib import Path
 
-from skills_runtime.skills.files import LISTING, open_below, opened, read_below
 from skills_runtime.skills.problems import failure
+from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below
 
 MAX_FILES = 10_000
 MAX_BYTES = 256 << 20
@@ -15,7 +15,7 @@ MAX_BYTES = 256 << 20
 def directory_digest(directory: Path) -> str:
     """One digest of every name, kind, mode and content below a directory; links count as what they say."""
     whole, files, size = hashlib.sha256(), 0, 0
-    with opened(directory) as top:
+    with open_directory(directory) as top:
         waiting: list[tuple[str, ...]] = [()]
         while waiting:
             parts = waiting.pop()

@@ -23,10 +23,10 @@ from skills_runtime.skills.catalog.fields import people_may_call
 from skills_runtime.skills.listed import Listed
 from skills_runtime.skills.mention_forms import Written, written_in
 from skills_runtime.skills.mentions import is_name
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.skills.unknown import is_one_slip_from
+from skills_runtime.text import one_line
 
 MAX_NOTICES = 20
 

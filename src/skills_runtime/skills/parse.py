@@ -10,9 +10,9 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.skills.mentions import is_name
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.plain_yaml import Unusable, parse_mapping
 from skills_runtime.skills.problems import Problem
+from skills_runtime.text import one_line
 
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,255}")
 _SHOWN_CHARS = 80

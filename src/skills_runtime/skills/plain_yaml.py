@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
     import yaml

@@ -4,9 +4,9 @@ import errno
 
 import msgspec
 
-from skills_runtime.skills.files import inner_parts, opened, read_below, reason
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.skill import Skill
+from skills_runtime.storage.nofollow import error_reason, open_directory, read_below, relative_parts
 
 REFERENCES = "references"
 ASSETS = "assets"
@@ -30,7 +30,7 @@ def read_reference(skill: Skill, path: str, *, limit: int, allow_assets: bool = 
         )
     parts = _parts(skill, path, allow_assets=allow_assets)
     try:
-        with opened(directory) as top:
+        with open_directory(directory) as top:
             data = read_below(top, parts, limit=limit + 1)
     except OSError as error:
         raise _unread(skill, path, error) from error
@@ -40,7 +40,7 @@ def read_reference(skill: Skill, path: str, *, limit: int, allow_assets: bool = 
 def _parts(skill: Skill, path: str, *, allow_assets: bool) -> tuple[str, ...]:
     if path.startswith("/") or ".." in path.split("/"):
         raise _failure("SKILL_REF_PATH_ESCAPE", skill, path, "leads out of the skill")
-    parts = inner_parts(path.removeprefix("./"))
+    parts = relative_parts(path.removeprefix("./"))
     if parts is None or len(parts) == 1 or parts[0] not in (REFERENCES, ASSETS):
         raise _failure("SKILL_REF_PATH_INVALID", skill, path, f"is not a file below `{REFERENCES}/`")
     if parts[0] == ASSETS and not allow_assets:
@@ -53,7 +53,7 @@ def _unread(skill: Skill, path: str, error: OSError) -> SkillError:
         return _failure("SKILL_REF_PATH_ESCAPE", skill, path, "is a link, or there is one on the way to it")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return _failure("SKILL_REF_NOT_FOUND", skill, path, "does not exist")
-    return _failure("SKILL_REF_PATH_INVALID", skill, path, f"cannot be read: {reason(error)}")
+    return _failure("SKILL_REF_PATH_INVALID", skill, path, f"cannot be read: {error_reason(error)}")
 
 
 def _failure(code: str, skill: Skill, path: str, why: str) -> SkillError:

@@ -9,10 +9,10 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from skills_runtime.events.text import well_formed
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.stored import StoredSkill
+from skills_runtime.text import well_formed
 
 MAX_DEPTH = 20
 

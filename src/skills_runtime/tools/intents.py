@@ -7,8 +7,8 @@ import hashlib
 
 import msgspec
 
-from skills_runtime.diffs import unified
 from skills_runtime.ports import Files, FileTouch, Intent, Touch
+from skills_runtime.text import unified_diff
 
 MAX_DIFF_BYTES = 1 << 20
 """Of each side; larger files are shown by their size and digest."""
@@ -41,7 +41,7 @@ def diff_of(path: str, before: bytes | None, after: bytes | None) -> str:
     if old is None or new is None:
         return f"{path}: {_size(before)} -> {_size(after)}"
     names = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
-    return "\n".join(line.rstrip("\n") for line in unified(old, new, names))
+    return "\n".join(line.rstrip("\n") for line in unified_diff(old, new, names))
 
 
 def _lines(content: bytes | None) -> list[str] | None:

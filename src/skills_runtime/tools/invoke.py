@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from skills_runtime.errors import ApprovalDenied, LogError, SkillsRuntimeError, ToolError
-from skills_runtime.events.text import well_formed
 from skills_runtime.ports import Clock, Tool, ToolContext, ToolResult
+from skills_runtime.text import well_formed
 from skills_runtime.tools.redact import redacted
 from skills_runtime.tools.spill import spilled
 

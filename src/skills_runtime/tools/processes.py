@@ -25,7 +25,7 @@ from skills_runtime.ports import (
 from skills_runtime.processes import Captured, Finished, Limits, execute_plan
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.paths import shown
-from skills_runtime.runs.files.walk import DIRECTORY, best_opener, open_root
+from skills_runtime.storage.beneath import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse
 from skills_runtime.tools.denied import Asked, with_denials
 from skills_runtime.tools.networks import Network

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.events.text import well_formed
 from skills_runtime.llm.text import LONGEST_TOLD, one_line
+from skills_runtime.text import well_formed
 
 
 @given(st.text(st.characters()))

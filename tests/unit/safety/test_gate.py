@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.events.text import well_formed
 from skills_runtime.ports import ToolSpec
 from skills_runtime.safety import approval_key, sanitize
+from skills_runtime.text import well_formed
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 JSON = st.recursive(

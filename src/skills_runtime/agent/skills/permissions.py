@@ -18,9 +18,9 @@ from skills_runtime.runs import Run
 from skills_runtime.safety.policy import END, Rule, rule_text
 from skills_runtime.skills.catalog.marks import CHARS, is_the_same, unpacked
 from skills_runtime.skills.install import consented, project_places, read_lock, user_places
-from skills_runtime.skills.neutral import inert
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.tool_lists import allowed_tools
+from skills_runtime.text import escape_attribute
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -158,4 +158,4 @@ def only_first(marks: bytes, known: FirstSkills | None) -> bytes:
 
 
 def _is_known(skill: Skill, known: FirstSkills) -> bool:
-    return is_the_same(known.get(inert(skill.mention.text), ""), skill)
+    return is_the_same(known.get(escape_attribute(skill.mention.text), ""), skill)

@@ -22,13 +22,13 @@ def diff(options: DiffOptions, program: Program) -> int:
     """Compare what two runs said and did, leaving out ids and times."""
     from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.render.answer import write_text
-    from skills_runtime.diffs import unified
     from skills_runtime.projections import Moves, fold
     from skills_runtime.runs import whole_history
+    from skills_runtime.text import unified_diff
 
     runs = [find_run(text, options.workspace_root) for text in (options.run, options.other)]
     one, other = ([str(move) for move in fold(whole_history(paths), Moves()).all()] for paths in runs)
-    lines = list(unified(one, other, (options.run, options.other), context=1, end=""))
+    lines = list(unified_diff(one, other, (options.run, options.other), context=1, end=""))
     write_text("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
     return 1 if lines else 0

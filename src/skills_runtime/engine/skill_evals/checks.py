@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.skills.files import inner_parts
+from skills_runtime.storage.nofollow import relative_parts
 
 CheckType = Literal[
     "contains", "not_contains", "equals", "regex", "not_regex", "file_exists", "file_missing", "json_equals", "judged"
@@ -79,7 +79,7 @@ def _typed(kind: CheckType, fields: Mapping[str, Any], place: str) -> Check:
     for name in ("path", "pointer", "text", "pattern"):
         if not isinstance(fields.get(name, ""), str):
             raise _unusable(place, f"its `{name}` must be a text")
-    if fields.get("path") and inner_parts(fields["path"]) is None:
+    if fields.get("path") and relative_parts(fields["path"]) is None:
         raise _unusable(place, "its `path` leads out of the working directory")
     _check_pattern(fields.get("pattern", ""), place)
     return Check(

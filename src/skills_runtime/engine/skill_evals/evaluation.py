@@ -15,8 +15,8 @@ from skills_runtime.engine.skill_evals.places import Place
 from skills_runtime.engine.skill_evals.suite import Case, Query, Suite
 from skills_runtime.engine.skill_evals.trials import Bench, Ended, Variant, prepare, work
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.runs.atomic import rewrite
 from skills_runtime.skills.skill import Skill
+from skills_runtime.storage.files import explain_write, write_atomic
 
 RECORD = "trial.json"
 VARIANTS: tuple[Variant, Variant] = ("with_skill", "without_skill")
@@ -219,4 +219,5 @@ def _kept(place: Path, trial: Trial) -> Trial:
 
 
 def _write(path: Path, value: Any) -> None:
-    rewrite(path, msgspec.json.format(msgspec.json.encode(value)) + b"\n")
+    with explain_write(path):
+        write_atomic(path, msgspec.json.format(msgspec.json.encode(value)) + b"\n", durable=False)

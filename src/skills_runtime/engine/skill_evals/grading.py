@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.engine.skill_evals.checks import Check, compiled
-from skills_runtime.skills.files import inner_parts, opened, read_below
+from skills_runtime.storage.nofollow import open_directory, read_below, relative_parts
 
 MAX_BYTES = 8 << 20
 _SHOWN = 200
@@ -37,11 +37,11 @@ def grade(check: Check, answer: str, outputs: Path) -> Graded:
 
 def content_of(outputs: Path, path: str) -> str | None:
     """The text of a file below the outputs; no link leads out of them."""
-    parts = inner_parts(path)
+    parts = relative_parts(path)
     if parts is None:
         return None
     try:
-        with opened(outputs.resolve()) as top:
+        with open_directory(outputs.resolve()) as top:
             return read_below(top, parts, limit=MAX_BYTES).decode(errors="replace")
     except OSError:
         return None

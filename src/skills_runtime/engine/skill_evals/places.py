@@ -12,8 +12,8 @@ import msgspec
 from skills_runtime.engine.skill_evals.neighbours import digest_of, places_of
 from skills_runtime.engine.skill_evals.suite import Suite
 from skills_runtime.errors import StorageFailed, ValidationFailed
-from skills_runtime.runs.atomic import rewrite
 from skills_runtime.skills.digest import directory_digest
+from skills_runtime.storage.files import explain_write, write_atomic
 
 SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"
@@ -87,7 +87,8 @@ def _opened(root: Path, suite: Suite, model: str) -> Place:
         if _names(root):
             raise ValidationFailed(f"`{root}` holds something else", hint="choose an empty directory")
         identity = _copied(suite, root, skill, others, model)
-        rewrite(known, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
+        with explain_write(known):
+            write_atomic(known, msgspec.json.format(msgspec.json.encode(identity)) + b"\n", durable=False)
         return Place(root=root, skill=skill, others=others, identity=identity)
     now = _identity_now(suite, root, model)
     try:
@@ -157,4 +158,5 @@ def _names(directory: Path) -> list[str]:
 
 def keep_report(place: Place, report: msgspec.Struct) -> None:
     """Write the report beside the trials; the evaluation is finished then."""
-    rewrite(place.root / BENCHMARK, msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+    with explain_write(place.root / BENCHMARK):
+        write_atomic(place.root / BENCHMARK, msgspec.json.format(msgspec.json.encode(report)) + b"\n", durable=False)

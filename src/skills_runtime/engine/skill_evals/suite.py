@@ -14,7 +14,7 @@ import msgspec
 from skills_runtime.engine.skill_evals.checks import Check, check_of
 from skills_runtime.engine.skill_evals.neighbours import neighbours_at
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.skills.files import inner_parts
+from skills_runtime.storage.nofollow import relative_parts
 
 MAX_BYTES = 4 << 20
 CASES = "evals/evals.json"
@@ -194,7 +194,7 @@ def _text(fields: Mapping[str, Any], names: tuple[str, ...], place: str) -> str:
 def _files(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
     given: Any = fields.get("files") or fields.get("input_files") or []
     if not isinstance(given, list) or not all(
-        isinstance(one, str) and inner_parts(one.removeprefix("./")) for one in cast("list[Any]", given)
+        isinstance(one, str) and relative_parts(one.removeprefix("./")) for one in cast("list[Any]", given)
     ):
         raise ValidationFailed(f"the `files` of the eval {place} must be paths inside the skill")
     return tuple(one.removeprefix("./") for one in cast("list[str]", given))

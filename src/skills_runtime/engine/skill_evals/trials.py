@@ -20,7 +20,7 @@ from skills_runtime.ports import Backend
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, read_view
 from skills_runtime.skills import FilesystemSource, Library, Origin
-from skills_runtime.skills.files import opened, read_below
+from skills_runtime.storage.nofollow import open_directory, read_below
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def prepare(outputs: Path, files: Path, names: tuple[str, ...]) -> list[str]:
         parts = tuple(name.split("/"))
         target = parts[-1] if parts[-1] not in placed else "-".join(parts)
         try:
-            with opened(files.resolve()) as top:
+            with open_directory(files.resolve()) as top:
                 data = read_below(top, parts, limit=MAX_FILE_BYTES + 1)
         except OSError as error:
             raise ValidationFailed(f"the file `{name}` of an eval cannot be used: {error.strerror}") from error

@@ -17,7 +17,7 @@ from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.skills.install.fetching import Fetched
 from skills_runtime.skills.install.names import safe_parts
 from skills_runtime.skills.install.sources import GitSource, checked_ref
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 MAX_FILES = 50_000
 MAX_BYTES = 512 << 20

@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from skills_runtime.errors import NotFound, PolicyDenied, ToolError, ValidationFailed
 from skills_runtime.sandbox.egress.addresses import parse_address, reach_of
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
     import httpx2

@@ -5,7 +5,7 @@ from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.policy import PathPolicy, isolated_policy, shared_policy
 from skills_runtime.runs.files.resolve import resolve
 from skills_runtime.runs.files.scan import Scan, ScanLimits, ScannedFile, Skipped, scan
-from skills_runtime.runs.files.walk import open_beneath, open_root
+from skills_runtime.storage.beneath import open_beneath, open_root
 
 __all__ = [
     "Entry",

@@ -16,15 +16,16 @@ import msgspec
 
 from skills_runtime.errors import DeleteDisabled, StorageFailed, ValidationFailed
 from skills_runtime.ports import FileChange
-from skills_runtime.runs.files.content import lstat, opened, read_bytes
+from skills_runtime.runs.files.content import lstat, opened
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.locate import Links, Place, locate, parents_made
 from skills_runtime.runs.files.paths import Location, check_write, parse_path, shown
 from skills_runtime.runs.files.policy import PathPolicy
 from skills_runtime.runs.files.replace import Draft, sync_directory
 from skills_runtime.runs.files.trash import discard
-from skills_runtime.runs.files.walk import Opener
 from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.storage.beneath import Opener
+from skills_runtime.storage.files import read_at_most
 
 MAX_CHANGES = 100
 """Each change keeps a few files open until all are made."""
@@ -191,7 +192,7 @@ def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
     flags = os.O_RDWR if step.goal.change == "replace" else os.O_RDONLY
     with opened(step.place, flags, hard_links=policy.hard_links) as source:
         found = os.fstat(source)
-        data = read_bytes(source, policy.max_file_bytes + 1)
+        data = read_at_most(source, policy.max_file_bytes + 1)
         _check_size(policy, step.goal, data)
         if hashlib.sha256(data).hexdigest() != step.goal.before:
             raise _changed(step)

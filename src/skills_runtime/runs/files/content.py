@@ -1,78 +1,28 @@
 """The bytes of one regular file, reached by a name in an open directory."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from skills_runtime.errors import PathEscape, ValidationFailed
-from skills_runtime.runs.files.entries import LISTED
 from skills_runtime.runs.files.locate import Place
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.runs.files.policy import HardLinkRule
+from skills_runtime.storage.files import sha256_of
+from skills_runtime.storage.nofollow import LISTING
 
 MAX_DIGEST_BYTES = 1_073_741_824
 """A file larger than this is not hashed only to note what it was."""
 
-_CHUNK = 1 << 20
 _MAX_TRIES = 8
 _LOOKS = 8
-
-
-class _Limited:
-    """A file that ends after `limit` bytes even if it keeps growing, and counts what was read."""
-
-    def __init__(self, fd: int, limit: int) -> None:
-        self.fd = fd
-        self.limit = limit
-        self.count = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview, /) -> int:
-        with memoryview(buffer) as view:
-            count = os.readv(self.fd, [view[: self.limit - self.count]]) if self.count < self.limit else 0
-        self.count += count
-        return count
-
-
-def sha256_of(fd: int, limit: int) -> tuple[str, int]:
-    """The digest of the rest of an open file, at most `limit` bytes of it, and how many bytes that was."""
-    limited = _Limited(fd, limit)
-    return hashlib.file_digest(limited, "sha256").hexdigest(), limited.count
 
 
 def digest_of(fd: int) -> str | None:
     """The digest of an open file, or nothing when it is too large to be hashed in passing."""
     digest, count = sha256_of(fd, MAX_DIGEST_BYTES + 1) if os.fstat(fd).st_size <= MAX_DIGEST_BYTES else ("", 0)
     return digest if digest and count <= MAX_DIGEST_BYTES else None
-
-
-def read_bytes(fd: int, limit: int) -> bytes:
-    """At most `limit` bytes from an open file."""
-    chunks: list[bytes] = []
-    while limit > 0 and (chunk := os.read(fd, min(limit, _CHUNK))):
-        chunks.append(chunk)
-        limit -= len(chunk)
-    return b"".join(chunks)
-
-
-def write_bytes(fd: int, data: bytes) -> None:
-    """Write everything, however little the system takes at a time."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
-def copy_bytes(source: int, target: int, limit: int) -> int:
-    """Copy the rest of an open file, at most `limit` bytes of it; returns how many bytes that was."""
-    count = 0
-    while count < limit and (chunk := os.read(source, min(limit - count, _CHUNK))):
-        write_bytes(target, chunk)
-        count += len(chunk)
-    return count
 
 
 def check_regular(found: os.stat_result, place: Place) -> None:
@@ -156,7 +106,7 @@ def _is_settled(place: Place, fd: int) -> bool:
 
 def _wait_for_removals(directory: int) -> None:
     """Begin to list the directory, which has to wait for whoever is changing it."""
-    fd = os.open(".", LISTED, dir_fd=directory)
+    fd = os.open(".", LISTING, dir_fd=directory)
     try:
         with os.scandir(fd) as names:
             next(names, None)

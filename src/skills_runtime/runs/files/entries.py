@@ -1,10 +1,8 @@
 """What is in a directory, without following anything that is in it."""
 
-import heapq
 import os
 import stat
 from collections.abc import Iterator
-from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -12,12 +10,11 @@ import msgspec
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.runs.files.locate import Place
 from skills_runtime.runs.files.paths import shown
+from skills_runtime.storage.nofollow import LISTING, first_names
 
 Kind = Literal["file", "directory", "symlink", "special"]
 
 MAX_LISTED = 10_000
-LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Opens a directory to see what is in it."""
 
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
@@ -67,19 +64,10 @@ def entry_of(name: str, found: os.stat_result) -> Entry:
     )
 
 
-def first_names(directory: int, count: int) -> list[str]:
-    """The first names in byte order, holding no more than `count` at a time."""
-    with os.scandir(directory) as found:
-        first = next(found, None)
-        if first is None:  # as most directories of a run are
-            return []
-        return heapq.nsmallest(count, (entry.name for entry in chain((first,), found)), key=os.fsencode)
-
-
 def list_directory(place: Place) -> Listing:
     """The entries of the directory of that name."""
     try:
-        fd = os.open(place.name, LISTED, dir_fd=place.parent)
+        fd = os.open(place.name, LISTING, dir_fd=place.parent)
     except NotADirectoryError as error:
         raise ValidationFailed(f"`{shown(str(place.location))}` is not a directory", hint="read it instead") from error
     try:

@@ -10,7 +10,7 @@ import msgspec
 
 from skills_runtime.runs.files.paths import Location, check_write
 from skills_runtime.runs.files.policy import PathPolicy
-from skills_runtime.runs.files.walk import DIRECTORY, MAX_LINKS, Beneath, Opener, follow, open_root, read_link
+from skills_runtime.storage.beneath import DIRECTORY, MAX_LINKS, Beneath, Opener, follow, open_root, read_link
 
 Links = Literal["follow", "keep"]
 """Whether a link in the last name stands for its target or for itself."""

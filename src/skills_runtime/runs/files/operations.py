@@ -11,7 +11,7 @@ from skills_runtime.errors import DeleteDisabled, SkillsRuntimeError, Validation
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.ports import FileChange
 from skills_runtime.runs.files.changes import apply_changes
-from skills_runtime.runs.files.content import digest_of, lstat, opened, read_bytes
+from skills_runtime.runs.files.content import digest_of, lstat, opened
 from skills_runtime.runs.files.entries import Entry, Listing, entry_of, kind_of, list_directory
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.locate import Links, Place, locate, parents_made
@@ -19,7 +19,8 @@ from skills_runtime.runs.files.paths import Location, check_read, check_write, p
 from skills_runtime.runs.files.policy import PathPolicy
 from skills_runtime.runs.files.replace import replace
 from skills_runtime.runs.files.trash import check_movable, discard, move
-from skills_runtime.runs.files.walk import Opener, best_opener
+from skills_runtime.storage.beneath import Opener, best_opener
+from skills_runtime.storage.files import read_at_most
 
 
 class _Facts(msgspec.Struct):
@@ -48,7 +49,7 @@ class RunFiles(msgspec.Struct, frozen=True):
         with self._attempt("read", path) as facts, self._readable(path) as place:
             largest = self.policy.max_file_bytes
             with opened(place, hard_links=self.policy.hard_links) as fd:
-                data = read_bytes(fd, min(limit, largest + 1))
+                data = read_at_most(fd, min(limit, largest + 1))
             self._check_size(len(data), path)
             facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
             facts.place = str(place.location)
@@ -62,7 +63,7 @@ class RunFiles(msgspec.Struct, frozen=True):
                 self._writable(location, links="follow") as place,
                 opened(place, hard_links=self.policy.hard_links) as fd,
             ):
-                return read_bytes(fd, min(limit, self.policy.max_file_bytes + 1))
+                return read_at_most(fd, min(limit, self.policy.max_file_bytes + 1))
         except FileNotFoundError:
             return None
         except (OSError, SkillsRuntimeError):

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from skills_runtime.runs.files.content import digest_of, opened, write_bytes
+from skills_runtime.runs.files.content import digest_of, opened
 from skills_runtime.runs.files.locate import Place
 from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.storage.files import write_all
 
 _UNNAMED = os.O_WRONLY | os.O_CLOEXEC | getattr(os, "O_TMPFILE", os.O_DIRECTORY)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -57,7 +58,7 @@ class Draft:
 
     def fill(self, data: bytes, like: os.stat_result | None = None) -> None:
         """Write it, with the access that another file has, and return when it is on the disk."""
-        write_bytes(self._fd, data)
+        write_all(self._fd, data)
         if like is not None:
             _keep_access(self._fd, like)
         os.fsync(self._fd)

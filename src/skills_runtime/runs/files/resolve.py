@@ -11,7 +11,7 @@ from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.locate import Place, foresee, locate
 from skills_runtime.runs.files.paths import Location, check_read, check_write, parse_path
 from skills_runtime.runs.files.policy import HardLinkRule, PathPolicy
-from skills_runtime.runs.files.walk import Opener, best_opener
+from skills_runtime.storage.beneath import Opener, best_opener
 
 
 def resolve(policy: PathPolicy, user_path: str, *, for_write: bool = False, opener: Opener | None = None) -> Path:

@@ -13,12 +13,13 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.runs.files.content import sha256_of
-from skills_runtime.runs.files.entries import LISTED, first_names, is_text, kind_of, spelled
+from skills_runtime.runs.files.entries import is_text, kind_of, spelled
 from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.files.paths import shown
-from skills_runtime.runs.files.walk import DIRECTORY, open_beneath
+from skills_runtime.storage.beneath import DIRECTORY, open_beneath
+from skills_runtime.storage.files import sha256_of
+from skills_runtime.storage.nofollow import LISTING, first_names
 
 SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
 
@@ -209,9 +210,9 @@ def _state(found: os.stat_result) -> tuple[int, int, int]:
 def _opened(directory: int, name: str) -> int:
     """A directory to list, whose time of access is left alone: to note it can mean to wait for the disk."""
     try:
-        return os.open(name, LISTED | _UNNOTED, dir_fd=directory)
+        return os.open(name, LISTING | _UNNOTED, dir_fd=directory)
     except PermissionError:  # only its owner may ask for that
-        return os.open(name, LISTED, dir_fd=directory)
+        return os.open(name, LISTING, dir_fd=directory)
 
 
 def _reason(error: OSError) -> SkipReason:

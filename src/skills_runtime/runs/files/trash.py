@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.runs.files.content import check_regular, copy_bytes, lstat, opened
+from skills_runtime.runs.files.content import check_regular, lstat, opened
 from skills_runtime.runs.files.locate import Place
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.runs.files.replace import create, remove, sync_directory
-from skills_runtime.runs.files.walk import open_root
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
+from skills_runtime.storage.beneath import open_root
+from skills_runtime.storage.files import copy_at_most
 
 _LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_NAME_BYTES = 200
@@ -105,7 +106,7 @@ def _copy_in(place: Place, directory: int, name: str, fd: int, limit: int) -> No
 
 def _copy_content(place: Place, fd: int, limit: int) -> os.stat_result:
     with opened(place) as source:
-        if copy_bytes(source, fd, limit + 1) > limit:
+        if copy_at_most(source, fd, limit + 1) > limit:
             raise ValidationFailed(
                 f"`{shown(str(place.location))}` is too large to be moved to the trash on another device",
                 hint="leave it to the user",

@@ -2,20 +2,16 @@
 
 import ctypes
 import os
-import struct
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
+
+from skills_runtime.storage.files import sync_path
 
 WHOLE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
 """File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""
 _TELLS_ERRORS = (5, 8)
 """The first Linux whose sync of a whole file system says that something could not be written."""
-_LONG = struct.calcsize("l") << 16
-_GET_FLAGS, _SET_FLAGS = 0x80006601 | _LONG, 0x40006602 | _LONG
-_UNRELATED = 0x20000
 
 
 class SystemDisk:
@@ -67,15 +63,6 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def sync_path(path: str, *, dir_fd: int | None = None) -> None:
-    """Make the bytes of a file, or the names in a directory, durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=dir_fd)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def sync_files(directory: str, names: Iterable[str]) -> None:
     """Make files of a directory durable, and after them the names it has."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -85,46 +72,3 @@ def sync_files(directory: str, names: Iterable[str]) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def make_directories(path: Path, *, mode: int) -> list[Path]:
-    """Make a directory and what is missing above it, durably; returns what was made, outermost first."""
-    made: list[Path] = []
-    missing: list[Path] = []
-    while not path.exists():
-        missing.append(path)
-        path = path.parent
-    try:
-        for one in reversed(missing):
-            one.mkdir(mode=mode, exist_ok=True)
-            made.append(one)
-            sync_path(str(one.parent))
-    except OSError:
-        remove_empty(made)
-        raise
-    return made
-
-
-def spread_out(directory: Path) -> None:
-    """Tell the disk that the directories in this one have nothing to do with each other, where it takes such a hint.
-
-    Otherwise they all share one part of the disk, where each new file costs a look at every one removed of late.
-    """
-    if sys.platform != "linux":
-        return
-    import fcntl
-
-    with suppress(OSError):  # most file systems have no use for it
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            (flags,) = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))
-            fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", flags | _UNRELATED))
-        finally:
-            os.close(fd)
-
-
-def remove_empty(directories: list[Path]) -> None:
-    """Take back directories, innermost last in the list, that nobody has put anything into."""
-    for one in reversed(directories):
-        with suppress(OSError):
-            one.rmdir()

@@ -12,9 +12,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import AccessRefused, KeyMissing
-from skills_runtime.runs.atomic import write_new
-from skills_runtime.runs.layout import DIRECTORY_MODE
-from skills_runtime.runs.log.disk import make_directories, sync_path
+from skills_runtime.storage.files import make_directories, sync_path, write_atomic
 
 KEY_BYTES = 32
 CURRENT = "log.key"
@@ -99,18 +97,12 @@ class KeyRing:
         return None
 
     def _create(self, path: Path) -> LogKey:
-        draft = self.directory / f".{CURRENT}.{os.getpid()}.{os.urandom(4).hex()}"
         try:
-            make_directories(self.directory, mode=DIRECTORY_MODE)
-            write_new(draft, os.urandom(KEY_BYTES))
-            sync_path(str(draft))
-            with suppress(FileExistsError):
-                os.link(draft, path)  # whoever links first wins; a key is never replaced
-            draft.unlink()
-            sync_path(str(self.directory))  # a log must not outlive the key it was signed with
+            make_directories(self.directory)
+            with suppress(FileExistsError):  # the first one wins; a key is never replaced
+                write_atomic(path, os.urandom(KEY_BYTES), replace=False)
+            sync_path(self.directory)  # a log must not outlive the key it was signed with
         except OSError as error:
-            with suppress(OSError):
-                draft.unlink()
             raise AccessRefused(
                 f"no log key can be made in `{self.directory}`: {error.strerror}",
                 hint="make the state directory writable",

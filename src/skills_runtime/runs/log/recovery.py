@@ -14,10 +14,10 @@ import msgspec
 from skills_runtime.errors import LogCorrupt
 from skills_runtime.events.payloads import Descriptor
 from skills_runtime.runs.layout import FILE_MODE
-from skills_runtime.runs.log.disk import sync_path
 from skills_runtime.runs.log.lines import CHUNK, Line, read_lines
 from skills_runtime.runs.log.position import Position
 from skills_runtime.runs.log.verifier import MEANING, Fault, Verifier
+from skills_runtime.storage.files import sync_path
 
 Reason = Literal["torn", "unverified"]
 
@@ -105,7 +105,7 @@ def set_aside(fd: int, tail: Tail, logs: Path) -> Descriptor:
         raise
     finally:
         os.close(out)
-    sync_path(str(logs))
+    sync_path(logs)
     os.ftruncate(fd, tail.offset)
     os.fsync(fd)
     return Descriptor(name=f"logs/{name}", sha256=digest.hexdigest(), size=tail.size, role="rejected")

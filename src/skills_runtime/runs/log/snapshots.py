@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.events.envelope import reader
-from skills_runtime.runs.atomic import replace
 from skills_runtime.runs.log.chain import same, tag
 from skills_runtime.runs.log.checkpoints import fits
 from skills_runtime.runs.log.position import Position
 from skills_runtime.runs.log.verifier import FindSecret
+from skills_runtime.storage.files import write_atomic
 
 LEAST_BYTES = 4 << 20
 GROWTH = 8
@@ -49,7 +49,7 @@ def save(path: Path, run_id: str, kind: str, state: bytes, *, position: Position
         kind=kind, run_id=run_id, position=position, size=len(state), sha256=hashlib.sha256(state).hexdigest()
     )
     signed = _Signed(header, tag(secret, "snapshot", msgspec.json.encode(header)))
-    replace(path, msgspec.json.encode(signed) + b"\n" + state)
+    write_atomic(path, msgspec.json.encode(signed) + b"\n" + state, durable=False)
     return header
 
 

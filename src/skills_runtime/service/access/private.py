@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skills_runtime.errors import AccessRefused, StorageFailed
-from skills_runtime.runs.atomic import replace
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
-from skills_runtime.runs.log.disk import make_directories
+from skills_runtime.storage.files import explain_write, make_directories, write_atomic
 
 MAX_BYTES = 4 << 20
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -43,10 +42,8 @@ def read_private(path: Path) -> bytes | None:
 
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file at once; a reader sees the old bytes or the new ones."""
-    try:
-        replace(path, data)
-    except OSError as error:
-        raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
+    with explain_write(path):
+        write_atomic(path, data)
 
 
 @contextmanager

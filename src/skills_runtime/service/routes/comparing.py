@@ -7,13 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from skills_runtime.diffs import unified
 from skills_runtime.projections import Moves, fold
 from skills_runtime.projections.moves import Move
 from skills_runtime.runs import whole_history
 from skills_runtime.service.answers import as_json, work_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, RunId
+from skills_runtime.text import unified_diff
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 
@@ -33,7 +33,7 @@ class Comparison(Answer):
     b: str
     same: bool
     truncated: bool
-    unified: list[str]
+    unified_diff: list[str]
     rows: list[dict[str, Any]]
 
 
@@ -49,7 +49,9 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
             "b": other_id,
             "same": [str(move) for move in one] == [str(move) for move in other],
             "truncated": max(len(one), len(other)) > MAX_MOVES,
-            "unified": [line[:chars] for line in unified(lines, other_lines, (run_id, other_id), context=1, end="")],
+            "unified_diff": [
+                line[:chars] for line in unified_diff(lines, other_lines, (run_id, other_id), context=1, end="")
+            ],
             "rows": rows_of(one, other, (lines, other_lines), chars),
         }
     )

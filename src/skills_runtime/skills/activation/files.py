@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from skills_runtime.skills.files import LISTING, open_below, opened
 from skills_runtime.skills.skill import Skill
+from skills_runtime.storage.nofollow import LISTING, open_below, open_directory
 
 MAX_SHOWN = 20
 MAX_SEEN = 2000
@@ -25,7 +25,7 @@ def files_of(skill: Skill) -> Listing:
     if skill.directory is None:
         return Listing()
     try:
-        with opened(skill.directory) as top:
+        with open_directory(skill.directory) as top:
             found = sorted(_below(top))
     except OSError:
         return Listing()

@@ -18,8 +18,8 @@ import msgspec
 
 from skills_runtime.skills.bundles.archive import File, Parts, contents_of, refused
 from skills_runtime.skills.bundles.budget import Budget
-from skills_runtime.skills.files import LISTING, open_below, opened, read_below
 from skills_runtime.skills.problems import SkillError
+from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below
 
 ARCHIVE = "bundle.zip"
 FILES = "skill"
@@ -143,7 +143,7 @@ def _alone_in(directory: Path) -> Generator[None]:
 
 def _kept(place: Path, limit: int) -> bytes | None:
     try:
-        with opened(place) as top:
+        with open_directory(place) as top:
             return read_below(top, (ARCHIVE,), limit=limit + 1)
     except OSError:
         return None
@@ -167,7 +167,7 @@ def _write(path: Path, data: bytes, mode: int) -> None:
 def _found_below(directory: Path, budget: Budget) -> dict[Parts, File]:
     """Every file that is there now; anything that is no plain file or directory is an `OSError`."""
     found: dict[Parts, File] = {}
-    with opened(directory) as top:
+    with open_directory(directory) as top:
         waiting: list[Parts] = [()]
         while waiting:
             parts = waiting.pop()

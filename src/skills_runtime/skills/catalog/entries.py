@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from skills_runtime.skills.catalog.fields import model_may_call, short_description, when_to_use
-from skills_runtime.skills.neutral import inert, one_line
 from skills_runtime.skills.skill import Skill
+from skills_runtime.text import escape_attribute, one_line
 
 MAX_DESCRIPTION_CHARS = 1536
 """The longest description that is ever shown; one skill must not fill the list alone."""
@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True):
         """The line with at most so many characters of description; without any it is the name alone."""
         if limit <= 0 or not self.text:
             return f"- {self.mention}"
-        return f"- {self.mention}: {inert(self.shown(limit))}"
+        return f"- {self.mention}: {escape_attribute(self.shown(limit))}"
 
     def shown(self, limit: int) -> str:
         """The description within a number of characters."""
@@ -70,4 +70,4 @@ def _entry(skill: Skill) -> Entry:
     description = one_line(skill.description)
     when = one_line(when_to_use(skill))
     text = f"{description} Use when: {when}" if when and when not in description else description
-    return Entry(inert(skill.mention.text), text, one_line(short_description(skill)))
+    return Entry(escape_attribute(skill.mention.text), text, one_line(short_description(skill)))

@@ -9,10 +9,10 @@ import msgspec
 
 from skills_runtime.skills.discovery.names import segment
 from skills_runtime.skills.discovery.roots import Root, Scope
-from skills_runtime.skills.files import inner_parts, opened, read_below, reason
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.precedence import PLUGIN_LEVEL
 from skills_runtime.skills.problems import Problem
+from skills_runtime.storage.nofollow import error_reason, open_directory, read_below, relative_parts
+from skills_runtime.text import one_line
 
 MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", ".cursor-plugin/plugin.json")
 MARKETPLACE = ".claude-plugin/marketplace.json"
@@ -28,7 +28,7 @@ def plugins_in(directory: str, scope: Scope) -> Iterator[Root | Problem]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        yield _invalid(directory, f"the directory of plugins cannot be read: {reason(error)}")
+        yield _invalid(directory, f"the directory of plugins cannot be read: {error_reason(error)}")
         return
     for name in names[:MAX_PLUGINS]:
         yield from plugin_at(f"{directory}/{name}", scope)
@@ -42,10 +42,10 @@ def plugin_at(directory: str, scope: Scope) -> Iterator[Root | Problem]:
         return
     try:
         place = Path(os.path.realpath(directory))
-        with opened(place) as top:
+        with open_directory(place) as top:
             data = msgspec.json.decode(read_below(top, manifest.split("/"), limit=MAX_BYTES))
     except OSError as error:
-        yield _invalid(directory, f"its manifest cannot be read: {reason(error)}")
+        yield _invalid(directory, f"its manifest cannot be read: {error_reason(error)}")
         return
     except (ValueError, RecursionError) as error:
         yield _invalid(directory, f"its manifest is not JSON: {error}")
@@ -110,7 +110,7 @@ def _inner(*paths: Any) -> tuple[str, ...] | None:
         if not isinstance(path, str):
             return None
         plain = "/".join(part for part in path.split("/") if part != ".").rstrip("/")
-        parts = inner_parts(plain) if plain else ()
+        parts = relative_parts(plain) if plain else ()
         if parts is None or path.startswith("/"):
             return None
         inner += parts

@@ -12,12 +12,12 @@ from operator import attrgetter
 
 import msgspec
 
-from skills_runtime.skills.files import opened
 from skills_runtime.skills.index.remembering import Remembering
 from skills_runtime.skills.index.rows import Index, SkillRow
 from skills_runtime.skills.index.stamps import NEVER, STAMP_BYTES, WORDS
 from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.search import Search
+from skills_runtime.storage.nofollow import open_directory
 
 MAX_SKILLS = 64
 """How many skills are read again one by one."""
@@ -43,7 +43,7 @@ def revised(
         return None
     index, is_settled = before, False
     try:
-        with opened(files.root) as root:
+        with open_directory(files.root) as root:
             # From the last to the first, so that the places of those before it stay what they are.
             for number in sorted(numbers, reverse=True):
                 one = _read_again(before.skills[number], root, files, now_ns)

@@ -16,7 +16,6 @@ import msgspec
 
 from skills_runtime import __version__, skills
 from skills_runtime.skills import sources, standard
-from skills_runtime.skills.files import opened
 from skills_runtime.skills.index.files import load, save
 from skills_runtime.skills.index.remembering import Remembering
 from skills_runtime.skills.index.revising import revised
@@ -28,6 +27,7 @@ from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.search import Search, leads_on
 from skills_runtime.skills.sources.source import Origin, Report
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+from skills_runtime.storage.nofollow import open_directory
 
 FORMAT = 1
 """Raised whenever an index would be read in another way, or a skill understood in another way."""
@@ -120,7 +120,7 @@ class IndexedSource:
         """The same report again, or nothing where the directory itself cannot be reached as before."""
         search = Search(self._files.options)
         try:
-            with opened(self.root) as top:
+            with open_directory(self.root) as top:
                 for row in index.directories:
                     if row.links:
                         here = tuple(os.fsdecode(row.place).split("/")) if row.place else ()

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.skills.files import reason
 from skills_runtime.skills.install.hashing import hash_directory
 from skills_runtime.skills.install.lockfile import LockEntry, read_lock
 from skills_runtime.skills.install.memory import consents
 from skills_runtime.skills.install.places import Places
 from skills_runtime.skills.install.preparing import matches
 from skills_runtime.skills.problems import Problem
+from skills_runtime.storage.nofollow import error_reason
 
 
 def changed_skills(places: Places) -> tuple[dict[Path, str], tuple[Problem, ...]]:
@@ -19,7 +19,7 @@ def changed_skills(places: Places) -> tuple[dict[Path, str], tuple[Problem, ...]
     except SkillsRuntimeError as error:
         return {}, (_unknown(places, error.message, error.hint),)
     except OSError as error:
-        return {}, (_unknown(places, f"`{places.lock}` cannot be read: {reason(error)}", "check the file"),)
+        return {}, (_unknown(places, f"`{places.lock}` cannot be read: {error_reason(error)}", "check the file"),)
     known = {consent.name for consent in given.values()}
     found: dict[Path, str] = {}
     for name, entry in lock.items():

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.skills.files import opened
 from skills_runtime.skills.install.names import safe_parts
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.sources.search import Search
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.storage.nofollow import open_directory
+from skills_runtime.text import one_line
 
 _SHOWN = 20
 _SCAN = ScanOptions(ignore_dot_entries=False, max_depth=8, max_dirs_per_root=5_000)
@@ -38,7 +38,7 @@ def offered_in(root: Path, within: str | None = None) -> list[Offered]:
     start = base.joinpath(*safe_parts(within)) if within else base
     if not start.is_dir() or not Path(os.path.realpath(start)).is_relative_to(base):
         raise NotFound(f"there is no directory `{one_line(within or '')}` in the source", hint="check its path")
-    with opened(Path(os.path.realpath(start))) as top:
+    with open_directory(Path(os.path.realpath(start))) as top:
         found = [found.parts for found in Search(_SCAN).skills(top)]
     offers: list[Offered] = []
     for parts in found:

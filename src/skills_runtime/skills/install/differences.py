@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.diffs import unified
-from skills_runtime.skills.files import opened, read_below
 from skills_runtime.skills.install.hashing import Entry, Hashed
+from skills_runtime.storage.nofollow import open_directory, read_below
+from skills_runtime.text import unified_diff
 
 MAX_LINES = 400
 """How much of a difference is shown; the rest is counted."""
@@ -51,7 +51,7 @@ def _by_path(hashed: Hashed) -> dict[str, Entry]:
 def _text(root: Path, entry: Entry) -> list[str] | None:
     if entry.kind != "file" or entry.size > _MAX_TEXT:
         return None
-    with opened(root.resolve()) as top:
+    with open_directory(root.resolve()) as top:
         data = read_below(top, entry.path.split("/"), limit=_MAX_TEXT)
     try:
         return data.decode().splitlines() if b"\0" not in data else None
@@ -62,7 +62,7 @@ def _text(root: Path, entry: Entry) -> list[str] | None:
 def _lines(path: str, before: list[str] | None, after: list[str] | None) -> tuple[str, ...]:
     if before is None or after is None:
         return ()
-    lines = list(unified(before, after, (f"before/{path}", f"after/{path}"), end=""))
+    lines = list(unified_diff(before, after, (f"before/{path}", f"after/{path}"), end=""))
     if len(lines) > MAX_LINES:
         return (*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines")
     return tuple(lines)

@@ -14,8 +14,8 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.skills.files import LISTING, open_below, opened, read_below
 from skills_runtime.skills.install.collation import dictionary_key
+from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below
 
 Kind = Literal["file", "link", "other"]
 
@@ -55,7 +55,7 @@ class Hashed(msgspec.Struct, frozen=True):
 def hash_directory(directory: Path) -> Hashed:
     """Both hashes of the skill in a directory, and what is in it."""
     real = Path(os.path.realpath(directory))
-    with opened(real) as top:
+    with open_directory(real) as top:
         entries = tuple(_entries(top, directory))
         public = hash_files(
             (entry.path, read_below(top, entry.path.split("/"), limit=MAX_BYTES)) for entry in _counted(entries)

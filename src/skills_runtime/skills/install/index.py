@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.install.choosing import usable_directory_name
 from skills_runtime.skills.install.names import safe_parts
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 MAX_INDEX_BYTES = 1 << 20
 MAX_SKILLS = 2_000

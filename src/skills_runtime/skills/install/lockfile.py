@@ -11,7 +11,7 @@ import msgspec
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.install.places import Places, Scope
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 VERSIONS: Mapping[Scope, int] = {"project": 1, "user": 3}
 MAX_BYTES = 8 << 20

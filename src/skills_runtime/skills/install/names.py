@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 MAX_NAME_BYTES = 200
 MAX_PATH_BYTES = 800

@@ -20,7 +20,7 @@ from skills_runtime.skills.install.sources import (
     checked_ref,
     parse_source,
 )
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 _GIT_KINDS = ("github", "gitlab", "git")
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from skills_runtime.errors import PolicyDenied
-from skills_runtime.skills.files import opened, read_below
 from skills_runtime.skills.install.hashing import Hashed
 from skills_runtime.skills.install.signatures import Signed
 from skills_runtime.skills.standard.directories import Inspected
+from skills_runtime.storage.nofollow import open_directory, read_below
 
 if TYPE_CHECKING:
     from skills_runtime.skills.scan import Finding
@@ -70,7 +70,7 @@ def refuse_malicious(name: str, screened: Screened) -> None:
 
 def _scripts(directory: Path, hashed: Hashed) -> list[str]:
     found: list[str] = []
-    with opened(directory.resolve()) as top:
+    with open_directory(directory.resolve()) as top:
         for entry in hashed.entries:
             named = entry.path.startswith("scripts/") or entry.path.lower().endswith(_PROGRAMS) or entry.executable
             if named or (entry.kind == "file" and read_below(top, entry.path.split("/"), limit=2) == b"#!"):

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 ARCHIVES = (".zip", ".skill", ".tar", ".tar.gz", ".tgz")
 _SHORT = re.compile(r"(?P<owner>[A-Za-z0-9][\w.-]*)/(?P<repo>[\w.-]+)(?P<path>(?:/[\w. -]+)*)(?:@(?P<ref>[\w./+-]+))?")

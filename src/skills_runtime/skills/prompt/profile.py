@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.render import Render
+from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
     from skills_runtime.config.skill_models import PromptSettings

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills.neutral import neutral, one_line
 from skills_runtime.skills.prompt.profile import Exposure
 from skills_runtime.skills.prompt.template import filled, uses
 from skills_runtime.skills.prompt.tree import overview
+from skills_runtime.text import escape_tags, one_line
 
 DEVELOPER = "[Developer Policy]"
 CONSTRAINTS = "[Constraints]"
@@ -34,7 +34,7 @@ def system_text(texts: Texts, cwd: Path, *, show_tree: bool) -> str:
     """The whole text; a list or a constraint appears once, where a template wants it or else at the end."""
     values = {
         "task": texts.task,
-        "cwd": neutral(one_line(str(cwd))),
+        "cwd": escape_tags(one_line(str(cwd))),
         "tools": "\n".join(f"- {name}" for name in texts.tools),
         "skills": texts.skills,
         "constraints": texts.constraints,

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 MAX_BYTES = 1 << 20
 

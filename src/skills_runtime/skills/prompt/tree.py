@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills.files import LISTING, open_below, opened
-from skills_runtime.skills.neutral import inert
+from skills_runtime.storage.nofollow import LISTING, open_below, open_directory
+from skills_runtime.text import escape_attribute
 
 MAX_ENTRIES = 200
 MAX_DEPTH = 3
@@ -26,7 +26,7 @@ class _Entry(msgspec.Struct, frozen=True, order=True):
 def overview(root: Path) -> str:
     """The visible entries below a directory, one path per line, and a last line when there are more."""
     try:
-        with opened(Path(os.path.realpath(root))) as top:
+        with open_directory(Path(os.path.realpath(root))) as top:
             return _overview(top)
     except OSError:
         return "(it cannot be read)"
@@ -47,7 +47,7 @@ def _overview(top: int) -> str:
             waiting.extend(directories)
         else:
             complete = complete and not directories
-    lines = ["- " + inert("/".join(entry.parts)) + entry.mark for entry in sorted(entries)]
+    lines = ["- " + escape_attribute("/".join(entry.parts)) + entry.mark for entry in sorted(entries)]
     return "\n".join(lines if complete else [*lines, "(there is more than this list shows)"])
 
 

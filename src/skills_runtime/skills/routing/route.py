@@ -10,11 +10,11 @@ import msgspec
 
 from skills_runtime.events.payloads import RoutedSkill, SkillRouted
 from skills_runtime.skills.mentioned import Mentioned, mentioned_of
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.routing.declared import Declared, declared_by, file_match, paths_in, trigger_in
 from skills_runtime.skills.routing.index import SkillIndex, index_of
 from skills_runtime.skills.routing.lexical import Ranked, ranked
 from skills_runtime.skills.skill import Mention, Skill
+from skills_runtime.text import one_line
 
 Rule = Literal["mention", "trigger", "path", "words"]
 CERTAIN: tuple[Rule, ...] = ("mention", "trigger", "path")

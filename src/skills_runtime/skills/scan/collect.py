@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills.files import LISTING, open_below, opened, read_below, reason
 from skills_runtime.skills.scan.report import Skipped
+from skills_runtime.storage.nofollow import LISTING, error_reason, open_below, open_directory, read_below
 
 MAX_FILES = 2_000
 MAX_DEPTH = 12
@@ -60,7 +60,7 @@ def collect(path: Path) -> Collected:
     """The files below a directory, in the order of their names."""
     real = path.resolve()
     walk = _Walk(real)
-    with opened(real) as directory:
+    with open_directory(real) as directory:
         _descend(walk, directory, ())
     return Collected(members=tuple(walk.members), links=tuple(walk.links), skipped=tuple(walk.skipped))
 
@@ -69,7 +69,7 @@ def _descend(walk: _Walk, top: int, parts: tuple[str, ...]) -> None:
     try:
         listing = open_below(top, parts, LISTING)
     except OSError as error:
-        walk.skip("/".join(parts) or ".", reason(error))
+        walk.skip("/".join(parts) or ".", error_reason(error))
         return
     try:
         names = sorted(os.listdir(listing))  # noqa: PTH208 - of an open directory, not of a path
@@ -95,7 +95,7 @@ def _take(walk: _Walk, top: int, listing: int, parts: tuple[str, ...]) -> None:
         else:
             walk.skip(name, "is not a regular file")
     except OSError as error:
-        walk.skip(name, reason(error))
+        walk.skip(name, error_reason(error))
 
 
 def _enter(walk: _Walk, top: int, parts: tuple[str, ...]) -> None:

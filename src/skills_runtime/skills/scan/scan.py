@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.scan.collect import Collected, collect
 from skills_runtime.skills.scan.hidden import INVISIBLE, hidden_marks, visible
 from skills_runtime.skills.scan.instructions import instruction_marks
@@ -21,6 +20,7 @@ from skills_runtime.skills.scan.secrets import leaked_marks
 from skills_runtime.skills.scan.shell import shell_marks
 from skills_runtime.skills.scan.social_engineering import lure_marks
 from skills_runtime.skills.scan.text import Text, decoded, kind_of
+from skills_runtime.text import one_line
 
 _FORBIDS = re.compile(
     (

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills.files import mode_below, opened, read_below, reason
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.scripts.inline_metadata import MAX_BYTES
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.running import ENTRIES
+from skills_runtime.storage.nofollow import error_reason, mode_below, open_directory, read_below
 
 PROGRAMS = {".py": "python3", ".js": "node", ".ts": "tsx", ".sh": "bash"}
 """What runs each kind of file."""
@@ -30,12 +30,12 @@ def entry_of(skill: Skill) -> Entry:
     why = "there is none"
     for name in ENTRIES[run.runtime]:
         try:
-            with opened(directory) as top:
+            with open_directory(directory) as top:
                 mode = mode_below(top, (name,))
         except FileNotFoundError:
             continue
         except OSError as error:
-            why = reason(error)
+            why = error_reason(error)
             continue
         if stat.S_ISREG(mode):
             return Entry(name, PROGRAMS[Path(name).suffix])
@@ -55,7 +55,7 @@ def script_in(skill: Skill, path: Path) -> bytes:
     if directory is None or not path.is_relative_to(directory):
         return b""
     try:
-        with opened(directory) as top:
+        with open_directory(directory) as top:
             return read_below(top, path.relative_to(directory).parts, limit=MAX_BYTES)
     except OSError:
         return b""

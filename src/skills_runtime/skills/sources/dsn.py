@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from skills_runtime.skills.neutral import one_line
+from skills_runtime.text import one_line
 
 _PASSWORD = re.compile(r"(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]+)")
 _SHOWN_CHARS = 200

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills.files import opened, read_below, reason
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.reading import Read, read_skill
@@ -18,6 +16,8 @@ from skills_runtime.skills.sources.search import Found, Known, Memory, Parts, Se
 from skills_runtime.skills.sources.source import Origin, Report, ScanOptions
 from skills_runtime.skills.standard.parsing import parse_skill
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+from skills_runtime.storage.nofollow import error_reason, open_directory, read_below
+from skills_runtime.text import one_line
 
 MAX_BODY_BYTES = 16 << 20
 """No skill is longer, whatever the settings allow."""
@@ -40,7 +40,7 @@ class FilesystemSource:
         skills: list[Skill] = []
         problems: list[Problem] = []
         try:
-            with opened(self.root) as root:
+            with open_directory(self.root) as root:
                 for found in search.found(root):
                     read = found.read if isinstance(found, Known) else self.read(found, memory)
                     skills += self._skill(found, read)
@@ -66,10 +66,10 @@ class FilesystemSource:
         if skill.path.name == RUN_FILE:
             return ""
         try:
-            with opened(self.root) as root:
+            with open_directory(self.root) as root:
                 data = read_below(root, skill.path.relative_to(self.root).parts, limit=MAX_BODY_BYTES + 1)
         except OSError as error:
-            raise _unread(skill, reason(error)) from error
+            raise _unread(skill, error_reason(error)) from error
         if len(data) > MAX_BODY_BYTES:
             raise failure(
                 "SKILL_BODY_TOO_LARGE",
@@ -114,7 +114,7 @@ class FilesystemSource:
             )
 
     def _unavailable(self, parts: Parts, error: OSError) -> Iterator[Problem]:
-        message = f"the directory cannot be searched for skills: {reason(error)}"
+        message = f"the directory cannot be searched for skills: {error_reason(error)}"
         hint = "check that it exists and that this user may read it"
         return self.placed([Problem(code="SKILL_SCAN_SOURCE_UNAVAILABLE", message=message, hint=hint)], parts)
 

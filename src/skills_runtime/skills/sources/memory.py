@@ -5,12 +5,11 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.events.text import well_formed
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.parse import checked
 from skills_runtime.skills.problems import Problem, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.source import Origin, Report
+from skills_runtime.text import one_line, well_formed
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,11 +12,11 @@ from importlib import metadata
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.problems import Problem, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.source import Origin, Report, ScanOptions
+from skills_runtime.text import one_line
 
 ENTRY_POINTS = "skills_runtime.skills"
 """The group under which a package names a directory of skills, such as `notes = "my_package.skills"`."""

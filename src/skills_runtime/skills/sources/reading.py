@@ -8,8 +8,6 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.skills.files import read_below, reason
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.parse import invalid, required_variables
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import RunDefinition
@@ -22,6 +20,8 @@ from skills_runtime.skills.standard.real_skills import usable_name
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
 from skills_runtime.skills.standard.running import MAX_BYTES as RUN_BYTES
 from skills_runtime.skills.standard.running import parse_run
+from skills_runtime.storage.nofollow import error_reason, read_below
+from skills_runtime.text import one_line
 
 DEPENDENCIES = ("agents", "openai.yaml")
 _DEPENDENCIES_BYTES = 65_536
@@ -61,7 +61,7 @@ def _text(found: Found, directory_name: str, max_bytes: int, read: Read) -> Prop
         read.content_hash = _hash(found.descriptor, file, data, max_bytes + FENCE_BYTES)
     except OSError as error:
         read.is_whole = False
-        read.problems.append(invalid(f"`{file}` cannot be read: {reason(error)}", hint="check the file"))
+        read.problems.append(invalid(f"`{file}` cannot be read: {error_reason(error)}", hint="check the file"))
         return None
     if not read.content_hash:
         read.problems.append(_too_large(file))
@@ -96,7 +96,7 @@ def _run(found: Found, directory_name: str, skill: Properties | None, read: Read
         data = read_below(found.descriptor, (RUN_FILE,), limit=RUN_BYTES + 1)
     except OSError as error:
         read.is_whole = False
-        read.problems.append(invalid(f"`{RUN_FILE}` cannot be read: {reason(error)}", hint="check the file"))
+        read.problems.append(invalid(f"`{RUN_FILE}` cannot be read: {error_reason(error)}", hint="check the file"))
         return
     read.run, diagnostics = parse_run(data)
     read.problems += _problems(diagnostics)
@@ -137,7 +137,7 @@ def _variables(descriptor: int, read: Read) -> tuple[str, ...]:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return ()
         read.is_whole = False
-        found = invalid(f"its `agents/openai.yaml` cannot be read: {reason(error)}", hint="check that file")
+        found = invalid(f"its `agents/openai.yaml` cannot be read: {error_reason(error)}", hint="check that file")
     else:
         too_long = f"its `agents/openai.yaml` is longer than {_DEPENDENCIES_BYTES} bytes"
         fits = len(data) <= _DEPENDENCIES_BYTES

@@ -10,7 +10,6 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.skills.bundles import Bundle, Bundles
-from skills_runtime.skills.neutral import one_line
 from skills_runtime.skills.parse import invalid
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Skill
@@ -18,6 +17,7 @@ from skills_runtime.skills.sources.connecting import Connect, kept
 from skills_runtime.skills.sources.dsn import Dsn
 from skills_runtime.skills.sources.source import Origin, Report
 from skills_runtime.skills.sources.stored import MAX_BODY_BYTES, MAX_SKILLS, Place, StoredSkill, broken, stored_skill
+from skills_runtime.text import one_line
 
 LISTED = 2000
 """How many keys the server looks at for one answer."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 
-from skills_runtime.skills.files import ENTERING, LISTING, open_below, opened
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import skill_file_among
 from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+from skills_runtime.storage.nofollow import ENTERING, LISTING, open_below, open_directory
 
 if TYPE_CHECKING:
     from skills_runtime.skills.sources.reading import Read
@@ -241,5 +241,5 @@ def skill_directories(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     root = Path(os.path.realpath(path))
-    with opened(root) as top:
+    with open_directory(root) as top:
         return [path.joinpath(*found.parts) for found in Search(ScanOptions()).skills(top)] or [path]

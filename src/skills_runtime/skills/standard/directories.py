@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills.files import opened, read_below, reason
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.skill import RunDefinition
 from skills_runtime.skills.standard import running
@@ -15,6 +14,7 @@ from skills_runtime.skills.standard.findings import Diagnostic, Mode, found
 from skills_runtime.skills.standard.parsing import Parsed, Properties, parse_skill
 from skills_runtime.skills.standard.running import parse_run
 from skills_runtime.skills.standard.specification import quoted
+from skills_runtime.storage.nofollow import error_reason, open_directory, read_below
 
 FILE_NAME = "SKILL.md"
 MAX_FILE_BYTES = 16 << 20
@@ -103,10 +103,10 @@ def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
     """The file of a skill, and its body; a link that somebody named is followed."""
     place = Path(os.path.realpath(directory / file))
     try:
-        with opened(place.parent) as top:
+        with open_directory(place.parent) as top:
             data = read_below(top, (place.name,), limit=MAX_FILE_BYTES + 1)
     except OSError as error:
-        fault = found("file_unreadable", mode, f"`{file}` cannot be read: {reason(error)}")
+        fault = found("file_unreadable", mode, f"`{file}` cannot be read: {error_reason(error)}")
         return Parsed(skill=None, diagnostics=(fault,)), ""
     parsed = parse_skill(data, mode=mode, directory_name=directory.name, max_bytes=1 << 20)
     body = data[parsed.body_start :]
@@ -135,10 +135,10 @@ def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition |
     if running.FILE_NAME not in names:
         return None, ()
     try:
-        with opened(directory) as top:
+        with open_directory(directory) as top:
             data = read_below(top, (running.FILE_NAME,), limit=running.MAX_BYTES + 1)
     except OSError as error:
-        return None, (found("file_unreadable", mode, f"`{running.FILE_NAME}` cannot be read: {reason(error)}"),)
+        return None, (found("file_unreadable", mode, f"`{running.FILE_NAME}` cannot be read: {error_reason(error)}"),)
     definition, diagnostics = parse_run(data, mode=mode)
     if definition is not None and not any(entry in names for entry in running.ENTRIES[definition.runtime]):
         wanted = " or ".join(f"`{entry}`" for entry in running.ENTRIES[definition.runtime])

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.files import inner_parts
 from skills_runtime.skills.mentions import is_name
 from skills_runtime.skills.parse import is_variable
 from skills_runtime.skills.plain_yaml import MAX_DEPTH, Unusable, parse_mapping
 from skills_runtime.skills.skill import RunDefinition
 from skills_runtime.skills.standard.findings import Diagnostic, Mode, found, is_fatal
 from skills_runtime.skills.standard.specification import quoted
+from skills_runtime.storage.nofollow import relative_parts
 
 FILE_NAME = "skill.yaml"
 MAX_BYTES = 65_536
@@ -103,7 +103,7 @@ def _artifact_faults(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """What makes no sense at all is an error; a way out is never taken, and the skill can run without it."""
     if "" in paths:
         yield "run_field", "`artifacts` must be a list of paths inside the skill's directory"
-    outside = [path for path in paths if path and not inner_parts(_plain_path(path))]
+    outside = [path for path in paths if path and not relative_parts(_plain_path(path))]
     if outside:
         shown = ", ".join(map(quoted, outside[:10]))
         yield "run_artifact_outside", f"`artifacts` has paths that are not inside the skill's directory: {shown}"

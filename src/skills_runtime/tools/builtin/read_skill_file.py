@@ -11,9 +11,9 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills.activation.names import NamesNow
-from skills_runtime.skills.files import inner_parts, opened, read_below, reason
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
+from skills_runtime.storage.nofollow import error_reason, open_directory, read_below, relative_parts
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
 DEFAULT_BYTES = 65_536
@@ -73,7 +73,7 @@ class ReadSkillFile:
 
 
 def _read(skill: Skill, path: str, limit: int) -> bytes:
-    directory, parts = skill.directory, inner_parts(path.removeprefix("./"))
+    directory, parts = skill.directory, relative_parts(path.removeprefix("./"))
     if directory is None:
         raise ToolError("validation", f"`{skill.mention.text}` brings no files", hint="activate it to get its text")
     if parts is None or any(part.startswith(SECRETS) for part in parts):
@@ -81,8 +81,10 @@ def _read(skill: Skill, path: str, limit: int) -> bytes:
             "permission", f"{path[:200]!a} is not a file that may be read", hint="write it from the skill's directory"
         )
     try:
-        with opened(directory) as top:
+        with open_directory(directory) as top:
             return read_below(top, parts, limit=limit)
     except OSError as error:
         kind = "not_found" if error.errno in (errno.ENOENT, errno.ENOTDIR) else "permission"
-        raise ToolError(kind, f"{path[:200]!a} of `{skill.mention.text}` cannot be read: {reason(error)}") from error
+        raise ToolError(
+            kind, f"{path[:200]!a} of `{skill.mention.text}` cannot be read: {error_reason(error)}"
+        ) from error

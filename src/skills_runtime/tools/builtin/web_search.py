@@ -6,8 +6,8 @@ from typing import Annotated, Any, Protocol
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.events.text import well_formed
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
+from skills_runtime.text import well_formed
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
 MAX_RESULTS = 50

@@ -22,8 +22,8 @@ from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.policy import HardLinkRule, isolated_policy
 from skills_runtime.runs.files.scan import scan
-from skills_runtime.runs.files.walk import Opener
 from skills_runtime.runs.layout import SUBDIRECTORIES
+from skills_runtime.storage.beneath import Opener
 
 CALLS = (
     "open", "close", "stat", "fstat", "readlink", "rename", "mkdir", "rmdir", "unlink", "read", "readv", "write",

@@ -16,7 +16,7 @@ from skills_runtime.ports import Files
 from skills_runtime.runs.files import entries
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.policy import PathPolicy
-from skills_runtime.runs.files.walk import Opener
+from skills_runtime.storage.beneath import Opener
 
 
 def test_the_run_s_files_are_what_tools_ask_for(files: RunFiles) -> None:

@@ -8,7 +8,7 @@ import pytest
 from skills_runtime.errors import NotFound, PathEscape, PolicyDenied, SkillsRuntimeError, ValidationFailed, WriteRefused
 from skills_runtime.runs.files import resolve
 from skills_runtime.runs.files.policy import PathPolicy
-from skills_runtime.runs.files.walk import Opener
+from skills_runtime.storage.beneath import Opener
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.runs.files.walk import (
+from skills_runtime.storage.beneath import (
     DIRECTORY,
     Opener,
     best_opener,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.diffs import CONTEXT, unified
+from skills_runtime.text import CONTEXT, unified_diff
 
 NAMES = ("a/x", "b/x")
 texts = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"]), max_size=30)
@@ -36,7 +36,7 @@ def applied(old: list[str], lines: list[str]) -> list[str]:
 
 @given(texts, texts)
 def test_a_difference_leads_from_the_one_text_to_the_other(old: list[str], new: list[str]) -> None:
-    lines = list(unified(old, new, NAMES))
+    lines = list(unified_diff(old, new, NAMES))
     assert (applied(old, lines) if lines else old) == new
 
 
@@ -46,13 +46,13 @@ def test_what_is_the_same_around_a_change_does_not_change_its_numbers(
 ) -> None:
     around, under = ["above\n", *same], [*same, "below\n"]
     before, after = [*around, *old, *under], [*around, *new, *under]
-    lines = list(unified(before, after, NAMES))
+    lines = list(unified_diff(before, after, NAMES))
     assert (applied(before, lines) if lines else before) == after
 
 
 @given(texts, texts)
 def test_also_where_the_shortest_difference_is_not_looked_for(old: list[str], new: list[str]) -> None:
-    lines = list(unified(old, new, NAMES, max_steps=0))
+    lines = list(unified_diff(old, new, NAMES, max_steps=0))
     if old != new:
         assert applied(old, lines) == new
 
@@ -60,13 +60,13 @@ def test_also_where_the_shortest_difference_is_not_looked_for(old: list[str], ne
 def test_a_small_difference_is_what_difflib_says() -> None:
     old = [f"{number}\n" for number in range(50)]
     new = [*old[:20], "other\n", *old[21:40], *old[41:]]
-    assert list(unified(old, new, NAMES)) == list(difflib.unified_diff(old, new, *NAMES))
+    assert list(unified_diff(old, new, NAMES)) == list(difflib.unified_diff(old, new, *NAMES))
 
 
 def test_lines_that_every_program_repeats_do_not_make_a_difference_longer() -> None:
     old = [line for number in range(3000) for line in (f"def f{number}():\n", "    return None\n", "\n")]
     new = ["first\n", *old[1:-1], "last\n"]
-    assert len(list(unified(old, new, NAMES))) == 2 + 2 * (1 + CONTEXT + 2)
+    assert len(list(unified_diff(old, new, NAMES))) == 2 + 2 * (1 + CONTEXT + 2)
 
 
 def alternating(word: str) -> list[str]:
@@ -89,11 +89,11 @@ def repeating(seed: int) -> list[str]:
 )
 def test_long_texts_are_compared_at_once(old: list[str], new: list[str]) -> None:
     begun = time.process_time()
-    lines = list(unified(old, new, NAMES))
+    lines = list(unified_diff(old, new, NAMES))
     assert time.process_time() - begun < 10  # the shortest difference would take minutes
     assert applied(old, lines) == new
 
 
 def test_lines_that_stay_between_others_are_found_in_long_texts_too() -> None:
-    lines = list(unified(alternating("old"), alternating("new"), NAMES))
+    lines = list(unified_diff(alternating("old"), alternating("new"), NAMES))
     assert sum(line.startswith("+") for line in lines) == 50_001

@@ -1,0 +1,269 @@
+"""Files that are seen whole or not at all, digests of open files, durable directories and removal.
+
+Nothing here follows a link in the last name of a path. `durable` means: on stable storage when the call returns.
+"""
+
+import ctypes
+import errno
+import fcntl
+import hashlib
+import os
+import stat
+import struct
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from skills_runtime.errors import StorageFailed
+
+PRIVATE_FILE = 0o600
+PRIVATE_DIRECTORY = 0o700
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CHUNK = 1 << 20
+_CURRENT_DIRECTORY = -100
+_RENAME_EXCHANGE = 2
+_LONG = struct.calcsize("l") << 16
+_GET_FLAGS, _SET_FLAGS = 0x80006601 | _LONG, 0x40006602 | _LONG
+_UNRELATED = 0x20000
+_CANNOT_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+
+
+def write_atomic(
+    path: Path | str, data: bytes, *, mode: int = PRIVATE_FILE, durable: bool = True, replace: bool = True
+) -> None:
+    """Write a file so that a reader sees the old bytes or the new ones, never a part.
+
+    Without `replace` a file that is there stays, and `FileExistsError` is raised.
+    """
+    directory, name = os.path.split(path)
+    draft = os.path.join(directory, f".{name[:100]}.{os.getpid()}.{os.urandom(6).hex()}")
+    try:
+        write_new(draft, data, mode=mode, durable=durable)
+        # For every run: a `Path` costs more than the call.
+        if replace:
+            os.replace(draft, path)  # noqa: PTH105
+        else:
+            os.link(draft, path)
+            os.unlink(draft)  # noqa: PTH108
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft)  # noqa: PTH108
+        raise
+    if durable:
+        sync_path(directory or ".")
+
+
+def write_new(
+    path: Path | str, data: bytes, *, mode: int = PRIVATE_FILE, dir_fd: int | None = None, durable: bool = False
+) -> None:
+    """Create a file that must not exist yet; its name becomes durable with its directory."""
+    fd = os.open(path, _NEW, mode, dir_fd=dir_fd)
+    try:
+        write_all(fd, data)
+        if durable:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def append(path: Path | str, data: bytes) -> None:
+    """Add to the end of a file that exists; a reader meanwhile sees a part of it."""
+    fd = os.open(path, _APPEND)
+    try:
+        write_all(fd, data)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def explain_write(path: Path | str) -> Generator[None]:
+    """Turn an `OSError` into `StorageFailed` that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte, however few the system takes at a time."""
+    written = os.write(fd, data) if data else 0
+    while written < len(data):  # a disk that becomes full takes a part, and refuses only the rest
+        written += os.write(fd, memoryview(data)[written:])
+
+
+def open_regular(path: Path | str, *, dir_fd: int | None = None) -> int:
+    """Open a regular file for reading, never through a link and never waiting for a peer."""
+    fd = os.open(path, _READ, dir_fd=dir_fd)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "is not a regular file")
+    return fd
+
+
+def read_at_most(fd: int, limit: int) -> bytes:
+    """Read the rest of an open file, at most `limit` bytes of it."""
+    chunks: list[bytes] = []
+    while limit > 0 and (chunk := os.read(fd, min(limit, _CHUNK))):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks)
+
+
+def copy_at_most(source: int, target: int, limit: int) -> int:
+    """Copy the rest of an open file, at most `limit` bytes of it; returns how many bytes that was."""
+    count = 0
+    while count < limit and (chunk := os.read(source, min(limit - count, _CHUNK))):
+        write_all(target, chunk)
+        count += len(chunk)
+    return count
+
+
+def sha256_of(fd: int, limit: int) -> tuple[str, int]:
+    """Digest the rest of an open file, at most `limit` bytes of it; returns the digest and the number of bytes."""
+    limited = _Limited(fd, limit)
+    return hashlib.file_digest(limited, "sha256").hexdigest(), limited.count
+
+
+def sha256_of_path(path: Path | str) -> str:
+    """Digest a whole file."""
+    with open(path, "rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Limited:
+    """A file that ends after `limit` bytes even if it keeps growing, and counts what was read."""
+
+    def __init__(self, fd: int, limit: int) -> None:
+        self.fd = fd
+        self.limit = limit
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:
+        with memoryview(buffer) as view:
+            count = os.readv(self.fd, [view[: self.limit - self.count]]) if self.count < self.limit else 0
+        self.count += count
+        return count
+
+
+def sync_path(path: Path | str, *, dir_fd: int | None = None) -> None:
+    """Make the bytes of a file, or the names in a directory, durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync_tree(directory: Path) -> None:
+    """Make every regular file and every name below a directory durable."""
+    for here, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(here, name)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                sync_path(path)
+        sync_path(here)
+
+
+def make_directories(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> list[Path]:
+    """Make a directory and what is missing above it, durably; returns what was made, outermost first."""
+    made: list[Path] = []
+    missing: list[Path] = []
+    while not path.exists():
+        missing.append(path)
+        path = path.parent
+    try:
+        for one in reversed(missing):
+            one.mkdir(mode=mode, exist_ok=True)
+            made.append(one)
+            sync_path(one.parent)
+    except OSError:
+        remove_empty(made)
+        raise
+    return made
+
+
+def spread_out(directory: Path) -> None:
+    """Hint to the disk that the directories in this one are unrelated, where it takes such hints.
+
+    Otherwise they all share one part of the disk, where each new file costs a look at every one removed of late.
+    """
+    if sys.platform != "linux":
+        return
+    with suppress(OSError):  # most file systems have no use for it
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            (flags,) = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))
+            fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", flags | _UNRELATED))
+        finally:
+            os.close(fd)
+
+
+def remove_empty(directories: list[Path]) -> None:
+    """Remove directories, innermost last in the list, as far as nothing is in them."""
+    for one in reversed(directories):
+        with suppress(OSError):
+            one.rmdir()
+
+
+def remove_tree(path: Path | str, *, ignore_errors: bool = False) -> None:
+    """Remove whatever is at a path, also directories that are read-only, never what a link leads to.
+
+    With `ignore_errors` as much as possible goes, and nothing is raised.
+    """
+    import shutil  # slow to import, for the archives it knows
+
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            shutil.rmtree(path, onerror=_remove_unwritable)
+        else:
+            os.unlink(path)  # noqa: PTH108 - any kind of path
+    except FileNotFoundError:
+        return
+    except (OSError, RecursionError):  # names that are too long, directories that nobody may open
+        if not ignore_errors:
+            raise
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_unwritable(_: object, path: str, failure: Any) -> None:
+    """Make a directory that its owner may not write writable, and try its removal once more."""
+    import shutil
+
+    if isinstance(failure[1], FileNotFoundError):
+        return
+    for each in (os.path.dirname(path), path):  # noqa: PTH120 - as it came
+        if stat.S_ISDIR(os.lstat(each).st_mode):
+            os.chmod(each, PRIVATE_DIRECTORY)  # noqa: PTH101
+    if stat.S_ISDIR(os.lstat(path).st_mode):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)  # noqa: PTH108
+
+
+def exchange(one: Path | str, other: Path | str) -> bool:
+    """Swap two paths in one step; false, and nothing changed, where the system or the file system cannot."""
+    rename = getattr(_libc(), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    here, flags = _CURRENT_DIRECTORY, _RENAME_EXCHANGE
+    if rename(here, os.fsencode(one), here, os.fsencode(other), flags) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT_EXCHANGE:
+        return False
+    raise OSError(number, os.strerror(number), str(other))
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,239 @@
+"""Files opened name by name below a directory, so that no link, `..` or race leads out of it.
+
+Errors of the system stay what they are; a link anywhere on the way is `ELOOP`. Where links may be followed as long as
+they stay below the directory, see `beneath`.
+"""
+
+import errno
+import heapq
+import os
+import stat
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from skills_runtime.storage.beneath import open_root
+from skills_runtime.storage.files import open_regular, read_at_most
+
+ENTERING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Opens a directory only to go on from it."""
+LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Opens a directory to see what is in it."""
+
+_CHUNK = 1 << 20
+
+Parts = tuple[str, ...]
+
+
+class Entry(NamedTuple):
+    """A name met on a walk."""
+
+    parts: Parts
+    directory: int
+    """The open directory it lies in, until the walk goes on."""
+    status: os.stat_result
+
+    @property
+    def name(self) -> str:
+        """The last of its names."""
+        return self.parts[-1]
+
+    @property
+    def path(self) -> str:
+        """From the top of the walk."""
+        return "/".join(self.parts)
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a real directory."""
+        return stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return stat.S_ISREG(self.status.st_mode)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return stat.S_ISLNK(self.status.st_mode)
+
+    def read(self, limit: int) -> bytes:
+        """At most the first `limit` bytes of a regular file."""
+        return read_below(self.directory, (self.name,), limit=limit)
+
+    def target(self) -> str:
+        """Where a link says that it leads."""
+        return os.readlink(self.name, dir_fd=self.directory)
+
+
+def relative_parts(path: str) -> Parts | None:
+    """The names of a relative path that stays below where it begins, or nothing for any other path."""
+    parts = tuple(path.split("/"))
+    legal = all(part not in ("", ".", "..") and "\0" not in part for part in parts)
+    return parts if legal else None
+
+
+@contextmanager
+def open_directory(path: Path) -> Generator[int]:
+    """Open a real directory to go on from it; there must be no link in its whole path."""
+    fd = open_root(path.absolute())
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
+    """Open what the names lead to from an open directory."""
+    if not parts:
+        return os.open(".", flags, dir_fd=directory)
+    here = directory
+    for number, part in enumerate(parts, start=1):
+        try:
+            inner = _step(here, part, flags if number == len(parts) else ENTERING)
+        finally:
+            if here != directory:
+                os.close(here)
+        here = inner
+    return here
+
+
+def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
+    """Read at most the first `limit` bytes of a regular file."""
+    *above, name = parts
+    here = open_below(directory, above, ENTERING) if above else directory
+    try:
+        file = open_regular(name, dir_fd=here)
+    finally:
+        if here != directory:
+            os.close(here)
+    try:
+        size = os.fstat(file).st_size
+        first = os.read(file, min(limit, _CHUNK)) if limit > 0 else b""
+        if len(first) == size < min(limit, _CHUNK) or not first:
+            return first  # it ends where the system said it does, as nearly every file: that need not be asked
+        return first + read_at_most(file, limit - len(first))
+    finally:
+        os.close(file)
+
+
+def mode_below(directory: int, parts: Sequence[str]) -> int:
+    """What sort of thing the names lead to."""
+    *above, name = parts
+    here = open_below(directory, above, ENTERING)
+    try:
+        mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+    finally:
+        os.close(here)
+    if stat.S_ISLNK(mode):
+        raise _link(name)
+    return mode
+
+
+def walk(
+    top: int,
+    *,
+    limit: int | None = None,
+    enter: Callable[[Entry], bool] = lambda _: True,
+    on_error: Callable[[Parts, OSError], None] | None = None,
+) -> Generator[Entry]:
+    """Yield everything below an open directory, nearest first and by name; links are reported, not followed.
+
+    At most `limit` entries come, so that who can use n asks for n + 1. A directory is entered only if `enter` agrees.
+    What cannot be looked at goes to `on_error`; without one the error is raised.
+    """
+    waiting: deque[Parts] = deque([()])
+    while waiting and (limit is None or limit > 0):
+        parts = waiting.popleft()
+        try:
+            directory = open_below(top, parts, LISTING)
+        except OSError as error:
+            if on_error is None:
+                raise
+            on_error(parts, error)
+            continue
+        try:
+            for name in first_names(directory, limit):
+                entry = _look(directory, (*parts, name), on_error)
+                if entry is None:
+                    continue
+                if limit is not None:
+                    if limit <= 0:
+                        return
+                    limit -= 1
+                if entry.is_directory and enter(entry):
+                    waiting.append(entry.parts)
+                yield entry
+        finally:
+            os.close(directory)
+
+
+def first_names(directory: int, count: int | None) -> list[str]:
+    """The first names of an open directory in byte order, holding no more than `count` at a time."""
+    with os.scandir(directory) as entries:
+        first = next(entries, None)
+        if first is None:
+            return []
+        names = (entry.name for entry in chain((first,), entries))
+        return sorted(names, key=os.fsencode) if count is None else heapq.nsmallest(count, names, key=os.fsencode)
+
+
+def disk_usage(directory: Path | str, count: Callable[[], bool]) -> tuple[int, int, bool]:
+    """The bytes on the disk and the number of files below a directory, and whether everything was counted.
+
+    `count` is called for every name and says whether to go on. What is gone or closed to us does not count.
+    """
+    size, files, waiting = 0, 0, [os.fspath(directory)]
+    while waiting:
+        try:
+            entries = os.scandir(waiting.pop())
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                if not count():
+                    return size, files, False
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue
+                if stat.S_ISDIR(status.st_mode):
+                    waiting.append(entry.path)
+                else:
+                    files += 1
+                    size += status.st_blocks * 512
+    return size, files, True
+
+
+def error_reason(error: OSError) -> str:
+    """Why something could not be opened, as the end of a sentence."""
+    if error.errno == errno.ELOOP:
+        return "a link is on the way to it, and links are not followed"
+    return (error.strerror or "it cannot be read").lower()
+
+
+def _look(directory: int, parts: Parts, on_error: Callable[[Parts, OSError], None] | None) -> Entry | None:
+    try:
+        return Entry(parts, directory, os.stat(parts[-1], dir_fd=directory, follow_symlinks=False))
+    except OSError as error:
+        if on_error is None:
+            raise
+        on_error(parts, error)
+        return None
+
+
+def _step(here: int, name: str, flags: int) -> int:
+    try:
+        return os.open(name, flags, dir_fd=here)
+    except NotADirectoryError:
+        if stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+            raise _link(name) from None
+        raise
+
+
+def _link(name: str) -> OSError:
+    return OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)

@@ -1,0 +1,229 @@
+"""Foreign text made harmless for logs, terminals, pages and prompts; texts compared in bounded time.
+
+Pure, and below everything else. Text comes from models, tools, skills, providers and file names: it may hold halves of
+characters, escape sequences, characters that nobody sees, and tags that pass for the runtime's own.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import Match, SequenceMatcher
+
+TAG = "skill"
+"""How the name of every tag of ours begins."""
+OPENERS = "<＜﹤‹〈〈⟨❬❮❰˂ᐸ⋖⦑"
+"""Characters that begin a tag, or look as if they did."""
+CONTEXT = 3
+"""Lines that a difference shows around a change."""
+MAX_STEPS = 5_000_000
+FREQUENT = 100
+"""Of texts that are longer than twice this, difflib does not look for lines that are more than one in so many."""
+
+_SPACES = re.compile(r"\s+")
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_READABLE = frozenset("\n\t\u200c\u200d")
+"""Line breaks, and the joiners that some scripts and emoji are written with."""
+_OPENER = re.compile(f"[{OPENERS}]")
+_SKIPPED_KINDS = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Me", "Cn", "Co"})
+_SKIPPED = frozenset("/\\⁄∕⧸⧹╱!?\u115f\u1160\u2800\u3164\uffa0")
+"""Slashes of all sorts, and letters that nobody sees."""
+_ALIKE = str.maketrans("ѕꜱкκⲕіıιɩӏǀ|1l", "sskkkiiiiiiiii")
+"""Small letters that look like one of ours; `i` and `l` are one letter here."""
+
+
+def well_formed(text: str) -> str:
+    """Replace what is not Unicode, so that the text can be encoded; halves of a character are joined."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def printable(text: str, *, instead: str | None = None) -> str:
+    """Escape every character that is not printable, line breaks too; or put `instead` in its place."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else _escaped(each) if instead is None else instead for each in text)
+
+
+def one_line(text: str, *, limit: int | None = None) -> str:
+    """Put the text on one printable line, spaces collapsed, cut to `limit` characters with an ellipsis."""
+    if not text.isprintable() or "  " in text:
+        text = _SPACES.sub(" ", text)
+    line = printable(text.strip())
+    return line if limit is None or len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def readable(text: str) -> str:
+    """Escape control, direction and other invisible characters for people; lines, tabs and joiners stay."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each in _READABLE or unicodedata.category(each) not in _HIDDEN_CATEGORIES else _escaped(each)
+        for each in text.replace("\r\n", "\n")
+    )
+
+
+def readable_line(text: str) -> str:
+    """Put the readable text on one line."""
+    return " ".join(readable(text).split())
+
+
+def escape_tags(text: str) -> str:
+    """Take apart every beginning of a tag like ours, however it is spelled; all other markup stays as it is."""
+    return _OPENER.sub(lambda match: "&lt;" if _names_our_tag(text, match.end()) else match[0], text)
+
+
+def escape_attribute(text: str) -> str:
+    """Make one line that cannot begin or end a tag, nor the value of an attribute in one."""
+    escaped = one_line(text).replace("&", "&amp;").replace('"', "&quot;").replace(">", "&gt;")
+    return _OPENER.sub("&lt;", escaped)
+
+
+def unified_diff(
+    old: Sequence[str],
+    new: Sequence[str],
+    names: tuple[str, str],
+    *,
+    context: int = CONTEXT,
+    end: str = "\n",
+    max_steps: int = MAX_STEPS,
+) -> Iterator[str]:
+    """Compare two texts line by line and yield a unified diff, nothing where they are equal, in bounded time.
+
+    The shortest difference is looked for where that takes few steps. In longer texts, lines that are there once on
+    either side are found first, and only what lies between them is compared; what would still take too many steps goes
+    and comes anew as a whole. The difference is right in every case. `end` is what the lines end in.
+    """
+    comparison = _Comparison(old, new, max_steps)
+    comparison.compare(range(len(old)), range(len(new)))
+    groups = list(comparison.get_grouped_opcodes(context))
+    if groups:
+        yield f"--- {names[0]}{end}"
+        yield f"+++ {names[1]}{end}"
+    for group in groups:
+        here, there = range(group[0][1], group[-1][2]), range(group[0][3], group[-1][4])
+        yield f"@@ -{_line_range(here)} +{_line_range(there)} @@{end}"
+        for kind, i, i_end, j, j_end in group:
+            if kind == "equal":
+                yield from (f" {line}" for line in old[i:i_end])
+            else:
+                yield from (f"-{line}" for line in old[i:i_end])
+                yield from (f"+{line}" for line in new[j:j_end])
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def _names_our_tag(text: str, start: int) -> bool:
+    """Whether what follows reads like the name of our tag once everything invisible is left out."""
+    rest = TAG.translate(_ALIKE)
+    for index in range(start, len(text)):
+        for letter in _folded(text[index]):
+            if not rest.startswith(letter):
+                return False
+            rest = rest[1:]
+            if not rest:
+                return True
+    return False
+
+
+def _folded(character: str) -> str:
+    """What a character amounts to for somebody who only looks: nothing, or a few small letters."""
+    if character in _SKIPPED or unicodedata.category(character) in _SKIPPED_KINDS:
+        return ""
+    plain = unicodedata.normalize("NFKD", character).casefold().translate(_ALIKE)
+    return "".join(each for each in plain if each not in _SKIPPED and unicodedata.category(each) not in _SKIPPED_KINDS)
+
+
+class _Comparison(SequenceMatcher[str]):
+    """What two texts have in common, as far as the steps allow to find out."""
+
+    def __init__(self, old: Sequence[str], new: Sequence[str], steps: int) -> None:
+        super().__init__(None, "", "")
+        self._old = old
+        self._new = new
+        self._steps = steps
+        self._matches: list[Match] = []
+
+    def get_matching_blocks(self) -> list[Match]:
+        """The lines that stay, run by run."""
+        return [*self._matches, Match(len(self._old), len(self._new), 0)]
+
+    def compare(self, old: range, new: range, *, divided: bool = False) -> None:
+        """Find what these lines have in common."""
+        above = self._count_equal(zip(old, new, strict=False))
+        old, new = old[above:], new[above:]
+        below = self._count_equal(zip(reversed(old), reversed(new), strict=False))
+        self._add(old.start - above, new.start - above, above)
+        self._compare_between(old[: len(old) - below], new[: len(new) - below], divided=divided)
+        self._add(old.stop - below, new.stop - below, below)
+
+    def _compare_between(self, old: range, new: range, *, divided: bool) -> None:
+        here, there = self._old[old.start : old.stop], self._new[new.start : new.stop]
+        steps = _pairs(here, there) * min(len(here), len(there))
+        if 0 < steps <= self._steps:
+            self._steps -= steps
+            for i, j, size in SequenceMatcher(None, here, there).get_matching_blocks():
+                self._add(old.start + i, new.start + j, size)
+        elif steps and not divided:
+            i_done, j_done = old.start, new.start
+            for i, j in [*_anchors(here, there), (len(old), len(new))]:
+                self.compare(range(i_done, old.start + i), range(j_done, new.start + j), divided=True)
+                self._add(old.start + i, new.start + j, int(i < len(old)))
+                i_done, j_done = old.start + i + 1, new.start + j + 1
+
+    def _count_equal(self, pairs: "zip[tuple[int, int]]") -> int:
+        count = 0
+        for i, j in pairs:
+            if self._old[i] != self._new[j]:
+                break
+            count += 1
+        return count
+
+    def _add(self, i: int, j: int, size: int) -> None:
+        last = self._matches[-1] if self._matches else Match(0, 0, 0)
+        if size and (last.a + last.size, last.b + last.size) == (i, j) and self._matches:
+            self._matches[-1] = Match(last.a, last.b, last.size + size)
+        elif size:
+            self._matches.append(Match(i, j, size))
+
+
+def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many pairs of equal lines difflib would look at."""
+    there = Counter(new)
+    most = len(new) // FREQUENT + 1 if len(new) >= 2 * FREQUENT else len(new)
+    return sum(there[line] for line in old if there[line] <= most)
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The most lines in the same order that each side has once, by their indexes."""
+    once = {line for line, count in Counter(old).items() if count == 1}
+    indexes = {line: j for j, line in enumerate(new) if line in once}
+    often = {line for line, count in Counter(new).items() if count > 1}
+    pairs = [(i, indexes[line]) for i, line in enumerate(old) if line in indexes and line not in often]
+    return _rising(pairs)
+
+
+def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """As many of the pairs as can be that rise in both numbers; they come in the order of the first."""
+    lowest: list[int] = []
+    tails: list[int] = []
+    before: list[int] = []
+    for number, (_, j) in enumerate(pairs):
+        length = bisect_left(lowest, j)
+        before.append(tails[length - 1] if length else -1)
+        lowest[length : length + 1] = [j]
+        tails[length : length + 1] = [number]
+    chosen: list[tuple[int, int]] = []
+    number = tails[-1] if tails else -1
+    while number >= 0:
+        chosen.append(pairs[number])
+        number = before[number]
+    return chosen[::-1]
+
+
+def _line_range(lines: range) -> str:
+    if len(lines) == 1:
+        return str(lines.start + 1)
+    return f"{lines.start + bool(lines)},{len(lines)}"
