@@ -18,7 +18,7 @@ from skills_runtime.ports.tools import Parked
 from skills_runtime.runs.files import RunFiles, shared_policy
 from skills_runtime.runs.files.policy import DeleteRule
 from skills_runtime.runs.layout import SUBDIRECTORIES
-from skills_runtime.safety.redaction import Keeper
+from skills_runtime.safety.redaction import SecretRegistry
 from skills_runtime.sandbox import Unfenced
 from skills_runtime.tools.invoke import failure
 
@@ -75,7 +75,7 @@ class Workshop:
         self.may_be_reached: set[str] = set()
         self.children = children
         self.scope = Holding()
-        self.secrets = Keeper()
+        self.secrets = SecretRegistry()
         self.sandbox = sandbox or Unfenced({"PATH": PATH, "HOME": str(place)})
         policy = replace(shared_policy(self.root, run), delete=delete)
         self.files = RunFiles(policy, self.records.append, call_id=self.call_id)

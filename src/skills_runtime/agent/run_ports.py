@@ -146,11 +146,11 @@ def gate_of(run: Run, resolved: "Resolved", equipment: AgentOptions, mode: Works
 
 def secrets_in(resolved: "Resolved") -> Secrets:
     """What must not be shown of the environment that the settings name, and of that of the process."""
-    from skills_runtime.safety.redaction import Keeper, secrets_of
+    from skills_runtime.safety.redaction import SecretRegistry, secrets_of
 
     known = resolved.environment
     values = {**known.stored, **known.dotenv.values, **known.process}
-    return Keeper(secrets_of(values, (resolved.settings.llm.api_key_env, *known.stored)))
+    return SecretRegistry(secrets_of(values, (resolved.settings.llm.api_key_env, *known.stored)))
 
 
 def without_secrets(request: RunRequest, secrets: Secrets) -> RunRequest:
@@ -224,9 +224,9 @@ def skill_directories(run: Run) -> tuple[Path, ...]:
 def log_ports(secrets: Secrets | None = None) -> LogPorts:
     """Keys, clock and disk of this machine; what is written down has no secrets."""
     from skills_runtime.config.environment import keys_home, process_environ
-    from skills_runtime.safety.redaction import Keeper, secrets_of
+    from skills_runtime.safety.redaction import SecretRegistry, secrets_of
 
-    known = secrets or Keeper(secrets_of(process_environ()))
+    known = secrets or SecretRegistry(secrets_of(process_environ()))
     return LogPorts(keys=KeyRing(keys_home()), secrets=known)
 
 

@@ -14,7 +14,7 @@ from skills_runtime.safety.gate import with_real_places
 from skills_runtime.safety.guard import Facts, assess
 from skills_runtime.safety.policy import Explanation, Rules, explain
 from skills_runtime.safety.policy.rule_files import read_rules
-from skills_runtime.safety.redaction import Keeper
+from skills_runtime.safety.redaction import SecretRegistry
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -51,7 +51,7 @@ async def preview_call(resolved: "Resolved", tools: Mapping[str, Tool], call: Pl
         return _preview(resolved, _unknown(call.tool), None)
     describe = getattr(tool, "intent", None)
     root = resolved.workspace_root
-    context = cast("ToolContext", _PreviewContext(root, _FileNames(root), Keeper()))
+    context = cast("ToolContext", _PreviewContext(root, _FileNames(root), SecretRegistry()))
     return _preview(resolved, tool.spec, await describe(call.arguments, context) if describe else None)
 
 
@@ -79,7 +79,7 @@ class _PreviewContext(msgspec.Struct, frozen=True):
 
     root: Path
     files: _FileNames
-    secrets: Keeper
+    secrets: SecretRegistry
 
 
 def _unknown(name: str) -> ToolSpec:

@@ -1,9 +1,12 @@
-"""Secrets stay out of everything a run shows, in every encoding that tools produce and wherever a stream is cut."""
+"""Secrets stay out of everything a run shows, in the encodings that tools produce and wherever a stream is cut."""
 
-from skills_runtime.safety.redaction.keeper import Keeper
-from skills_runtime.safety.redaction.redactor import Redactor
-from skills_runtime.safety.redaction.stream import StreamRedactor
-from skills_runtime.safety.redaction.text import MARK
-from skills_runtime.safety.redaction.values import secrets_of, worth_hiding
+from skills_runtime.safety.redaction.redactor import (
+    MARK,
+    Redactor,
+    SecretRegistry,
+    StreamRedactor,
+    is_redactable,
+    secrets_of,
+)
 
-__all__ = ["MARK", "Keeper", "Redactor", "StreamRedactor", "secrets_of", "worth_hiding"]
+__all__ = ["MARK", "Redactor", "SecretRegistry", "StreamRedactor", "is_redactable", "secrets_of"]

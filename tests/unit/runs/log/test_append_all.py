@@ -13,7 +13,7 @@ from skills_runtime.runs import create_run
 from skills_runtime.runs.log import LogPorts, authenticate, read_events
 from skills_runtime.runs.log.shown import ENDINGS, NAMES, WORDLESS
 from skills_runtime.runs.run import open_run
-from skills_runtime.safety.redaction import Keeper
+from skills_runtime.safety.redaction import SecretRegistry
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import keys_in, new_run, ports_in, sample_events, spec_in
 
@@ -89,7 +89,7 @@ def test_one_that_cannot_be_encoded_leaves_the_log_as_it_was(tmp_path: Path) -> 
 
 
 def test_secrets_are_taken_out_of_each_of_them(tmp_path: Path) -> None:
-    run = create_run(spec_in(tmp_path), LogPorts(keys_in(tmp_path), secrets=Keeper([SECRET])))
+    run = create_run(spec_in(tmp_path), LogPorts(keys_in(tmp_path), secrets=SecretRegistry([SECRET])))
     run.append_all(entries(HumanResponse(call_id="a", answer=SECRET), HumanResponse(call_id="b", answer=f"x {SECRET}")))
     run.close()
     assert SECRET not in run.paths.events.read_text()
