@@ -5,11 +5,10 @@ import sys
 from rich.text import Text
 
 from skills_runtime.agent import RunRequest
-from skills_runtime.cli.edge import complain
+from skills_runtime.cli.errors import Program, complain
 from skills_runtime.cli.options import ViewOptions
 from skills_runtime.cli.people import People
 from skills_runtime.cli.planning import plan_run
-from skills_runtime.cli.program import Program
 from skills_runtime.cli.render.console import talk
 from skills_runtime.cli.terminal import wait_for_line
 from skills_runtime.cli.working import work_on

@@ -21,7 +21,7 @@ from skills_runtime.runs.imported import chosen_here, was_imported
 def settings_of(
     paths: RunPaths,
     state: RunState,
-    options: ConfigOptions,
+    given: ConfigOptions,
     *,
     above: Mapping[str, Any] | None = None,
     adopting: bool = False,
@@ -32,13 +32,13 @@ def settings_of(
     sent.
     """
     is_ours = (adopting and not was_imported(paths)) or chosen_here(paths, state, log_ports().keys)
-    workspace = Path(state.workspace_root) if is_ours and state.workspace_root else Path(options.workspace_root)
-    given = [checked_path(path, option="--config") for path in options.config]
+    workspace = Path(state.workspace_root) if is_ours and state.workspace_root else Path(given.workspace_root)
+    files = [checked_path(path, option="--config") for path in given.files]
     own = [paths.root / "config.yaml"] if is_ours else []
     return resolve(
         workspace,
-        config_paths=[*own, *given],
-        session_settings=deep_merge(parse_assignments(options.set), above or {}),
+        config_paths=[*own, *files],
+        session_settings=deep_merge(parse_assignments(given.assignments), above or {}),
     )
 
 

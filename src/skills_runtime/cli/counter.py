@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from skills_runtime.cli.answers import chosen
 from skills_runtime.cli.locate import find_run, short_id
 from skills_runtime.cli.machine import log_ports, this_ledger
-from skills_runtime.cli.options import RunOptions
 from skills_runtime.cli.waits import command_for
 from skills_runtime.engine import RunControl, read_row
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
@@ -77,9 +76,9 @@ class Counter:
 
 
 @contextmanager
-def at_counter(options: RunOptions) -> Generator[Counter]:
+def at_counter(reference: str, workspace_root: str) -> Generator[Counter]:
     """The counter of the run that somebody named."""
-    paths = find_run(options.run, options.workspace_root)
+    paths = find_run(reference, workspace_root)
     with this_ledger() as ledger:
         yield Counter(paths, ledger, log_ports())
 

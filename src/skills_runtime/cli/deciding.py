@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from skills_runtime.cli.errors import Program
 from skills_runtime.cli.locate import short_approval, short_id
 from skills_runtime.cli.machine import log_ports, login_name, this_ledger
-from skills_runtime.cli.options import DecisionOptions
-from skills_runtime.cli.program import Program
+from skills_runtime.cli.options import ConfigOptions, ViewOptions
 from skills_runtime.cli.render.receipts import write_receipt
 from skills_runtime.cli.render.text import one_line
 from skills_runtime.cli.requests import Asked, find_request
@@ -34,13 +34,13 @@ WORDS: Mapping[str, str] = {
 }
 
 
-def look_up(options: DecisionOptions, ledger: Ledger, program: Program) -> Asked:
+def look_up(reference: str, workspace_root: str, ledger: Ledger, program: str) -> Asked:
     """The request somebody wants to decide on; one that is decided already is refused."""
-    asked = find_request(options.approval, ledger, options.workspace_root)
+    asked = find_request(reference, ledger, workspace_root)
     if asked.decided is not None:
         by = f" by {asked.decided['decided_by']}" if asked.decided.get("decided_by") else ""
         said = WORDS.get(str(asked.decided.get("decision")), "decided")
-        resume = command_for(program.name, short_id(asked.run_id))("runs resume")
+        resume = command_for(program, short_id(asked.run_id))("runs resume")
         raise ApprovalStale(
             f"`{short_approval(asked.id)}` was decided already: {said}{by}", hint=f"`{resume}` goes on with it"
         )
@@ -55,27 +55,35 @@ def decide(asked: Asked, decision: Decision, ledger: Ledger) -> InboxMessage:
     return desk.decide(asked.paths, decision, approval_id=pending.approval_id, approval_key=pending.approval_key)
 
 
-def go_on(asked: Asked, message: InboxMessage, options: DecisionOptions, program: Program) -> int:
+def go_on(
+    asked: Asked,
+    message: InboxMessage,
+    given: ConfigOptions,
+    view: ViewOptions,
+    program: Program,
+    *,
+    resume: bool = True,
+) -> int:
     """Let the run go on here, unless it is to wait or somebody works on it already."""
     run = _to_resume(asked)
     told = f"{WORDS[message.body['decision']]}: {asked.pending.summary or asked.pending.tool}"
     following = command_for(program.name, short_id(run.root.name))("runs resume")
-    if options.no_resume:
-        return write_receipt(message, f"{told}; kept until the run goes on", following, as_json=options.json)
-    if not (options.json or options.quiet):
+    if not resume:
+        return write_receipt(message, f"{told}; kept until the run goes on", following, as_json=view.json)
+    if not (view.json or view.quiet):
         sys.stderr.write(f"{one_line(told)}\n")
         sys.stderr.flush()
     for _ in range(2):  # who works on the run may be about to leave it
         try:
-            return resume_run(run, options, program).exit_code
+            return resume_run(run, given, view, program).exit_code
         except (LogLocked, LogEnded):
             if _is_taken_in(asked, message):
-                return _handed_over(asked, message, "taken in by the process that works on the run", options)
-    return _handed_over(asked, message, "handed over to the process that works on the run", options)
+                return _handed_over(asked, message, "taken in by the process that works on the run", view)
+    return _handed_over(asked, message, "handed over to the process that works on the run", view)
 
 
-def _handed_over(asked: Asked, message: InboxMessage, how: str, options: DecisionOptions) -> int:
-    return write_receipt(message, f"the decision on `{short_approval(asked.id)}` was {how}", as_json=options.json)
+def _handed_over(asked: Asked, message: InboxMessage, how: str, view: ViewOptions) -> int:
+    return write_receipt(message, f"the decision on `{short_approval(asked.id)}` was {how}", as_json=view.json)
 
 
 def _is_taken_in(asked: Asked, message: InboxMessage) -> bool:

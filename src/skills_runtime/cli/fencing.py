@@ -5,11 +5,10 @@ this process's environment is passed on either.
 """
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
@@ -18,41 +17,23 @@ MEBIBYTE = 1 << 20
 MAX_VARIABLES = 2000
 """Each is three words to bubblewrap, which takes 9000 in all and needs some for everything else."""
 
-Words = Annotated[list[str], typer.Argument(metavar="CMD...", help="A program and its arguments, behind `--`.")]
-Variables = Annotated[
-    list[str], typer.Option("--setenv", metavar="NAME VALUE", help="A variable the command gets; repeatable.")
-]
 
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FenceOptions:
-    """Which fence is meant."""
+    """Which sandbox is asked for; limits that are not given are those of the profile."""
 
-    workspace: Annotated[str, typer.Option("--workspace", metavar="DIR", help="Where the command works.")] = "."
-    profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="read-only, workspace-write, workspace-net or build.")
-    ] = "workspace-write"
-    adapter: Annotated[str, typer.Option("--adapter", metavar="NAME", help="auto, bubblewrap or landlock.")] = "auto"
-    bwrap: Annotated[str, typer.Option("--bwrap", metavar="PATH", help="The bubblewrap program.")] = "bwrap"
-    accept_gap: Annotated[
-        list[str], typer.Option("--accept-gap", metavar="PROMISE", help="Do without this promise; repeatable.")
-    ] = field(default_factory=list[str])
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="When to end it (6; 0 means never).")
-    ] = None
-    memory: Annotated[int | None, typer.Option("--memory", metavar="MIB", help="For all processes (512).")] = None
-    processes: Annotated[int | None, typer.Option("--processes", metavar="N", help="At the same time (200).")] = None
-    disk: Annotated[int | None, typer.Option("--disk", metavar="MIB", help="Written to DIR (256).")] = None
-    allow_host: Annotated[
-        list[str], typer.Option("--allow-host", metavar="HOST[:PORT]", help="A host it may reach; repeatable.")
-    ] = field(default_factory=list[str])
-    allow_private_host: Annotated[
-        list[str],
-        typer.Option("--allow-private-host", metavar="HOST[:PORT]", help="The same in a private network; repeatable."),
-    ] = field(default_factory=list[str])
-    deny_host: Annotated[
-        list[str], typer.Option("--deny-host", metavar="HOST[:PORT]", help="A host it never reaches; repeatable.")
-    ] = field(default_factory=list[str])
+    workspace: str = "."
+    profile: str = "workspace-write"
+    adapter: str = "auto"
+    bwrap: str = "bwrap"
+    accept_gap: Sequence[str] = ()
+    timeout: float | None = None
+    memory: int | None = None
+    processes: int | None = None
+    disk: int | None = None
+    allow_host: Sequence[str] = ()
+    allow_private_host: Sequence[str] = ()
+    deny_host: Sequence[str] = ()
 
 
 def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
@@ -122,7 +103,7 @@ def _path(text: str) -> Path:
     return Path(os.path.abspath(text))
 
 
-def variables_of(assignments: list[str]) -> dict[str, str]:
+def variables_of(assignments: Sequence[str]) -> dict[str, str]:
     """The variables that the options name."""
     from skills_runtime.errors import ValidationFailed
 

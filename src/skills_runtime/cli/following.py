@@ -19,7 +19,7 @@ def copy_lines(paths: RunPaths, start: int, write: WriteLine) -> None:
                 write(line[:-1], number)
 
 
-def follow(paths: RunPaths, start: int, write: WriteLine) -> None:
+def follow_log(paths: RunPaths, start: int, write: WriteLine) -> None:
     """The same, and then every line that comes, until the run ends."""
     _refuse_unreadable(paths)
     # Whoever only looks may be stopped anywhere: Ctrl-C ends the process at once instead of waiting for the watcher.

@@ -3,25 +3,44 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, TextIO
 
 from skills_runtime.cli.machine import checked_path
-from skills_runtime.cli.program import Program
+from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.cli.settings import parse_assignments, resolve_settings
 from skills_runtime.config import state_home
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
-    from skills_runtime.cli.commands.serve import ServeOptions
     from skills_runtime.config import Resolved
     from skills_runtime.service.access.token import Announced
     from skills_runtime.service.settings import Listener, ServiceSettings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """What the command line says about the service."""
+
+    listen: tuple[str, ...] = ()
+    preset: str | None = None
+    skills_dir: str | None = None
+    artifacts_dir: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    closed: bool | None = None
+    new_token: bool = False
+    concurrent: int | None = None
+    waiting: int | None = None
+    max_body: int | None = None
+    rate: float | None = None
+    access_log: bool = False
+
+
 def serve_until_stopped(
-    options: "ServeOptions",
-    program: Program,
+    options: ServeOptions,
+    given: ConfigOptions,
+    program: str,
     *,
     out: TextIO,
     err: TextIO,
@@ -33,8 +52,8 @@ def serve_until_stopped(
     from skills_runtime.service.access.token import service_token
     from skills_runtime.service.settings import notices
 
-    resolved = resolve_settings(options, program=program.name)
-    settings = _settings(options, resolved)
+    resolved = resolve_settings(given, program=program)
+    settings = _settings(options, given, resolved)
     if options.new_token:
         service_token(settings.state, renew=True)
     _set_up_logs(err, access=options.access_log)
@@ -77,20 +96,20 @@ def _serving() -> ModuleType:
     return serving
 
 
-def _settings(options: "ServeOptions", resolved: "Resolved") -> "ServiceSettings":
+def _settings(options: ServeOptions, given: ConfigOptions, resolved: "Resolved") -> "ServiceSettings":
     from skills_runtime.service.settings import Given, settings_from
 
-    given = Given(
-        listen=tuple(options.listen),
+    asked = Given(
+        listen=options.listen,
         preset=options.preset,
         skills_dir=checked_path(options.skills_dir, option="--skills-dir") if options.skills_dir is not None else None,
         artifacts_dir=(
             checked_path(options.artifacts_dir, option="--artifacts-dir") if options.artifacts_dir is not None else None
         ),
-        allowed_hosts=tuple(options.allow_host),
+        allowed_hosts=options.allowed_hosts,
         skill_service=None if options.closed is None else "closed" if options.closed else "open",
-        config_paths=tuple(checked_path(path, option="--config").absolute() for path in options.config),
-        settings=parse_assignments(options.set),
+        config_paths=tuple(checked_path(path, option="--config").absolute() for path in given.files),
+        settings=parse_assignments(given.assignments),
         concurrent=options.concurrent,
         waiting=options.waiting,
         body_bytes=options.max_body,
@@ -98,7 +117,7 @@ def _settings(options: "ServeOptions", resolved: "Resolved") -> "ServiceSettings
     )
     environ = resolved.environment.process
     return settings_from(
-        resolved.workspace_root, state_home(environ), environ, given, configured=resolved.settings.service
+        resolved.workspace_root, state_home(environ), environ, asked, configured=resolved.settings.service
     )
 
 

@@ -2,8 +2,8 @@
 
 import sys
 
+from skills_runtime.cli.errors import Misuse
 from skills_runtime.cli.machine import checked_path, checked_text
-from skills_runtime.cli.program import Misuse
 from skills_runtime.errors import AccessRefused, NotFound, UsageError, ValidationFailed
 
 MAX_BYTES = 4 << 20

@@ -15,17 +15,17 @@ from skills_runtime.errors import ValidationFailed
 
 
 def resolve_settings(
-    options: ConfigOptions,
+    given: ConfigOptions,
     *,
     program: str,
-    given: Mapping[str, Any] | None = None,
+    chosen: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Resolved:
-    """Everything configured for the workspace; `given` are settings with an option of their own."""
+    """Everything configured for the workspace; `chosen` are settings with an option of their own."""
     return resolve(
-        checked_path(options.workspace_root, option="--workspace-root"),
-        config_paths=[checked_path(path, option="--config") for path in options.config],
-        session_settings=deep_merge(given or {}, parse_assignments(options.set)),
+        checked_path(given.workspace_root, option="--workspace-root"),
+        config_paths=[checked_path(path, option="--config") for path in given.files],
+        session_settings=deep_merge(chosen or {}, parse_assignments(given.assignments)),
         environ=environ,
         defaults=KGENT_DEFAULTS if program == "kgent" else None,
     )

@@ -87,7 +87,7 @@ def execute(
 
 def tell(execution: "Execution", *, as_json: bool) -> int:
     """Write the output, or what went wrong, and return the exit code."""
-    from skills_runtime.cli.edge import say
+    from skills_runtime.cli.errors import say
 
     if as_json:
         _write(_document(execution))

@@ -5,12 +5,13 @@ import shlex
 import sys
 import termios
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from skills_runtime.cli.machine import checked_path, shown_path
 from skills_runtime.cli.render.skill_changes import show_prepared
 from skills_runtime.cli.render.text import one_line
-from skills_runtime.cli.skill_options import AgreeOptions, ScopeOptions, SigningOptions
 from skills_runtime.config.environment import process_environ
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.skills.discovery import is_trusted
@@ -26,36 +27,47 @@ from skills_runtime.skills.install.signatures import Signer
 Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
 
 
-def places_of(options: ScopeOptions) -> Places:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreed:
+    """What the user agrees to without being asked."""
+
+    yes: bool = False
+    force: bool = False
+    accept_risk: bool = False
+    allowed_hosts: Sequence[str] = ()
+
+
+def places_of(scope: Literal["project", "user"], workspace_root: str) -> Places:
     """The places that a command is about."""
-    if options.scope == "user":
+    if scope == "user":
         return user_places()
-    root = checked_path(options.workspace_root, option="--workspace-root")
+    root = checked_path(workspace_root, option="--workspace-root")
     if not root.is_dir():
         raise ValidationFailed(f"there is no directory `{root}`", hint="name the directory of the project")
     return project_places(root)
 
 
-def trust_of(options: SigningOptions) -> Trust:
+def trust_of(
+    key: str | None, certificates: Sequence[str], identity: str | None, issuer: str | None, *, required: bool
+) -> Trust:
     """Whose signatures count."""
-    key, certificates = options.signer_key, options.signer_certificate
-    if key is None and not certificates and options.signer_identity is None and options.signer_issuer is None:
-        return Trust(None, options.require_signature)
+    if key is None and not certificates and identity is None and issuer is None:
+        return Trust(None, required)
     signer = Signer(
         public_key=Path(key) if key is not None else None,
         certificates=tuple(map(Path, certificates)),
-        identity=options.signer_identity,
-        issuer=options.signer_issuer,
+        identity=identity,
+        issuer=issuer,
     )
     signer.check()
-    return Trust(signer, options.require_signature)
+    return Trust(signer, required)
 
 
-def bring(places: Places, options: AgreeOptions, trust: Trust, prepare: Prepare, question: str) -> list[Prepared]:
+def bring(places: Places, agreed: Agreed, trust: Trust, prepare: Prepare, question: str) -> list[Prepared]:
     """Prepare skills, show them, ask, and install; returns those that are new or changed."""
     from skills_runtime.engine.skill_fetch import SkillFetcher
 
-    fetcher = SkillFetcher(process_environ(), allowed_hosts=options.allow_host or [])
+    fetcher = SkillFetcher(process_environ(), allowed_hosts=agreed.allowed_hosts)
     settle(places)
     with working(places) as work:
         preparation = Preparation(places, fetcher, work, trust)
@@ -63,19 +75,19 @@ def bring(places: Places, options: AgreeOptions, trust: Trust, prepare: Prepare,
         unknown = [each for each in prepared if not is_agreed(places, each)]
         show_prepared(unknown, sys.stderr)
         for each in prepared:
-            check(each, options)
+            check(each, agreed)
         if unknown:
-            ask(question, options)
-        install(places, work, prepared, accepted_risk=options.accept_risk)
+            ask(question, agreed)
+        install(places, work, prepared, accepted_risk=agreed.accept_risk)
     return [each for each in prepared if each.becomes != "same"]
 
 
-def check(prepared: Prepared, options: AgreeOptions) -> None:
+def check(prepared: Prepared, agreed: Agreed) -> None:
     """Refuse what nobody should agree to by habit."""
-    if not options.accept_risk:
+    if not agreed.accept_risk:
         refuse_malicious(prepared.name, prepared.screened)
     own = prepared.becomes == "changed" and (prepared.locked is None or prepared.edited)
-    if own and not options.force:
+    if own and not agreed.force:
         raise ValidationFailed(
             f"the installed skill `{prepared.name}` was written or changed here, and would be replaced",
             hint="`--force` replaces it; `skills rollback` brings it back",
@@ -87,11 +99,11 @@ def is_agreed(places: Places, prepared: Prepared) -> bool:
     return prepared.becomes == "same" and prepared.hashed.digest in consents(places.state)
 
 
-def ask(question: str, options: AgreeOptions) -> None:
+def ask(question: str, agreed: Agreed) -> None:
     """Go on only if the user agrees; nobody there means no."""
     from skills_runtime.cli.terminal import somebody_is_there, wait_for_line
 
-    if options.yes:
+    if agreed.yes:
         return
     if not somebody_is_there():
         raise ToolError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.cli.options import SkillSettingsOptions
+from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.cli.settings import resolve_settings
 from skills_runtime.config import Resolved, without_dotenv
 from skills_runtime.config.environment import process_environ, read_environment
@@ -39,11 +39,11 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
         return self.resolved
 
 
-def looked_at(options: SkillSettingsOptions, *, program: str) -> Looked:
+def looked_at(given: ConfigOptions, *, no_dotenv: bool, program: str) -> Looked:
     """Read the settings and judge them; whatever is wrong is in the value."""
-    environ = without_dotenv() if options.no_dotenv else None
+    environ = without_dotenv() if no_dotenv else None
     try:
-        resolved = _resolved(options, program, environ)
+        resolved = _resolved(given, program, environ)
     except _Refused as refusal:
         return Looked(issues=refusal.issues)
     notices = tuple(
@@ -61,9 +61,9 @@ class _Refused(Exception):
         self.issues = issues
 
 
-def _resolved(options: SkillSettingsOptions, program: str, environ: Mapping[str, str] | None) -> Resolved:
+def _resolved(given: ConfigOptions, program: str, environ: Mapping[str, str] | None) -> Resolved:
     try:
-        root = workspace(options.workspace_root or ".", current_directory())
+        root = workspace(given.workspace_root or ".", current_directory())
     except NotFound as error:
         raise _Refused(_issue("CLI_WORKSPACE_ROOT_NOT_FOUND", error)) from error
     except SkillsRuntimeError as error:
@@ -73,7 +73,7 @@ def _resolved(options: SkillSettingsOptions, program: str, environ: Mapping[str,
     except SkillsRuntimeError as error:
         raise _Refused(_issue("CLI_DOTENV_LOAD_FAILED", error)) from error
     try:
-        return resolve_settings(options, program=program, environ=environ)
+        return resolve_settings(given, program=program, environ=environ)
     except SkillsRuntimeError as error:
         raise _Refused(*_told(error)) from error
 

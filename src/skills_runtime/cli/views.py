@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Iterable
 
+from skills_runtime.cli.errors import Program
 from skills_runtime.cli.execution import Plan
 from skills_runtime.cli.options import ViewOptions
 from skills_runtime.cli.people import NOBODY, People
-from skills_runtime.cli.program import Program
 from skills_runtime.cli.showing import View
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.cli.deciding import go_on, look_up
+from skills_runtime.cli.errors import Program
 from skills_runtime.cli.machine import this_ledger
-from skills_runtime.cli.options import DecisionOptions
-from skills_runtime.cli.program import Program
+from skills_runtime.cli.options import ConfigOptions, ViewOptions
 from skills_runtime.errors import ApprovalStale
 from skills_runtime.ports import InboxMessage
 from tests.e2e.cli.asking import ASK, FIRST, PARKED, SECOND, asked, events, park
@@ -99,15 +99,14 @@ def test_a_second_decision_is_stale(workspace: Path) -> None:
 
 def test_who_decides_at_the_same_moment_as_somebody_faster_is_told_so(workspace: Path) -> None:
     park()
-    options = DecisionOptions(approval="r", workspace_root=".", quiet=True)
     with this_ledger() as ledger:
-        seen = look_up(options, ledger, Program("kgent"))
+        seen = look_up("r", ".", ledger, "kgent")
     assert invoke("approvals", "approve", "r").code == 0
     late = InboxMessage(
         id="msg_late", run_id="r", position=9, kind="approve", body={"decision": "denied"}, created_at="now"
     )
     with pytest.raises(ApprovalStale, match="was decided already: approved by "):
-        go_on(seen, late, options, Program("kgent"))
+        go_on(seen, late, ConfigOptions(), ViewOptions(quiet=True), Program("kgent"))
 
 
 def test_a_decision_is_kept_until_somebody_resumes_the_run_and_cannot_be_taken_back(workspace: Path) -> None:

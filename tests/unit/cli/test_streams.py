@@ -7,7 +7,7 @@ import pytest
 
 CODE = """
 import os, sys
-from skills_runtime.cli.streams import complete_streams
+from skills_runtime.cli.main import complete_streams
 complete_streams()
 print("out"); print("err", file=sys.stderr); sys.stdout.flush()
 read = sys.stdin.read()

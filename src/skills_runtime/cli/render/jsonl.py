@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from skills_runtime.cli.edge import say
+from skills_runtime.cli.errors import say
 from skills_runtime.cli.execution import Ending
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState

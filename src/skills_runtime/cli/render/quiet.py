@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from skills_runtime.cli.edge import say
+from skills_runtime.cli.errors import say
 from skills_runtime.cli.execution import Ending
 from skills_runtime.cli.locate import short_id
 from skills_runtime.cli.render.text import one_line

@@ -4,18 +4,17 @@ from typing import Any, TextIO
 
 import msgspec
 
-from skills_runtime.cli.options import SkillSettingsOptions
 from skills_runtime.cli.skill_settings import Looked
 
 
-def preflight_answer(found: Looked, options: SkillSettingsOptions) -> dict[str, Any]:
+def preflight_answer(found: Looked, workspace_root: str) -> dict[str, Any]:
     """What `skills preflight` says."""
     settings, issues = found.settings, found.issues
     errors = sum(one.severity == "error" for one in issues)
     return {
         "issues": issues,
         "stats": {
-            "workspace_root": str(settings.workspace_root) if settings else options.workspace_root,
+            "workspace_root": str(settings.workspace_root) if settings else workspace_root,
             "overlay_paths": [str(path) for path in settings.overlay_paths] if settings else [],
             "env_file": str(settings.env_file) if settings and settings.env_file else None,
             "issues_total": len(issues),

@@ -1,0 +1,193 @@
+"""`run` and `demo`: a task in, an auditable run out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from skills_runtime.cli.errors import Misuse
+from skills_runtime.cli.help import ExampleCommand, create_app
+from skills_runtime.cli.options import (
+    Approvals,
+    Assignments,
+    ConfigFiles,
+    ConfigOptions,
+    EventsAsJson,
+    NoColor,
+    Quiet,
+    ViewOptions,
+    WorkspaceRoot,
+    repeatable,
+)
+
+if TYPE_CHECKING:
+    from skills_runtime.agent import RunRequest
+
+app = create_app()
+
+
+FILES = Path(__file__).parent / "demo"
+
+
+@app.command("demo", cls=ExampleCommand, epilog="demo\ndemo --output ./first-look")
+def demo(
+    context: typer.Context,
+    *,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Where the new run directory goes.")
+    ] = "demo-output",
+    no_color: NoColor = False,
+) -> int:
+    """Run a small scripted task offline and verify it."""
+    from skills_runtime.agent import RunRequest
+    from skills_runtime.cli.checking import check_run
+    from skills_runtime.cli.execution import execute
+    from skills_runtime.cli.machine import checked_path, this_ledger
+    from skills_runtime.cli.planning import plan_run
+    from skills_runtime.cli.render.answer import write_answer
+    from skills_runtime.cli.render.human import human_view
+    from skills_runtime.cli.render.tour import show_tour
+    from skills_runtime.clock import RandomIds
+    from skills_runtime.config import resolve
+    from skills_runtime.engine.demos import read_demo
+    from skills_runtime.runs import RunPaths
+
+    run_id = RandomIds().new("run")
+    place = checked_path(output, option="--output") / run_id
+    shown = read_demo(FILES)
+    request = RunRequest(prompt=shown.prompt, sandbox_path=place, run_id=run_id)
+    with this_ledger() as ledger:
+        plan, notices = plan_run(resolve(Path.cwd(), session_settings=shown.settings), request, ledger.index)
+        ending = execute(plan, ledger, human_view(plan, notices, program=context.obj.name, no_color=no_color))
+    write_answer(ending.state.final_output)
+    if ending.exit_code:
+        return ending.exit_code
+    verdict, _ = check_run(RunPaths(ending.root))
+    show_tour(ending.root, verdict, program=context.obj.name, no_color=no_color)
+    return 0 if verdict.ok else 20
+
+
+@app.command(
+    "run",
+    cls=ExampleCommand,
+    epilog=(
+        'run "Summarise notes.md in three sentences"\n'
+        'run --config kgent.yaml --prompt "Write a report" --sandbox ./runs/demo-001'
+    ),
+)
+def run(
+    context: typer.Context,
+    *,
+    prompt: Annotated[str | None, typer.Argument(metavar="PROMPT", help="The task.")] = None,
+    prompt_option: Annotated[str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="The task.")] = None,
+    prompt_file: Annotated[
+        str | None, typer.Option("--prompt-file", metavar="FILE", help="A file with the task; - is stdin.")
+    ] = None,
+    image: Annotated[
+        list[str],
+        repeatable("--image", metavar="FILE", help="A picture that belongs to the task; repeatable."),
+    ],
+    sandbox: Annotated[
+        str | None, typer.Option("--sandbox", metavar="DIR", help="The new run directory; tools work inside it.")
+    ] = None,
+    session_id: Annotated[
+        str | None,
+        typer.Option(
+            "--session",
+            "--session-id",
+            metavar="ID",
+            help="The session to join, with what was said in it; without a task, a talk on the terminal.",
+        ),
+    ] = None,
+    task_id: Annotated[str | None, typer.Option("--task-id", metavar="ID", help="The task this is a try of.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of this run.")] = None,
+    isolation: Annotated[
+        Literal["none", "restricted"] | None, typer.Option("--isolation", help="How processes are fenced in.")
+    ] = None,
+    review: Annotated[
+        bool, typer.Option("--review", help="Let the result wait until somebody has approved it.")
+    ] = False,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", metavar="NUMBER", help="How many tokens the run may use.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", metavar="DOLLARS", help="How much the run may cost.")
+    ] = None,
+    on_limit: Annotated[
+        Literal["fail", "park"] | None,
+        typer.Option("--on-limit", help="Whether a run that reaches a limit waits for more or fails."),
+    ] = None,
+    approvals: Approvals = None,
+    as_json: EventsAsJson = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+    workspace_root: WorkspaceRoot = ".",
+    config: ConfigFiles,
+    assignments: Assignments,
+) -> int:
+    """Work on a task and keep everything in one run directory."""
+    from skills_runtime.cli.chat import converse
+    from skills_runtime.cli.people import people_here
+    from skills_runtime.cli.planning import plan_run
+    from skills_runtime.cli.prompt import read_prompt
+    from skills_runtime.cli.settings import resolve_settings
+    from skills_runtime.cli.terminal import somebody_is_there
+    from skills_runtime.cli.working import work_on
+    from skills_runtime.safety.policy.rule_files import user_rule_file
+
+    view = ViewOptions(as_json, quiet, no_color)
+    is_talk = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
+    if is_talk and (run_id or task_id or sandbox or image):
+        raise Misuse("`--run-id`, `--task-id`, `--sandbox` and `--image` belong to a task, and no task was given")
+    task = None if is_talk and somebody_is_there() else read_prompt(prompt, prompt_option, prompt_file)
+    request = _request(task or "", sandbox, image, session_id=session_id, task_id=task_id, run_id=run_id)
+    chosen = {
+        "sandbox": {"default_policy": isolation},
+        "run": {
+            "review": "required" if review else None,
+            "max_tokens": max_tokens,
+            "max_cost_usd": max_cost,
+            "on_limit": on_limit,
+        },
+    }
+    resolved = resolve_settings(
+        ConfigOptions(workspace_root, config, assignments),
+        program="kgent" if sandbox else context.obj.name,
+        chosen=_without_unset(chosen),
+    )
+    people = people_here(view, approvals, rule_file=user_rule_file(resolved))
+    if task is None:
+        return converse(resolved, session_id or "", view, context.obj, people)
+    return work_on(lambda index: plan_run(resolved, request, index), view, context.obj, people).exit_code
+
+
+def _request(
+    prompt: str,
+    sandbox: str | None,
+    images: list[str],
+    *,
+    session_id: str | None,
+    task_id: str | None,
+    run_id: str | None,
+) -> "RunRequest":
+    from skills_runtime.agent import RunRequest
+    from skills_runtime.cli.machine import checked_path
+    from skills_runtime.runs import check_id
+
+    request = RunRequest(
+        prompt=prompt,
+        sandbox_path=checked_path(sandbox, option="--sandbox") if sandbox is not None else None,
+        session_id=session_id,
+        task_id=task_id,
+        run_id=run_id,
+        images=tuple(checked_path(path, option="--image") for path in images),
+    )
+    for noun, value in (("session", session_id), ("task", task_id), ("run", run_id)):
+        if value is not None:
+            check_id(value, noun)
+    return request
+
+
+def _without_unset(sections: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    chosen = {name: {key: value for key, value in one.items() if value is not None} for name, one in sections.items()}
+    return {name: section for name, section in chosen.items() if section}

@@ -1,0 +1,244 @@
+"""`runs`: which runs there are, and what one of them did."""
+
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+from skills_runtime.cli.errors import Misuse
+from skills_runtime.cli.help import ExampleCommand, create_app
+from skills_runtime.cli.options import Json, NoColor, RunReference, WorkspaceRoot
+
+app = create_app(
+    "runs", "Look at runs, talk to them, and go on with them.", "runs list --status failed", "runs show demo-001"
+)
+top = create_app()
+"""What can be called without `runs` before it."""
+_LIST = "runs list --status failed\nls --session demo --search report"
+_VERIFY = "verify ./runs/demo-001\nruns verify demo-001 --json"
+
+
+@top.command("ls", cls=ExampleCommand, epilog=_LIST)
+@app.command("list", cls=ExampleCommand, epilog=_LIST)
+def list_runs(
+    context: typer.Context,
+    *,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATE", help="Only runs in this state, such as failed.")
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only runs of this session, task by task.")
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="TEXT", help="Only runs whose task or answer has these words.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most this many, the newest.")] = 50,
+    everything: Annotated[bool, typer.Option("--all", help="Runs of every workspace on this machine.")] = False,
+    as_json: Json = False,
+    no_color: NoColor = False,
+    workspace_root: WorkspaceRoot = ".",
+) -> int:
+    """List the runs of this workspace, newest first."""
+    from skills_runtime.cli.machine import checked_path, known_runs
+    from skills_runtime.cli.render.tables import show_problems, show_rows, show_tasks, write_rows
+    from skills_runtime.cli.selection import Selection, select, update, waiting_kinds
+    from skills_runtime.runs import parse_status
+
+    workspace = checked_path(workspace_root, option="--workspace-root").resolve()
+    selection = Selection(
+        workspace_root=None if everything else workspace,
+        session_id=session,
+        status=parse_status(status) if status else None,
+        text=search,
+        limit=limit,
+    )
+    with known_runs() as index:
+        problems = update(index, selection)
+        rows = select(index, selection)
+    if as_json:
+        write_rows(rows, sys.stdout.buffer)
+        return 0
+    show_problems(problems, program=context.obj.name, no_color=no_color)
+    show = show_tasks if session else show_rows
+    show(rows, kinds=waiting_kinds(rows), program=context.obj.name, no_color=no_color)
+    return 0
+
+
+@app.command("show", cls=ExampleCommand, epilog="runs show ./runs/demo-001\nruns show demo-001 --json")
+def show(
+    context: typer.Context,
+    *,
+    as_json: Json = False,
+    no_color: NoColor = False,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Show one run: state, steps, files, open questions."""
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.machine import log_ports
+    from skills_runtime.cli.reading import read_page
+    from skills_runtime.cli.render.page import show_page, write_page
+
+    page = read_page(find_run(run, workspace_root), log_ports().keys)
+    if as_json:
+        write_page(page, sys.stdout)
+    else:
+        show_page(page, run, program=context.obj.name, no_color=no_color)
+    return 0
+
+
+@app.command(
+    "tail", cls=ExampleCommand, epilog="runs tail demo-001 --follow\nruns tail ./runs/demo-001 --from 12 --json"
+)
+def tail(
+    *,
+    start: Annotated[int, typer.Option("--from", min=0, metavar="SEQ", help="The first event to show.")] = 0,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
+    as_json: Json = False,
+    no_color: NoColor = False,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Show the events of a run, one line each."""
+    from skills_runtime.cli.following import copy_lines, follow_log
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.render.lines import line_writer
+
+    paths = find_run(run, workspace_root)
+    write = _write_bytes if as_json else line_writer(no_color=no_color)
+    (follow_log if follow else copy_lines)(paths, start, write)
+    return 0
+
+
+def _write_bytes(line: bytes, number: int) -> None:
+    del number
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
+@top.command("verify", cls=ExampleCommand, epilog=_VERIFY)
+@app.command("verify", cls=ExampleCommand, epilog=_VERIFY)
+def verify(
+    *,
+    as_json: Json = False,
+    no_color: NoColor = False,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Check a run against its log, and the log against its key."""
+    from skills_runtime.cli.checking import check_run
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.render.console import answers
+    from skills_runtime.cli.render.text import one_line
+    from skills_runtime.cli.render.verdict import show_verdict, write_verdict
+
+    verdict, notices = check_run(find_run(run, workspace_root))
+    if as_json:
+        write_verdict(verdict, sys.stdout)
+    else:
+        for notice in notices:
+            sys.stderr.write(f"notice: {one_line(notice)}\n")
+        show_verdict(verdict, answers(no_color=no_color))
+    return 0 if verdict.ok else 20
+
+
+@app.command(
+    "export", cls=ExampleCommand, epilog="runs export demo-001\nruns export ./runs/demo-001 --output demo-001.tar.gz"
+)
+def export(
+    *,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Also pack the run into this .tar.gz file.")
+    ] = None,
+    with_blobs: Annotated[
+        bool, typer.Option("--with-blobs", help="Include the private contents the log only refers to.")
+    ] = False,
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE", help="Write the run as one web page instead, into this file."),
+    ] = None,
+    lang: Annotated[Literal["en", "zh"], typer.Option("--lang", help="The language of that page.")] = "en",
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Write checksums and provenance of a run, or an archive."""
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.machine import checked_path, shown_path
+    from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.runs import export_run
+    from skills_runtime.runs.page import write_page
+
+    if html is not None and (output is not None or with_blobs):
+        raise Misuse("`--html` writes a page and nothing else; leave out `--output` and `--with-blobs`")
+    paths = find_run(run, workspace_root)
+    if html is not None:
+        place = checked_path(html, option="--html")
+        write_page(paths, place, lang)
+        write_text(f"{shown_path(place)}\n")
+        sys.stdout.flush()
+        return 0
+    archive = checked_path(output, option="--output") if output is not None else None
+    for path in export_run(paths.root, output=archive, with_blobs=with_blobs):
+        write_text(f"{shown_path(path)}\n")
+    sys.stdout.flush()
+    return 0
+
+
+@app.command(
+    "metrics",
+    cls=ExampleCommand,
+    epilog="runs metrics --run-id demo-001\nruns metrics --wal-locator runs/demo-001/events.jsonl",
+)
+def metrics(
+    *,
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="A run directory, a run id, or how the id begins.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the run.")] = None,
+    wal_locator: Annotated[
+        str | None, typer.Option("--wal-locator", metavar="FILE", help="The path of the run's events.jsonl.")
+    ] = None,
+    workspace_root: WorkspaceRoot = ".",
+) -> int:
+    """Write the numbers of a run as JSON."""
+    import msgspec
+
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.projections import Metrics, fold
+    from skills_runtime.runs import read_events
+
+    named = [name for name in (run, run_id, wal_locator) if name is not None]
+    if len(named) != 1:
+        raise Misuse("name one run, as `RUN`, `--run-id ID` or `--wal-locator FILE`")
+    paths = find_run(named[0], workspace_root)
+    summary = fold(read_events(paths), Metrics()).summary()
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(summary)).decode() + "\n")
+    return 0
+
+
+@top.command("transcript", cls=ExampleCommand, epilog="transcript ./runs/demo-001\ntranscript demo-001 --check")
+def transcript(
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether transcript.md is what the log gives.")
+    ] = False,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Write a run as prose, made from its log."""
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.projections import render
+    from skills_runtime.runs import read_events
+    from skills_runtime.runs.derived import transcript_agrees
+
+    paths = find_run(run, workspace_root)
+    if not check:
+        for piece in render(read_events(paths)):
+            write_text(piece)
+        return 0
+    if transcript_agrees(paths, read_events(paths)):
+        sys.stdout.write("the transcript is what the log gives\n")
+        return 0
+    sys.stdout.write("the transcript is not the one the log gives\n")
+    return 20

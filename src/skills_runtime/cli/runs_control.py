@@ -1,0 +1,315 @@
+"""`runs`: talk to a run, end it, go on with it, and repeat or compare runs."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from skills_runtime.cli.errors import Misuse
+from skills_runtime.cli.help import ExampleCommand, create_app
+from skills_runtime.cli.options import (
+    Approvals,
+    Assignments,
+    ConfigFiles,
+    ConfigOptions,
+    EventsAsJson,
+    Json,
+    NoColor,
+    Quiet,
+    RunReference,
+    ViewOptions,
+    WorkspaceRoot,
+    repeatable,
+)
+
+app = create_app()
+review = create_app(
+    "review",
+    "Say what becomes of a result that waits for review.",
+    "runs review approve demo-001",
+    'runs review revise demo-001 --note "Shorter, please"',
+)
+app.add_typer(review)
+
+
+ALOFT: dict[str, Any] = {
+    "sandbox": {"workspace": "isolated"},
+    "safety": {"mode": "allow"},
+    "deliverables": {"required": []},
+}
+"""A replay touches no workspace, asks nobody and hands nothing over: its tools only repeat what they said."""
+
+
+@app.command(
+    "send", cls=ExampleCommand, epilog='runs send demo-001 "Leave the tests alone"\nruns send demo-001 - < notes.md'
+)
+def send(
+    context: typer.Context,
+    *,
+    run: RunReference,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the run should know; - reads stdin.")],
+    as_json: Json = False,
+    workspace_root: WorkspaceRoot = ".",
+) -> int:
+    """Tell a run something; its model reads it at the next turn."""
+    from skills_runtime.cli.counter import at_counter, when_read
+    from skills_runtime.cli.prompt import read_words
+    from skills_runtime.cli.render.receipts import write_receipt
+
+    said = read_words(text, "TEXT")
+    with at_counter(run, workspace_root) as counter:
+        message = counter.desk.send(counter.paths, said)
+        state = counter.view().state
+    told = f"message {message.position} is kept for the run `{message.run_id}`; {when_read(state)}"
+    return write_receipt(message, told, counter.next_of(state, context.obj.name), as_json=as_json)
+
+
+@app.command(
+    "answer",
+    cls=ExampleCommand,
+    epilog="runs answer demo-001 blue\nruns answer demo-001 --set colour=blue --set size=10",
+)
+def answer(
+    context: typer.Context,
+    *,
+    run: RunReference,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="The answer, or the number of a choice; - reads stdin."),
+    ] = None,
+    call: Annotated[
+        str | None, typer.Option("--call", metavar="ID", help="Which question, when several are open.")
+    ] = None,
+    assignments: Annotated[
+        list[str],
+        repeatable("--set", metavar="ID=TEXT", help="One of several answers, by its name; repeatable."),
+    ],
+    as_json: Json = False,
+    workspace_root: WorkspaceRoot = ".",
+) -> int:
+    """Answer what a run has asked; it goes on with `runs resume`."""
+    from skills_runtime.cli.counter import at_counter, when_read
+    from skills_runtime.cli.prompt import read_words
+    from skills_runtime.cli.render.receipts import write_receipt
+    from skills_runtime.cli.settings import parse_answers
+
+    if (text is None) == (not assignments):
+        raise Misuse("give the answer once, as `TEXT` or as `--set ID=TEXT`")
+    said = parse_answers(assignments) if text is None else read_words(text, "TEXT")
+    with at_counter(run, workspace_root) as counter:
+        message = counter.answer(said, call)
+        state = counter.view().state
+    told = f"the answer to `{message.body['call_id']}` is kept for the run `{message.run_id}`; {when_read(state)}"
+    return write_receipt(message, told, counter.next_of(state, context.obj.name), as_json=as_json)
+
+
+@app.command(
+    "cancel", cls=ExampleCommand, epilog='runs cancel demo-001\nruns cancel demo-001 --reason "not needed any more"'
+)
+def cancel(
+    *,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the log.")] = "cancelled",
+    as_json: Json = False,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """End a run for good, and return when it has ended."""
+    from skills_runtime.cli.cancelling import cancel_run
+    from skills_runtime.cli.counter import at_counter
+    from skills_runtime.cli.machine import checked_text
+    from skills_runtime.cli.render.receipts import Receipt, write_receipt
+
+    reason = checked_text(reason, "--reason")
+    with at_counter(run, workspace_root) as counter:
+        state = cancel_run(counter.desk, counter.paths, counter.ports, reason)
+        counter.record()
+    receipt = Receipt(run_id=state.run_id, status=state.status.value, reason=reason)
+    return write_receipt(receipt, f"the run `{state.run_id}` is cancelled", as_json=as_json)
+
+
+@review.command(
+    "approve",
+    cls=ExampleCommand,
+    epilog='runs review approve demo-001\nruns review approve demo-001 --note "Checked by Ada"',
+)
+def approve(
+    *,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What to remember about it.")] = "",
+    as_json: Json = False,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Accept the result of a run; it is completed then."""
+    from skills_runtime.cli.counter import at_counter
+    from skills_runtime.cli.execution import exit_code_for
+    from skills_runtime.cli.machine import checked_text
+    from skills_runtime.cli.render.receipts import Receipt, write_receipt
+
+    note = checked_text(note, "--note")
+    with at_counter(run, workspace_root) as counter:
+        status = counter.desk.approve(counter.paths, note)
+        counter.record()
+        state = counter.view().state
+    reason = f": {state.failure_reason}" if state.failure_reason else ""
+    receipt = Receipt(run_id=state.run_id, status=status.value, note=note)
+    write_receipt(receipt, f"approved; the run `{state.run_id}` is {status}{reason}", as_json=as_json)
+    return exit_code_for(status)
+
+
+@review.command(
+    "revise",
+    cls=ExampleCommand,
+    epilog='runs review revise demo-001 --note "Shorter, please"\nruns review revise demo-001 --note - < notes.md',
+)
+def revise(
+    context: typer.Context,
+    *,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What should be different; - reads stdin.")],
+    as_json: Json = False,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Send the result of a run back to work, with a note that its model reads next."""
+    from skills_runtime.cli.counter import at_counter
+    from skills_runtime.cli.prompt import read_words
+    from skills_runtime.cli.render.receipts import Receipt, write_receipt
+
+    note = read_words(note, "--note")
+    with at_counter(run, workspace_root) as counter:
+        status = counter.desk.revise(counter.paths, note)
+        counter.record()
+        state = counter.view().state
+    receipt = Receipt(run_id=state.run_id, status=status.value, note=note)
+    told = f"the run `{state.run_id}` is to be revised; it reads your note when it goes on"
+    return write_receipt(receipt, told, counter.next_of(state, context.obj.name), as_json=as_json)
+
+
+@app.command(
+    "resume", cls=ExampleCommand, epilog="runs resume demo-001\nruns resume ./runs/demo-001 --set run.max_steps=80"
+)
+def resume(
+    context: typer.Context,
+    *,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Take the run over from a machine whose key is not here; recorded.")
+    ] = False,
+    approvals: Approvals = None,
+    as_json: EventsAsJson = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+    workspace_root: WorkspaceRoot = ".",
+    config: ConfigFiles,
+    assignments: Assignments,
+    run: RunReference,
+) -> int:
+    """Go on with a run that was stopped, killed, or is waiting."""
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.resuming import resume_run
+
+    paths = find_run(run, workspace_root)
+    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    return resume_run(paths, given, view, context.obj, approvals=approvals, adopt=adopt, reference=run).exit_code
+
+
+@app.command(
+    "fork", cls=ExampleCommand, epilog='runs fork demo-001 --at 12\nruns fork demo-001 --prompt "And now in Chinese"'
+)
+def fork(
+    context: typer.Context,
+    *,
+    at: Annotated[
+        int | None, typer.Option("--at", metavar="SEQ", help="The last event to keep; the end if left out.")
+    ] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="Another task.")] = None,
+    sandbox: Annotated[str | None, typer.Option("--sandbox", metavar="DIR", help="The new run directory.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the new run.")] = None,
+    approvals: Approvals = None,
+    as_json: EventsAsJson = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+    workspace_root: WorkspaceRoot = ".",
+    config: ConfigFiles,
+    assignments: Assignments,
+    run: RunReference,
+) -> int:
+    """Start a new run that goes on from an event of another one."""
+    from skills_runtime.agent import RunRequest
+    from skills_runtime.cli.continuing import settings_of, state_of
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.machine import checked_path, log_ports
+    from skills_runtime.cli.people import people_here
+    from skills_runtime.cli.planning import plan_run
+    from skills_runtime.cli.working import work_on
+    from skills_runtime.runs import check_id, fork_point
+    from skills_runtime.safety.policy.rule_files import user_rule_file
+
+    given = ConfigOptions(workspace_root, config, assignments)
+    view = ViewOptions(as_json, quiet, no_color)
+    if run_id is not None:
+        check_id(run_id, "run")
+    paths = find_run(run, workspace_root)
+    state = state_of(paths)
+    point = fork_point(paths.root, state.last_seq if at is None else at, log_ports())
+    request = RunRequest(
+        prompt=prompt or (paths.root / "prompt.md").read_text(encoding="utf-8"),
+        sandbox_path=checked_path(sandbox, option="--sandbox") if sandbox is not None else None,
+        session_id=state.session_id,
+        task_id=state.task_id,
+        run_id=run_id,
+        fork=point,
+    )
+    resolved = settings_of(paths, state, given)
+    people = people_here(view, approvals, rule_file=user_rule_file(resolved))
+    return work_on(lambda index: plan_run(resolved, request, index), view, context.obj, people).exit_code
+
+
+@app.command("replay", cls=ExampleCommand, epilog="runs replay demo-001\nruns replay demo-001 --set run.max_steps=5")
+def replay(
+    *,
+    workspace_root: WorkspaceRoot = ".",
+    config: ConfigFiles,
+    assignments: Assignments,
+    run: RunReference,
+) -> int:
+    """Repeat a run with what it recorded, and report the first difference."""
+    import asyncio
+
+    from skills_runtime.cli.continuing import settings_of, state_of
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.engine.replay import replay as replay_run
+
+    given = ConfigOptions(workspace_root, config, assignments)
+    paths = find_run(run, workspace_root)
+    resolved = settings_of(paths, state_of(paths), given, above=ALOFT)
+    found = asyncio.run(replay_run(paths.root, resolved))
+    if found is None:
+        write_text("no divergence\n")
+    else:
+        write_text(f"move {found.number} differs\n- {found.recorded or 'the end'}\n+ {found.replayed or 'the end'}\n")
+    sys.stdout.flush()
+    return 0 if found is None else 1
+
+
+@app.command(
+    "diff", cls=ExampleCommand, epilog="runs diff demo-001 demo-002\nruns diff ./runs/demo-001 ./runs/demo-002"
+)
+def diff(
+    *,
+    run: RunReference,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The run to compare it with.")],
+    workspace_root: WorkspaceRoot = ".",
+) -> int:
+    """Compare what two runs said and did, leaving out ids and times."""
+    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.projections import Moves, fold
+    from skills_runtime.runs import whole_history
+    from skills_runtime.text import unified_diff
+
+    runs = [find_run(text, workspace_root) for text in (run, other)]
+    before, after = ([str(move) for move in fold(whole_history(paths), Moves()).all()] for paths in runs)
+    lines = list(unified_diff(before, after, (run, other), context=1, end=""))
+    write_text("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+    return 1 if lines else 0
