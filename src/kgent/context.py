@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.agent.options import RunRequest
-from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.resolve import KGENT_DEFAULTS
@@ -61,7 +61,7 @@ def create_run_context(
     request = RunRequest(
         prompt=prompt, sandbox_path=Path(sandbox_path), session_id=session_id, task_id=task_id, run_id=run_id
     )
-    run = create_run(spec_for(_resolved(config), request), log_ports())
+    run = create_run(run_spec(_resolved(config), request), log_ports())
     try:
         run.commit()
     finally:

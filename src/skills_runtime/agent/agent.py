@@ -1,32 +1,65 @@
-"""The Agent: the door for Python callers."""
+"""The Agent: runs tasks in a workspace, each as one run with one log.
+
+Here settings and options become runs: they are created and opened, and worked on with the ports of `run_ports`. What
+comes next in a run is decided by `loop`.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, overload
 
-from skills_runtime.agent.loop.control import wait_uncancelled
+import msgspec
+
+from skills_runtime.agent.budget import SharedBudget
+from skills_runtime.agent.loop import Control, run_segment
+from skills_runtime.agent.loop.control import close_all, poll_cancel_checker, wait_uncancelled
+from skills_runtime.agent.loop.outcomes import interrupted, stopped
 from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
-from skills_runtime.agent.result import RunResult
-from skills_runtime.agent.skills.library import left_out
+from skills_runtime.agent.output import check_schema
+from skills_runtime.agent.result import RunResult, result_of
+from skills_runtime.agent.run_defaults import RunDefaults, backend_for, defaults_of
+from skills_runtime.agent.run_inputs import (
+    RUNNING,
+    archived_config,
+    assemble_prompt,
+    collect_inputs,
+    run_spec,
+    start_run,
+    variable_events,
+    without_secrets,
+)
+from skills_runtime.agent.run_ports import agent_ports, log_ports, secrets_in
+from skills_runtime.agent.skills.library import can_have_skills, disabled_paths, library_for
+from skills_runtime.agent.subagents.cancel import finish_tree
+from skills_runtime.agent.subagents.children import ChildRuns
 from skills_runtime.agent.sync import iterate_sync, run_sync
-from skills_runtime.agent.workshop import Workshop
-from skills_runtime.errors import ConfigError
+from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event
-from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Tool
+from skills_runtime.events.states import RunStatus
+from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Question, Tool
+from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, runs_root
+from skills_runtime.safety.policy.rule_files import RulesRead, read_rules
 from skills_runtime.tools import builtin_tools, tool_from
 from skills_runtime.tools.function import Offer
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import Library
+    from skills_runtime.skills import Library, MissingVariable
     from skills_runtime.tools.builtin import SearchProvider
     from skills_runtime.tools.exec_sessions import ExecSessions
 
 F = TypeVar("F", bound=Callable[..., Any])
+MAX_SETUPS = 256
+"""How many runs may be created before the first of them is worked on; of more, skills are discovered again."""
 
 
-class Agent(Workshop):
+class _RunSetup(NamedTuple):
+    options: AgentOptions
+    notices: tuple[str, ...]
+
+
+class Agent:
     """Runs tasks in a workspace, each as one run with one log."""
 
     def __init__(  # noqa: PLR0913 - the seed's signature, by name only
@@ -56,19 +89,24 @@ class Agent(Workshop):
         collab_manager: Children | None = None,
         wal_backend: object = None,
     ) -> None:
+        # Reading settings needs pydantic, importing an agent does not.
         from skills_runtime.config import resolve
         from skills_runtime.config.environment import process_environ
 
-        _refuse_another_log(wal_backend)
+        if wal_backend is not None:
+            raise ConfigError(
+                "`wal_backend` is not supported: the log of a run is always in its run directory",
+                hint="put `workspace_root` where runs shall be kept, and copy events elsewhere with `event_hooks`",
+            )
         names = {"planner": planner_model or model, "executor": executor_model or model}
         resolved = resolve(
             Path(workspace_root) if workspace_root is not None else Path.cwd(),
             config_paths=[Path(path) for path in config_paths],
-            session_settings=_over(session_settings or {}, models=names, profile_id=profile_id),
+            session_settings=_merge_settings(session_settings or {}, models=names, profile_id=profile_id),
             environ={**process_environ(), **env_vars} if env_vars else None,
         )
-        disabled = left_out(skills_disabled_paths, resolved.workspace_root)
-        equipment = AgentOptions(
+        disabled = disabled_paths(skills_disabled_paths, resolved.workspace_root)
+        options = AgentOptions(
             tools=builtin_tools(search),
             backend=backend,
             approver=approval_provider,
@@ -83,16 +121,41 @@ class Agent(Workshop):
             sessions=exec_sessions,
             children=collab_manager,
         )
-        super().__init__(resolved, equipment)
+        self._set_up(resolved, options)
         for tool in tools:
             self.register_tool(tool)
 
     @classmethod
-    def from_resolved(cls, resolved: "Resolved", equipment: AgentOptions | None = None) -> "Agent":
-        """An agent over settings somebody else resolved."""
+    def from_resolved(cls, resolved: "Resolved", options: AgentOptions | None = None) -> "Agent":
+        """Return an agent over settings that are resolved already."""
         agent = cls.__new__(cls)
-        Workshop.__init__(agent, resolved, equipment or AgentOptions(tools=builtin_tools()))
+        agent._set_up(resolved, options or AgentOptions(tools=builtin_tools()))
         return agent
+
+    def _set_up(self, resolved: "Resolved", options: AgentOptions) -> None:
+        self._resolved = resolved
+        self._secrets = options.secrets or secrets_in(resolved)
+        self._log_ports = options.log_ports or log_ports(self._secrets)
+        self._options = msgspec.structs.replace(options, secrets=self._secrets, log_ports=self._log_ports, known={})
+        self._backend = options.backend
+        self._tools = options.tools
+        self._rules = RulesRead(options.rules) if options.rules is not None else None
+        self._defaults: RunDefaults | None = None
+        self._config_text: str | None = None
+        self._variables: dict[str, str] = {}
+        """What people were asked for: kept in memory only."""
+        self._setups: dict[str, _RunSetup] = {}
+        """Those of runs that are created and not worked on yet, by run id: skills are discovered once for each run."""
+
+    @property
+    def resolved(self) -> "Resolved":
+        """The settings, and where each comes from."""
+        return self._resolved
+
+    @property
+    def workspace_root(self) -> Path:
+        """Where the agent works."""
+        return self._resolved.workspace_root
 
     def register_tool(self, tool: Tool, *, override: bool = False) -> None:
         """Offer one more tool to the model."""
@@ -107,11 +170,11 @@ class Agent(Workshop):
     ) -> F | Callable[[F], F]:
         """Offer a typed function to the model: `@agent.tool`, or `@agent.tool(effect="read")`."""
 
-        def take(one: F) -> F:
-            self._tools.add(tool_from(one, **offer), override=override)
-            return one
+        def register(function: F) -> F:
+            self._tools.add(tool_from(function, **offer), override=override)
+            return function
 
-        return take if function is None else take(function)
+        return register if function is None else register(function)
 
     def run(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
@@ -128,19 +191,19 @@ class Agent(Workshop):
     async def run_stream_async(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> AsyncGenerator[Event]:
-        """The events of a run as they happen; leaving early stops the run cleanly."""
+        """Yield the events of a run as they happen; leaving early stops the run cleanly."""
         run = await self._open(_request(task, run_id, initial_history))
-        happened: asyncio.Queue[Event | None] = asyncio.Queue()
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def listen(event: Event) -> None:
-            loop.call_soon_threadsafe(happened.put_nowait, event)
+            loop.call_soon_threadsafe(events.put_nowait, event)
 
         run.listen(listen)
         work = asyncio.create_task(self.execute(run), name=f"run {run.state.run_id}")
-        work.add_done_callback(lambda _: loop.call_soon(happened.put_nowait, None))
+        work.add_done_callback(lambda _: loop.call_soon(events.put_nowait, None))
         try:
-            while (event := await happened.get()) is not None:
+            while (event := await events.get()) is not None:
                 yield event
             work.result()
         finally:
@@ -153,20 +216,171 @@ class Agent(Workshop):
         """Like `run_stream_async`, for callers without an event loop."""
         return iterate_sync(self.run_stream_async(task, run_id=run_id, initial_history=initial_history), self.aclose)
 
+    def create(self, request: RunRequest, *, told: "Sequence[MissingVariable]" = (), working: bool = False) -> Run:
+        """Create the directory of a new run with all it starts from; `pending`, or `working` from its first moment.
+
+        `told` are the variables that a person was asked for.
+        """
+        return self._create(request, self._set_up_run(), told, working=working)
+
+    def _create(
+        self, request: RunRequest, setup: _RunSetup, told: "Sequence[MissingVariable]", *, working: bool
+    ) -> Run:
+        schema = self._resolved.settings.run.output_schema
+        if schema is not None:
+            check_schema(schema)
+        request = without_secrets(request, self._secrets)
+        if self._config_text is None:
+            self._config_text = archived_config(self._resolved, self._secrets)
+        inputs = collect_inputs(self._resolved, request, setup.options, self._secrets)
+        spec = run_spec(
+            self._resolved,
+            request,
+            config_text=self._config_text,
+            system_prompt=inputs.system_prompt,
+            beginning=(*variable_events(told, self._resolved), *inputs.events, *((RUNNING,) if working else ())),
+            blobs=inputs.blobs,
+        )
+        run = create_run(spec, self._log_ports)
+        self._setups[run.state.run_id] = setup
+        if len(self._setups) > MAX_SETUPS:  # those are worked on elsewhere
+            del self._setups[next(iter(self._setups))]
+        return run
+
+    def notices(self, run_id: str) -> tuple[str, ...]:
+        """Return what the user of a run that was just created should know of its rules and skills."""
+        setup = self._setups.get(run_id)
+        return setup.notices if setup is not None else ()
+
+    def resume(self, root: Path, *, adopt: bool = False) -> Run:
+        """Open a run that has not ended, to go on with it."""
+        return open_run(root, self._log_ports, adopt=adopt)
+
+    def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
+        """Create a run that goes on from event `seq` of another, perhaps with another prompt."""
+        point = fork_point(root, seq, self._log_ports)
+        task = prompt if prompt is not None else (Path(point.root) / "prompt.md").read_bytes().decode()
+        return self.create(RunRequest(prompt=task, run_id=run_id, fork=point))
+
+    async def execute(
+        self, run: Run, *, control: Control | None = None, shared_budget: SharedBudget | None = None
+    ) -> RunResult:
+        """Work on an open run until it ends, waits or is left for later, then close it.
+
+        `shared_budget` is that of the parent, if the run is a sub-agent's.
+        """
+        control = control or Control()
+        try:
+            for hook in self._options.hooks:
+                run.listen(hook)
+            options = (self._setups.pop(run.state.run_id, None) or self._set_up_run()).options
+            defaults = self._run_defaults()
+            children = ChildRuns(
+                run,
+                options,
+                defaults.budget,
+                resolved=self._resolved,
+                make_agent=Agent.from_resolved,
+                shared_budget=shared_budget,
+            )
+            ports = agent_ports(run, defaults, options, self._model(), control=control, children=children)
+            await start_run(run, defaults)
+            try:
+                async with poll_cancel_checker(options.cancel_checker, control):
+                    await run_segment(run, ports)
+            finally:
+                await close_all(children, ports.scope)
+        except asyncio.CancelledError:
+            self._record_interruption(run, control)
+            raise
+        except StorageFailed as error:
+            # The disk is the one thing the log cannot tell of: the run stays open and can be resumed.
+            return result_of(run, error)
+        finally:
+            run.close()
+        return result_of(run, structured=self._resolved.settings.run.output_schema is not None)
+
+    async def aclose(self) -> None:
+        """Close the model's connections in this event loop; the agent can still be used."""
+        close: Callable[[], Awaitable[None]] | None = getattr(self._backend, "aclose", None)
+        if close is not None:
+            await close()
+
     async def _run_once(self, request: RunRequest) -> RunResult:
-        """A run on an event loop of its own, which takes the model's connections with it."""
+        """Work on a run on an event loop of its own, which takes the model's connections with it."""
         try:
             return await self.execute(await self._open(request))
         finally:
             await self.aclose()
+
+    async def _open(self, request: RunRequest) -> Run:
+        """Open the run with this id if it exists, else create a new one."""
+        self._model()  # a configuration that cannot work leaves no run behind
+        self._run_defaults()
+        if request.run_id is not None:
+            root = runs_root(self._resolved.workspace_root) / check_id(request.run_id, "run")
+            if root.exists():
+                return open_run(root, self._log_ports)
+        setup = self._set_up_run()
+        told = await self._ask_for_variables(request.prompt, setup.options)
+        return self._create(request, setup, told, working=True)
+
+    async def _ask_for_variables(self, task: str, options: AgentOptions) -> "Sequence[MissingVariable]":
+        """Ask for what skills need and nobody has set; the values are kept in memory only."""
+        if options.human is None or options.library is None:
+            return ()
+        missing = assemble_prompt(self._resolved, task, (), options.library, options.templates).missing_env
+        for variable in missing:
+            name = variable.name
+            question = Question(id=name, question=f"The skill `{variable.skill_name}` needs `{name}`. What is it?")
+            self._variables[name] = await options.human.ask(question, call_id=f"variable_{name}")
+            self._secrets.hide(self._variables[name])
+            options.library.give(name, self._variables[name])
+        return missing
+
+    def _set_up_run(self) -> _RunSetup:
+        """Return the options of one run: rule files are read once for the agent, skills discovered for each run."""
+        if self._rules is None:
+            self._rules = read_rules(self._resolved)
+        library = library_for(self._resolved, self._options, self._variables)
+        is_used = self._options.library is not None or can_have_skills(library, self._resolved)
+        return _RunSetup(
+            msgspec.structs.replace(self._options, rules=self._rules.rules, library=library if is_used else None),
+            (*self._rules.notices, *(f"{problem.message}; {problem.hint}" for problem in library.notes)),
+        )
+
+    def _run_defaults(self) -> RunDefaults:
+        if self._defaults is None:
+            self._defaults = defaults_of(self._resolved)
+        return self._defaults
+
+    def _model(self) -> Backend:
+        if self._backend is None:
+            self._backend = backend_for(self._resolved)
+        return self._backend
+
+    def _record_interruption(self, run: Run, control: Control) -> None:
+        """Record an interruption that the loop did not, because it had not begun or was done."""
+        locator = str(run.paths.events)
+        if not run.state.open:
+            return
+        if not control.stopping:
+            finish_tree(run, self._options.inbox, lambda: interrupted(run.view, "", locator))
+            return
+        if run.state.status is RunStatus.RUNNING:
+            run.append(stopped(locator))
+        run.commit()
+        run.save()
 
 
 def _request(task: str, run_id: str | None, history: Sequence[Mapping[str, str]] | None) -> RunRequest:
     return RunRequest(prompt=task, run_id=run_id, history=tuple(history or ()))
 
 
-def _over(settings: Mapping[str, Any], *, models: Mapping[str, str | None], profile_id: str | None) -> dict[str, Any]:
-    """Settings of the session with what was given by name on top."""
+def _merge_settings(
+    settings: Mapping[str, Any], *, models: Mapping[str, str | None], profile_id: str | None
+) -> dict[str, Any]:
+    """Return the settings of the session with what was given by name on top."""
     from skills_runtime.config.merge import deep_merge
 
     named = {name: model for name, model in models.items() if model is not None}
@@ -174,12 +388,3 @@ def _over(settings: Mapping[str, Any], *, models: Mapping[str, str | None], prof
     if profile_id is not None:
         chosen["profile_id"] = profile_id
     return deep_merge(settings, chosen)
-
-
-def _refuse_another_log(wal_backend: object) -> None:
-    """The log that can be resumed, verified and trusted is the one in the run directory: there is no second truth."""
-    if wal_backend is not None:
-        raise ConfigError(
-            "`wal_backend` is not supported: the log of a run is always in its run directory",
-            hint="put `workspace_root` where runs shall be kept, and copy events elsewhere with `event_hooks`",
-        )

@@ -1,4 +1,4 @@
-"""What an agent was given besides its settings, and what it is asked for."""
+"""What an agent is given besides its settings, and what it is asked to run."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.budget import Budget, SharedBudget
+from skills_runtime.agent.budget import Budget
 from skills_runtime.agent.loop.inbox import SkillsOf
 from skills_runtime.clock import RandomIds
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ForkPoint
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Secrets
+from skills_runtime.runs import LogPorts
 from skills_runtime.runs.spec import SessionTask
 from skills_runtime.safety import Rules
 from skills_runtime.safety.gate import Known
@@ -47,6 +48,8 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What these rules say of tools that tell nothing but their effect, in all runs of one agent."""
     secrets: Secrets | None = None
     """What must not be shown; nothing means what the environment tells."""
+    log_ports: LogPorts | None = None
+    """Keys, clock and disk of the logs; nothing means those of this machine."""
     human: HumanIO | None = None
     inbox: Inbox | None = None
     skills_of: SkillsOf | None = None
@@ -56,9 +59,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     profiles: Mapping[str, ChildProfile] | None = None
     """What sub-agents may be; nothing means that there are none."""
     budget: Budget | None = None
-    """What a sub-agent may use of what its parent has left."""
-    shared_budget: SharedBudget | None = None
-    """Where that is counted while both work; nothing means that no run stands above."""
+    """What a sub-agent may use of what its parent has left; nothing means what the settings say."""
     only: frozenset[str] | None = None
     """The names of all tools a sub-agent may have; nothing means that nobody narrowed them."""
     depth: int = 0

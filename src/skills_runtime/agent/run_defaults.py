@@ -1,4 +1,4 @@
-"""What the settings mean for every run of an agent, found out once: prices, limits, room for context."""
+"""Per-agent values derived once from the settings: prices, budget, context window, and the model's backend."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,19 +32,31 @@ class RunDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """What the first event of a segment says about its configuration."""
 
 
-def standing_of(resolved: "Resolved") -> RunDefaults:
-    """All of it; raises `ConfigError` where settings do not fit together."""
+def defaults_of(resolved: "Resolved") -> RunDefaults:
+    """Derive all of it; raises `ConfigError` where settings do not fit together."""
+    recovery = resolved.settings.run.context_recovery
     return RunDefaults(
         resolved=resolved,
         prices=prices_of(resolved),
         budget=budget_of(resolved),
-        context=_context(resolved),
+        context=ContextRules(
+            mode=recovery.mode,
+            window_tokens=recovery.window_tokens,
+            compact_at=recovery.compact_at,
+            max_compactions=recovery.max_compactions_per_run,
+            keep_last_messages=recovery.compaction_keep_last_messages,
+            history_max_chars=recovery.compaction_history_max_chars,
+            skills_max_chars=recovery.skills_max_chars,
+            fallback_mode=recovery.ask_first_fallback_mode,
+            extra_steps=recovery.increase_budget_extra_steps,
+            extra_wall_time_sec=recovery.increase_budget_extra_wall_time_sec,
+        ),
         summary=config_summary(resolved),
     )
 
 
 def prices_of(resolved: "Resolved") -> dict[str, Price]:
-    """What the models cost; a limit on money without a price is refused."""
+    """Return what the models cost; a limit on money without a price is refused."""
     settings = resolved.settings
     prices = {one.model: one for one in settings.llm.prices}
     unknown = {settings.models.planner, settings.models.executor} - prices.keys()
@@ -57,7 +69,7 @@ def prices_of(resolved: "Resolved") -> dict[str, Price]:
 
 
 def budget_of(resolved: "Resolved") -> Budget:
-    """The budget that the settings give."""
+    """Return the budget that the settings give."""
     run = resolved.settings.run
     return Budget(
         max_steps=run.max_steps,
@@ -70,7 +82,7 @@ def budget_of(resolved: "Resolved") -> Budget:
 
 
 def config_summary(resolved: "Resolved") -> Mapping[str, object]:
-    """What the first event of a segment says about its configuration."""
+    """Return what the first event of a segment says about its configuration."""
     settings = resolved.settings
     return {
         "profile_id": settings.profile_id,
@@ -81,58 +93,8 @@ def config_summary(resolved: "Resolved") -> Mapping[str, object]:
     }
 
 
-def _context(resolved: "Resolved") -> ContextRules:
-    recovery = resolved.settings.run.context_recovery
-    return ContextRules(
-        mode=recovery.mode,
-        window_tokens=recovery.window_tokens,
-        compact_at=recovery.compact_at,
-        max_compactions=recovery.max_compactions_per_run,
-        keep_last_messages=recovery.compaction_keep_last_messages,
-        history_max_chars=recovery.compaction_history_max_chars,
-        skills_max_chars=recovery.skills_max_chars,
-        fallback_mode=recovery.ask_first_fallback_mode,
-        extra_steps=recovery.increase_budget_extra_steps,
-        extra_wall_time_sec=recovery.increase_budget_extra_wall_time_sec,
-    )
-
-
-class Recording(msgspec.Struct):
-    """Everything that was said, also what compaction left out, and the summaries that took its place."""
-
-    conversation: Conversation = msgspec.field(default_factory=Conversation)
-    summaries: list[str] = []
-
-    def apply(self, event: Event) -> None:
-        """Take in the next event."""
-        if isinstance(event.payload, ContextCompacted):
-            self.summaries.append(event.payload.summary)
-        else:
-            self.conversation.apply(event)
-
-
-def recording_of(root: Path) -> Recording:
-    """What the log of a run holds."""
-    return fold(whole_history(RunPaths(root)), Recording())
-
-
-def replaying(root: Path, recording: Recording) -> ReplayBackend:
-    """A model that gives every complete answer of a run again, in order."""
-    blobs = blobs_of(RunPaths(root))
-    talk = recording.conversation
-    answers = [
-        RecordedAnswer(
-            message.text,
-            [ToolCall(id=call.id, name=call.tool, arguments=arguments_of(call, blobs.get)) for call in message.calls],
-        )
-        for message in talk.messages[talk.leading :]  # what the session said before was not this run's
-        if message.role == "assistant" and not any(call.id in talk.called for call in message.calls)
-    ]
-    return ReplayBackend(answers, compactions=recording.summaries)
-
-
 def backend_for(resolved: "Resolved") -> Backend:
-    """The model that `llm.backend` names."""
+    """Return the model that `llm.backend` names."""
     llm = resolved.settings.llm
     if llm.backend == "fake":
         return fake_backend(Path(llm.fake.script) if llm.fake.script else None)
@@ -140,7 +102,7 @@ def backend_for(resolved: "Resolved") -> Backend:
         if llm.replay.run is None:
             raise ConfigError("`llm.backend: replay` needs a run", hint="set `llm.replay.run` to a run directory")
         root = Path(llm.replay.run)
-        return replaying(root, recording_of(root))
+        return replay_backend(root, read_recording(root))
     retry = llm.retry
     backend = openai_backend(
         base_url=llm.base_url,
@@ -154,13 +116,7 @@ def backend_for(resolved: "Resolved") -> Backend:
             jitter_ratio=retry.jitter_ratio,
         ),
     )
-    _refuse_to_leak(resolved)
-    return backend
-
-
-def _refuse_to_leak(resolved: "Resolved") -> None:
-    """A project you only looked at must not choose where your own key is sent."""
-    llm = resolved.settings.llm
+    # A project you only looked at must not choose where your own key is sent.
     chosen = {"llm.base_url", "llm.api_key_env"} & resolved.by_project
     if chosen and resolved.environment.trust(llm.api_key_env) == "user":
         raise ConfigError(
@@ -168,3 +124,38 @@ def _refuse_to_leak(resolved: "Resolved") -> None:
             hint=f"if that is right, say so yourself: --set llm.base_url={llm.base_url}"
             f" --set llm.api_key_env={llm.api_key_env}",
         )
+    return backend
+
+
+class Recording(msgspec.Struct):
+    """The whole conversation of a run, also what compaction left out, and the summaries that took its place."""
+
+    conversation: Conversation = msgspec.field(default_factory=Conversation)
+    summaries: list[str] = []
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        if isinstance(event.payload, ContextCompacted):
+            self.summaries.append(event.payload.summary)
+        else:
+            self.conversation.apply(event)
+
+
+def read_recording(root: Path) -> Recording:
+    """Read what the log of a run holds."""
+    return fold(whole_history(RunPaths(root)), Recording())
+
+
+def replay_backend(root: Path, recording: Recording) -> ReplayBackend:
+    """Return a model that gives every complete answer of a run again, in order."""
+    blobs = blobs_of(RunPaths(root))
+    talk = recording.conversation
+    answers = [
+        RecordedAnswer(
+            message.text,
+            [ToolCall(id=call.id, name=call.tool, arguments=arguments_of(call, blobs.get)) for call in message.calls],
+        )
+        for message in talk.messages[talk.leading :]  # what the session said before was not this run's
+        if message.role == "assistant" and not any(call.id in talk.called for call in message.calls)
+    ]
+    return ReplayBackend(answers, compactions=recording.summaries)

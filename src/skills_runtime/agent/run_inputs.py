@@ -1,4 +1,7 @@
-"""From settings and a request to the frozen beginning of a run."""
+"""What a run starts from: its specification, system prompt, history, pictures and skills, read before it is created.
+
+Nothing here touches the run directory but `start_run`, which records that work on a run begins or goes on.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.loop.calls import ACTIVATE
 from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.output import demand
-from skills_runtime.agent.run_ports import own_runs
+from skills_runtime.agent.run_defaults import RunDefaults
 from skills_runtime.agent.skills.libraries import library_of
-from skills_runtime.agent.skills.library import no_skills
+from skills_runtime.agent.skills.library import empty_library
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -33,28 +37,62 @@ from skills_runtime.tools.images import recognise
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.skills import HistoryRule, Injected, Library, MissingVariable, PromptParts
-    from skills_runtime.skills.own_runs import Apart
+    from skills_runtime.skills.own_runs import Apart, OwnRuns
+
+MAX_IMAGE_BYTES = 20 << 20
+RUNNING = RunStateChanged(before=RunStatus.PENDING.value, after=RunStatus.RUNNING.value)
+"""The last event of the beginning of a run that is created and worked on at once."""
 
 
-def config_text_of(resolved: "Resolved", secrets: Secrets | None = None) -> str:
-    """The settings as every run of an agent archives them; writing them out costs more than the rest of a small run."""
-    from skills_runtime.config import snapshot
+class RunInputs(msgspec.Struct, frozen=True):
+    """What a run starts from besides its task, read and found good before anything is created."""
 
-    settings = resolved.settings
-    if secrets is not None:  # what a model would be told; anything else in settings is checked when they are read
-        told = {name: secrets.value(value) for name, value in settings.prompt}
-        settings = settings.model_copy(update={"prompt": settings.prompt.model_copy(update=told)})
-    return snapshot(settings)
+    system_prompt: str
+    events: tuple[Payload, ...]
+    """What the log holds before work begins."""
+    blobs: tuple[bytes, ...]
+    """What these events refer to."""
 
 
-def prompt_parts(
+def without_secrets(request: RunRequest, secrets: Secrets) -> RunRequest:
+    """Return the request as it may be written down and shown to a model."""
+    prompt, history = secrets.text(request.prompt), secrets.value(request.history)
+    if prompt is request.prompt and history is request.history:
+        return request
+    return msgspec.structs.replace(request, prompt=prompt, history=tuple(history))
+
+
+def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOptions, secrets: Secrets) -> RunInputs:
+    """Read and check everything a request names; no secret goes into what a model is told."""
+    names, library = [tool.spec.name for tool in options.tools], options.library or empty_library()
+    parts = assemble_prompt(resolved, request.prompt, names, library, options.templates)
+    if parts.missing_env:
+        missing = ", ".join(f"`{variable.name}`" for variable in parts.missing_env)
+        raise ConfigError(f"a skill needs environment variables that are not set: {missing}", hint="set them")
+    history = _newest([_checked_message(message) for message in request.history], parts.history)
+    loaded = [HistoryLoaded(messages=history, runs=list(request.history_runs))] if history else []
+    images = [_read_image(path) for path in request.images]
+    shown = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
+    attached = [ImagesAttached(images=shown)] if shown else []
+    split = _split_forked(parts, request.prompt, resolved, options)
+    texts = [secrets.text(skill.text).encode() for skill in split.here]
+    injected = [
+        msgspec.structs.replace(event, text_blob=_digest(text))
+        for event, text in zip(_with_permissions(split.here, resolved, options), texts, strict=True)
+    ]
+    offered, marks = _with_marks(parts.told, library, options)
+    events = (*loaded, *offered, *parts.skipped, *split.told, *injected, *attached, *split.called)
+    return RunInputs(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images), *marks))
+
+
+def assemble_prompt(
     resolved: "Resolved",
     task: str,
     tool_names: Sequence[str],
     library: "Library | None" = None,
     templates: Mapping[str, str] | None = None,
 ) -> "PromptParts":
-    """What a run tells its model before anything else."""
+    """Return what a run tells its model before anything else."""
     from skills_runtime.skills import assemble
     from skills_runtime.skills.prompt.profile import with_template
 
@@ -68,7 +106,124 @@ def prompt_parts(
     )
 
 
-def spec_for(
+def _with_marks(
+    told: "Sequence[Payload]", library: "Library", options: AgentOptions
+) -> tuple[list[Payload], list[bytes]]:
+    """Add to the event of a skill list what the model knows by it: later it is told only what is different."""
+    if not any(isinstance(event, SkillCatalogOffered) for event in told):
+        return list(told), []
+    from skills_runtime.agent.skills.permissions import only_first
+    from skills_runtime.skills.catalog.marks import marks_in
+
+    marks = only_first(marks_in(library).data, options.first_skills)
+    return [
+        msgspec.structs.replace(event, skills_blob=_digest(marks)) if isinstance(event, SkillCatalogOffered) else event
+        for event in told
+    ], [marks]
+
+
+def _split_forked(parts: "PromptParts", task: str, resolved: "Resolved", options: AgentOptions) -> "Apart":
+    """Say which of the skills are worked on in the run, and which by runs of their own."""
+    from skills_runtime.skills.own_runs import Apart, set_apart
+
+    if not parts.named:
+        return Apart(here=parts.injected)
+    return set_apart(parts.injected, parts.named, task, _can_fork_skills(resolved, options, task))
+
+
+def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> "OwnRuns":
+    """Say whether the skills a task names are worked on by runs of their own where they ask for it.
+
+    Only in a run that has no parent: one that another run began is such a run itself, and works on what it was given.
+    """
+    from skills_runtime.skills import exposed
+    from skills_runtime.skills.own_runs import OwnRuns
+    from skills_runtime.skills.prompt.profile import with_template
+
+    if options.depth or options.library is None:
+        return OwnRuns()
+    if options.children is not None:
+        return OwnRuns(reason="the sub-agents of this agent are not its own")
+    if options.profiles and "" not in options.profiles:
+        return OwnRuns(reason="its sub-agents are of certain kinds, and none is for everything")
+    names = exposed(with_template(resolved.settings.prompt, options.templates), task, [ACTIVATE])
+    is_left_out = any(allowed is not None and ACTIVATE not in allowed for allowed in (names, options.only))
+    if is_left_out or options.tools.find(ACTIVATE) is not None:
+        return OwnRuns(reason=f"the tool `{ACTIVATE}` is not offered")
+    return OwnRuns(possible=True)
+
+
+def _with_permissions(skills: "Sequence[Injected]", resolved: "Resolved", options: AgentOptions) -> list[SkillInjected]:
+    """Return the events of the skills that a run begins with, each with what it permits."""
+    if not skills:
+        return []
+    from skills_runtime.agent.skills.permissions import SkillPermissions, as_first
+
+    add_permissions = SkillPermissions(resolved)
+    return [as_first(add_permissions(one.skill, one.event), one.skill, options.first_skills) for one in skills]
+
+
+def _newest(history: list[dict[str, str]], rule: "HistoryRule") -> list[dict[str, str]]:
+    """Return the newest messages that fit; an answer never comes without what it answers."""
+    kept: list[dict[str, str]] = []
+    room = rule.max_chars
+    for message in reversed(history if rule.mode != "none" else []):
+        room -= len(message["content"])
+        if room < 0 or len(kept) == rule.max_messages:
+            break
+        kept.insert(0, message)
+    while kept and kept[0]["role"] == "assistant":
+        kept.pop(0)
+    return kept
+
+
+def _checked_message(message: Mapping[str, str]) -> dict[str, str]:
+    role, content = message.get("role"), message.get("content")
+    if role not in ("user", "assistant") or not isinstance(content, str) or well_formed(content) != content:
+        raise ValidationFailed("a message of the history needs a `role`, user or assistant, and `content` text")
+    return {"role": role, "content": content}
+
+
+def _read_image(path: Path) -> tuple[str, str, bytes]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_IMAGE_BYTES + 1)
+    except OSError as error:
+        raise ValidationFailed(f"the picture `{path}` cannot be read: {error.strerror}") from error
+    image = recognise(data)
+    if image is None or len(data) > MAX_IMAGE_BYTES:
+        raise ValidationFailed(f"`{path}` is not a picture a model can look at", hint="use PNG, JPEG, GIF or WebP")
+    return well_formed(path.name), image.mime, data
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def variable_events(variables: "Iterable[MissingVariable]", resolved: "Resolved") -> Iterator[Payload]:
+    """Yield the events for variables that a person was asked for; their values are nowhere in them."""
+    policy = resolved.settings.skills.env_var_missing_policy
+    for variable in variables:
+        name, skill, path = variable.name, variable.skill_name, variable.skill_path
+        yield EnvVarRequired(env_var=name, skill_name=skill, skill_path=path, policy=policy)
+        yield EnvVarSet(env_var=name, skill_name=skill, skill_path=path)
+
+
+def archived_config(resolved: "Resolved", secrets: Secrets | None = None) -> str:
+    """Return the settings as every run of an agent archives them.
+
+    Writing them out costs more than the rest of a small run: whoever starts many does it once.
+    """
+    from skills_runtime.config import snapshot
+
+    settings = resolved.settings
+    if secrets is not None:  # what a model would be told; anything else in settings is checked when they are read
+        prompt = {name: secrets.value(value) for name, value in settings.prompt}
+        settings = settings.model_copy(update={"prompt": settings.prompt.model_copy(update=prompt)})
+    return snapshot(settings)
+
+
+def run_spec(
     resolved: "Resolved",
     request: RunRequest,
     *,
@@ -77,11 +232,11 @@ def spec_for(
     beginning: tuple[Payload, ...] = (),
     blobs: tuple[bytes, ...] = (),
 ) -> RunSpec:
-    """The frozen beginning of a run; `config_text` spares those who start many runs to write it out each time."""
-    settings, ids = resolved.settings, request.ids
-    run_id = request.run_id or _id_from(request.sandbox_path) or ids.new("run")
+    """Return the frozen specification of a run; what is not given is derived from the settings."""
+    settings, ids, path = resolved.settings, request.ids, request.sandbox_path
+    run_id = request.run_id or (path.name if path is not None and is_legal_id(path.name) else ids.new("run"))
     home = runs_root(resolved.workspace_root) / run_id
-    root = request.sandbox_path.resolve() if request.sandbox_path else home
+    root = path.resolve() if path else home
     required = tuple(
         Deliverable(path=one.path, media_type=one.media_type or "", description=one.description or "")
         for one in settings.deliverables.required
@@ -91,11 +246,13 @@ def spec_for(
         session_id=request.session_id or ids.new("sess"),
         task_id=request.task_id or ids.new("task"),
         root=root,
-        link=home if request.sandbox_path and root != home.parent.resolve() / home.name else None,
+        link=home if path and root != home.parent.resolve() / home.name else None,
         workspace_root=resolved.workspace_root,
         prompt=request.prompt,
-        config_text=config_text if config_text is not None else config_text_of(resolved),
-        system_prompt=system_prompt if system_prompt is not None else prompt_parts(resolved, request.prompt, ()).system,
+        config_text=config_text if config_text is not None else archived_config(resolved),
+        system_prompt=system_prompt
+        if system_prompt is not None
+        else assemble_prompt(resolved, request.prompt, ()).system,
         profile_id=settings.profile_id,
         workspace_mode=settings.sandbox.workspace,
         delete=settings.sandbox.delete,
@@ -111,144 +268,22 @@ def spec_for(
     )
 
 
-def text_in(path: Path) -> str:
-    """The text of a file to the letter, with the ends of lines it has."""
-    return path.read_bytes().decode()
-
-
-def _id_from(sandbox_path: Path | None) -> str | None:
-    return sandbox_path.name if sandbox_path is not None and is_legal_id(sandbox_path.name) else None
-
-
-IMAGE_BYTES = 20 << 20
-BEGUN = RunStateChanged(before=RunStatus.PENDING.value, after=RunStatus.RUNNING.value)
-"""The last of what the log of a run holds that is made and worked on at once."""
-
-
-class Material(msgspec.Struct, frozen=True):
-    """What a run starts from besides its task, read and found good before anything is created."""
-
-    system_prompt: str
-    events: tuple[Payload, ...]
-    """What the log holds before work begins."""
-    blobs: tuple[bytes, ...]
-    """What these events refer to."""
-
-
-def gather(resolved: "Resolved", request: RunRequest, equipment: AgentOptions, secrets: Secrets) -> Material:
-    """Read and check everything a request names; no secret goes into what a model is told."""
-    names, library = [tool.spec.name for tool in equipment.tools], equipment.library or no_skills()
-    parts = prompt_parts(resolved, request.prompt, names, library, equipment.templates)
-    if parts.missing_env:
-        missing = ", ".join(f"`{one.name}`" for one in parts.missing_env)
-        raise ConfigError(f"a skill needs environment variables that are not set: {missing}", hint="set them")
-    history = _bounded([_spoken(one) for one in request.history], parts.history)
-    loaded = [HistoryLoaded(messages=history, runs=list(request.history_runs))] if history else []
-    images = [_image(path) for path in request.images]
-    pictures = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
-    shown = [ImagesAttached(images=pictures)] if pictures else []
-    apart = _apart(parts, request.prompt, resolved, equipment)
-    texts = [secrets.text(one.text).encode() for one in apart.here]
-    taught = [
-        msgspec.structs.replace(event, text_blob=_digest(text))
-        for event, text in zip(_permitted(apart.here, resolved, equipment), texts, strict=True)
-    ]
-    told, known = _remembered(parts.told, library, equipment)
-    events = (*loaded, *told, *parts.skipped, *apart.told, *taught, *shown, *apart.called)
-    return Material(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images), *known))
-
-
-def _remembered(
-    told: "Sequence[Payload]", library: "Library", equipment: AgentOptions
-) -> tuple[list[Payload], list[bytes]]:
-    """The events, the one of a list with what the model knows by it: later it is told only what is different."""
-    if not any(isinstance(one, SkillCatalogOffered) for one in told):
-        return list(told), []
-    from skills_runtime.agent.skills.permissions import only_first
-    from skills_runtime.skills.catalog.marks import marks_in
-
-    marks = only_first(marks_in(library).data, equipment.first_skills)
-    return [
-        msgspec.structs.replace(one, skills_blob=_digest(marks)) if isinstance(one, SkillCatalogOffered) else one
-        for one in told
-    ], [marks]
-
-
-def _apart(parts: "PromptParts", task: str, resolved: "Resolved", equipment: AgentOptions) -> "Apart":
-    """Which of the skills are worked on in the run, and which by runs of their own."""
-    from skills_runtime.skills.own_runs import Apart, set_apart
-
-    if not parts.named:
-        return Apart(here=parts.injected)
-    return set_apart(parts.injected, parts.named, task, own_runs(resolved, equipment, task))
-
-
-def _permitted(skills: "Sequence[Injected]", resolved: "Resolved", equipment: AgentOptions) -> list[SkillInjected]:
-    """The events of the skills that a run begins with, each with what it permits."""
-    if not skills:
-        return []
-    from skills_runtime.agent.skills.permissions import SkillPermits, as_first
-
-    permitting = SkillPermits(resolved)
-    return [as_first(permitting(one.skill, one.event), one.skill, equipment.first_skills) for one in skills]
-
-
-def told_of(variables: "Iterable[MissingVariable]", resolved: "Resolved") -> Iterator[Payload]:
-    """The events for variables that somebody was asked for; their values are nowhere in them."""
-    policy = resolved.settings.skills.env_var_missing_policy
-    for one in variables:
-        yield EnvVarRequired(env_var=one.name, skill_name=one.skill_name, skill_path=one.skill_path, policy=policy)
-        yield EnvVarSet(env_var=one.name, skill_name=one.skill_name, skill_path=one.skill_path)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-async def start(run: Run, *, workspace_root: Path, summary: Mapping[str, object], strategy: str) -> None:
-    """Record that somebody works on the run, for the first time or again; `strategy` says from what it goes on then."""
+async def start_run(run: Run, defaults: RunDefaults) -> None:
+    """Record that work on the run begins or goes on."""
+    settings = defaults.resolved.settings
     resumed = bool(run.state.workspace_root)
     if run.state.status is not RunStatus.RUNNING:
         await run.change_async(RunStatus.RUNNING)
-    await run.commit_async()  # one that was made `working` is durable from here on
+    await run.commit_async()  # a run that was created `working` is durable from here on
     run.append(
         RunStarted(
             task=run.text("prompt.md"),
-            workspace_root=str(workspace_root),
-            config_summary=dict(summary),
-            resume={"enabled": resumed, "strategy": strategy, "previous_events": run.log.next_seq},
+            workspace_root=str(defaults.resolved.workspace_root),
+            config_summary=dict(defaults.summary),
+            resume={
+                "enabled": resumed,
+                "strategy": settings.run.resume_strategy,
+                "previous_events": run.log.next_seq,
+            },
         )
     )
-
-
-def _bounded(history: list[dict[str, str]], rule: "HistoryRule") -> list[dict[str, str]]:
-    """The newest messages that fit; an answer never comes without what it answers."""
-    kept: list[dict[str, str]] = []
-    room = rule.max_chars
-    for message in reversed(history if rule.mode != "none" else []):
-        room -= len(message["content"])
-        if room < 0 or len(kept) == rule.max_messages:
-            break
-        kept.insert(0, message)
-    while kept and kept[0]["role"] == "assistant":
-        kept.pop(0)
-    return kept
-
-
-def _spoken(message: Mapping[str, str]) -> dict[str, str]:
-    role, content = message.get("role"), message.get("content")
-    if role not in ("user", "assistant") or not isinstance(content, str) or well_formed(content) != content:
-        raise ValidationFailed("a message of the history needs a `role`, user or assistant, and `content` text")
-    return {"role": role, "content": content}
-
-
-def _image(path: Path) -> tuple[str, str, bytes]:
-    try:
-        with path.open("rb") as file:
-            data = file.read(IMAGE_BYTES + 1)
-    except OSError as error:
-        raise ValidationFailed(f"the picture `{path}` cannot be read: {error.strerror}") from error
-    picture = recognise(data)
-    if picture is None or len(data) > IMAGE_BYTES:
-        raise ValidationFailed(f"`{path}` is not a picture a model can look at", hint="use PNG, JPEG, GIF or WebP")
-    return well_formed(path.name), picture.mime, data

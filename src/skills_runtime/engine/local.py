@@ -7,7 +7,7 @@ from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.loop.control import Control
 from skills_runtime.agent.loop.outcomes import interrupted
 from skills_runtime.agent.result import result_of
-from skills_runtime.agent.subagents.cancel import finish_family
+from skills_runtime.agent.subagents.cancel import finish_tree
 from skills_runtime.engine.run_index import row_of
 from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ledger import RunIndex, SqliteInbox
@@ -110,7 +110,7 @@ class LocalDispatcher:
                 return await self._agent.execute(run, control=control)
         except asyncio.CancelledError:
             if run.state.open and not control.stopping:  # it was still waiting for a slot
-                finish_family(run, self._inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
+                finish_tree(run, self._inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
             return result_of(run)
         finally:
             run.close()

@@ -12,8 +12,8 @@ from skills_runtime.agent.agent import Agent
 from skills_runtime.agent.budget import Budget
 from skills_runtime.agent.loop.calls import no_such_tool
 from skills_runtime.agent.options import AgentOptions, RunRequest
-from skills_runtime.agent.run_defaults import budget_of, recording_of, replaying
-from skills_runtime.agent.run_inputs import spec_for, text_in
+from skills_runtime.agent.run_defaults import budget_of, read_recording, replay_backend
+from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.events import Event, Payload
@@ -305,7 +305,7 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     inbox = RecordedInbox(history_before(paths), read_events(paths))
     allowed = with_what_was_given(budget_of(resolved), read_events(paths), settled=recorded.conversation.settled)
     equipment = AgentOptions(
-        backend=replaying(paths.root, recording_of(paths.root)),
+        backend=replay_backend(paths.root, read_recording(paths.root)),
         tools=recorded_tools(paths, recorded.conversation),
         inbox=inbox,
         skills_of=inbox.skills_of,
@@ -326,14 +326,14 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
 def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> Run:
     """A new run that starts from what the recorded one started from, whatever has become of it since."""
     archived = paths.root / "effective-system-prompt.md"
-    system = text_in(archived) if archived.is_file() else None
+    system = archived.read_bytes().decode() if archived.is_file() else None
     blobs = blobs_of(paths)
     given = [event.payload for event in read_events(paths) if isinstance(event.payload, (*BEGINNINGS, RunStarted))]
     begun = next((number for number, payload in enumerate(given) if isinstance(payload, RunStarted)), len(given))
     later = (payload for payload in given[begun:] if not isinstance(payload, RunStarted | SkillInjected))
     contents = tuple(blobs.get(digest) for payload in given for digest in _blobs_of(payload))
     beginning = (*given[:begun], *later)
-    spec = spec_for(resolved, request, system_prompt=system, beginning=beginning, blobs=contents)
+    spec = run_spec(resolved, request, system_prompt=system, beginning=beginning, blobs=contents)
     return create_run(msgspec.structs.replace(spec, link=None), log_ports())  # the workspace never hears of it
 
 

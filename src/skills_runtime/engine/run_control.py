@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.agent.loop.inbox import open_inbox
-from skills_runtime.agent.subagents.cancel import finish_family
+from skills_runtime.agent.subagents.cancel import finish_tree
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus
@@ -80,7 +80,7 @@ class RunControl:
         try:
             with opened(paths.root, self._ports) as run:
                 cancelled = RunCancelled(message=reason, wal_locator=str(paths.events))
-                finish_family(run, self._inbox, lambda: cancelled)
+                finish_tree(run, self._inbox, lambda: cancelled)
                 return None
         except LogLocked:
             state = self._open(paths).state
@@ -96,7 +96,7 @@ class RunControl:
                 wal_locator=str(paths.events),
                 metadata={"review": {"decision": "approved", "note": note}},
             )
-            finish_family(run, self._inbox, lambda: done)  # the log tells also of what came too late
+            finish_tree(run, self._inbox, lambda: done)  # the log tells also of what came too late
             return run.state.status
         finally:
             run.close()

@@ -28,10 +28,10 @@ class SettingsFence:
 
     def plan(self, request: "ProcessRequest") -> "SandboxPlan":
         """The command behind the fence of now."""
-        from skills_runtime.agent.run_ports import FenceOnDemand
+        from skills_runtime.agent.run_ports import LazySandbox
         from skills_runtime.config import resolve
 
-        sandbox = FenceOnDemand(resolve(self._root), self._root)
+        sandbox = LazySandbox(resolve(self._root), self._root)
         return sandbox.plan(request)
 
 

@@ -67,6 +67,16 @@ class Library:
         self._left_out: tuple[Path, ...] = ()
         self._only: frozenset[str] | None = None
 
+    @property
+    def has_sources(self) -> bool:
+        """Whether there is any place where skills may be found."""
+        return bool(self._sources)
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What was found out about places before any was searched."""
+        return self._notes
+
     def without(self, paths: Iterable[Path]) -> "Library":
         """The same skills less those at or below these paths, whose names are free then; the search is made anew."""
         less = Library(self._sources, rules=self.rules, environment=self._environment, notes=self._notes)

@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.agent.options import RunRequest
 from skills_runtime.agent.run_defaults import backend_for, config_summary
-from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.config import resolve
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import ReplayBackend, RetryingBackend, ScriptedBackend
@@ -17,7 +17,7 @@ from tests.support.agents import agent_in
 
 
 def _spec(place: Path, settings: dict[str, Any] | None = None, **request: Any) -> Any:
-    return spec_for(resolve(place, session_settings=settings), RunRequest(prompt="p", ids=CountingIds(), **request))
+    return run_spec(resolve(place, session_settings=settings), RunRequest(prompt="p", ids=CountingIds(), **request))
 
 
 def test_a_run_without_a_place_lives_below_its_workspace(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent.options import AgentOptions, RunRequest
-from skills_runtime.agent.run_inputs import BEGUN
+from skills_runtime.agent.run_inputs import RUNNING
 from skills_runtime.agent.run_ports import gate_of
 from skills_runtime.events import Event
 from skills_runtime.ports import Effect
@@ -38,7 +38,7 @@ def test_a_run_that_is_made_for_later_is_pending_until_somebody_works_on_it(tmp_
     run = agent.create(RunRequest(prompt="Go.", run_id="run_1"))
     assert read_record(run.paths.run_json).status == "pending"
     result = asyncio.run(agent.execute(run))
-    assert payloads_of(result.wal_locator, "run_state_changed") == [BEGUN]
+    assert payloads_of(result.wal_locator, "run_state_changed") == [RUNNING]
 
 
 async def test_a_stream_begins_with_the_event_that_work_has_begun(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_run_killed_before_its_first_event_of_work_begins_as_a_new_one(tmp_pat
     agent.create(RunRequest(prompt="Go.", run_id="run_1"), working=True).close()
     result = agent.run("", run_id="run_1")
     assert [one.resume["enabled"] for one in payloads_of(result.wal_locator, "run_started")] == [False]
-    assert payloads_of(result.wal_locator, "run_state_changed") == [BEGUN]
+    assert payloads_of(result.wal_locator, "run_state_changed") == [RUNNING]
 
 
 @pytest.mark.parametrize(("effect", "status"), [("read", "completed"), ("effectful", "failed")])
@@ -76,11 +76,11 @@ def test_what_is_known_of_tools_is_shared_only_by_runs_in_their_workspace(tmp_pa
     """One that lies elsewhere may lie above it, and then no tool may do anything there."""
     (tmp_path / "place").mkdir()
     agent = agent_in(tmp_path / "place", answers())
-    equipment = AgentOptions(tools=builtin_tools(), rules=Rules(), known={("do", "read"): Allow("known")})
+    options = AgentOptions(tools=builtin_tools(), rules=Rules(), known={("do", "read"): Allow("known")})
     for request, known in (
-        (RunRequest(prompt="Go."), equipment.known),
+        (RunRequest(prompt="Go."), options.known),
         (RunRequest(prompt="Go.", sandbox_path=tmp_path / "elsewhere"), {}),
     ):
         run = agent.create(request)
-        assert gate_of(run, agent.resolved, equipment, "shared").known == known
+        assert gate_of(run, agent.resolved, options, "shared").known == known
         run.close()

@@ -221,13 +221,13 @@ async def test_a_replay_of_it_does_not_diverge(place: Path) -> None:
 def test_an_approval_that_the_child_needs_is_asked_by_the_run(place: Path) -> None:
     inbox, models = InMemoryInbox(), both(calls(writes("a.txt", "x")), says("found it"))
     resolved = resolve(place, session_settings={"safety": {"mode": "ask"}, "skills": SKILLS})
-    equipment = AgentOptions(tools=builtin_tools(), backend=models, inbox=inbox, approver=InboxApprovals())
-    assert Agent.from_resolved(resolved, equipment).run("/research x", run_id=RUN_ID).status == "waiting_human"
+    options = AgentOptions(tools=builtin_tools(), backend=models, inbox=inbox, approver=InboxApprovals())
+    assert Agent.from_resolved(resolved, options).run("/research x", run_id=RUN_ID).status == "waiting_human"
     paths = RunPaths(runs_root(place) / RUN_ID)
     (asked,) = payloads_of(str(paths.events), "approval_requested")
     assert (asked.tool, asked.call_id) == ("file_write", f"{_child_of(paths)}:call_file_write_0")
     RunControl(inbox, log_ports()).decide(paths, Decision(decision="approved"))
-    result = Agent.from_resolved(resolved, equipment).run("", run_id=RUN_ID)
+    result = Agent.from_resolved(resolved, options).run("", run_id=RUN_ID)
     assert (result.status, result.final_output) == ("completed", "done")
     assert (place / "a.txt").read_text() == "x"
 

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.options import RunRequest
-from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import resolve
 from skills_runtime.engine import RunControl
@@ -152,7 +152,7 @@ class Segments:
         if root.exists():
             self._run = open_run(root, self._ports)
         else:
-            spec = spec_for(resolve(self._place, session_settings=settings), RunRequest(prompt="Go.", run_id=RUN_ID))
+            spec = run_spec(resolve(self._place, session_settings=settings), RunRequest(prompt="Go.", run_id=RUN_ID))
             self._run = create_run(spec, self._ports)
         return self._run
 

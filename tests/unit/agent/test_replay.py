@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.run_defaults import recording_of, replaying
+from skills_runtime.agent.run_defaults import read_recording, replay_backend
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import agent_in, calls, payloads_of, writes
@@ -22,7 +22,7 @@ def test_a_replayed_run_gives_the_same_answers_and_has_the_same_effects(tmp_path
         (tmp_path / name).mkdir()
     recorded = agent_in(tmp_path / "one", FakeModel(SCRIPT)).run("Go.")
     root = Path(recorded.wal_locator).parent
-    again = agent_in(tmp_path / "two", replaying(root, recording_of(root))).run("Go.")
+    again = agent_in(tmp_path / "two", replay_backend(root, read_recording(root))).run("Go.")
     assert (again.status, again.final_output) == (recorded.status, recorded.final_output)
     assert (tmp_path / "two" / "a.txt").read_text() == "geheim ü"
     for kind in ("tool_call_requested", "llm_response_delta"):
@@ -32,7 +32,7 @@ def test_a_replayed_run_gives_the_same_answers_and_has_the_same_effects(tmp_path
 def test_an_answer_that_broke_off_is_not_replayed(tmp_path: Path) -> None:
     result = agent_in(tmp_path, FakeModel([calls(writes("a", "x"))])).run("Go.")
     assert result.status == "failed"
-    assert recording_of(Path(result.wal_locator).parent).conversation.answers == 1
+    assert read_recording(Path(result.wal_locator).parent).conversation.answers == 1
 
 
 def test_a_run_is_replayed_by_configuration(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent.options import RunRequest
-from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import resolve
 from skills_runtime.errors import LogCorrupt
@@ -176,7 +176,7 @@ def test_a_resumed_run_says_so(copied: tuple[Path, RunPaths]) -> None:
 async def _on_a_failing_disk(place: Path, disk: FaultyDisk) -> Any:
     resolved = resolve(place, session_settings={"safety": {"mode": "allow"}})
     ports = LogPorts(log_ports().keys, disk=disk)
-    run = create_run(spec_for(resolved, RunRequest(prompt="Go.", run_id="run_1")), ports)
+    run = create_run(run_spec(resolved, RunRequest(prompt="Go.", run_id="run_1")), ports)
     agent = agent_in(place, FakeModel(SCRIPT))
     agent.register_tool(Effects().tool("do", "effectful"))
     agent.register_tool(Effects().tool("note", "idempotent"))

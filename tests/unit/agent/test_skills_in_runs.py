@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from skills_runtime.errors import SkillsRuntimeError
@@ -62,7 +63,7 @@ def _interrupted(agent: Any) -> None:
         if event.type == "tool_call_finished":
             raise KeyboardInterrupt
 
-    agent._equipment = type(agent._equipment)(tools=agent._equipment.tools, backend=agent._backend, hooks=(die,))
+    agent._options = msgspec.structs.replace(agent._options, hooks=(die,))
     agent.run("Use $[web:mvp].writer now.", run_id="one")
 
 

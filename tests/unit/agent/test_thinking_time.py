@@ -10,7 +10,7 @@ import pytest
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.loop import Control
 from skills_runtime.agent.options import RunRequest
-from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import resolve
 from skills_runtime.ports import ApprovalRequest, DecisionKind, HumanIO, Question
@@ -73,7 +73,7 @@ class Segments:
             run = open_run(root, self._ports)
         else:
             request = RunRequest(prompt="Go.", run_id=RUN_ID)
-            run = create_run(spec_for(resolve(self._place, session_settings=settings), request), self._ports)
+            run = create_run(run_spec(resolve(self._place, session_settings=settings), request), self._ports)
         self.worked = lambda: run.state.worked_sec
         return asyncio.run(agent.execute(run, control=self.control))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, RunRequest
-from skills_runtime.agent.run_inputs import spec_for
+from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import resolve
@@ -207,7 +207,7 @@ class WatchedDisk(FaultyDisk):
 async def _dispatched(place: Path, ledger: Ledger, disk: WatchedDisk) -> Run:
     agent = agent_in(place, [calls(writes("a.txt", "x")), says("done")])
     request = RunRequest(prompt="Go.", run_id="run_1")
-    spec = spec_for(resolve(place, session_settings={"safety": {"mode": "allow"}}), request)
+    spec = run_spec(resolve(place, session_settings={"safety": {"mode": "allow"}}), request)
     run = create_run(spec, LogPorts(log_ports().keys, disk=disk))
     dispatcher = LocalDispatcher(agent, ledger.index)
     try:

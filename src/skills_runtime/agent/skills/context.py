@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.agent.options import AgentOptions
-from skills_runtime.agent.skills.permissions import SkillPermits, as_first, first_skills
+from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, first_skills
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import SkillInjected, SkillInjectionSkipped
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from skills_runtime.skills.prompt.profile import Choices
 
 
-class SkillRoom:
+class SkillContext:
     """The skills of one run, as it goes on."""
 
-    def __init__(self, run: Run, resolved: "Resolved", equipment: AgentOptions, library: Library) -> None:
+    def __init__(self, run: Run, resolved: "Resolved", options: AgentOptions, library: Library) -> None:
         self._run = run
-        self._equipment = equipment
+        self._options = options
         self._library = library
-        self._permits = SkillPermits(resolved)
+        self._permits = SkillPermissions(resolved)
 
     def active(self) -> Mapping[str, tuple[str, str]]:
         """The skills the model has, by mention: the digest of what each says, and its arguments."""
@@ -47,7 +47,7 @@ class SkillRoom:
         permitted = self._permits(skill, event)
         if not permitted.preapproves:
             return permitted
-        return as_first(permitted, skill, self._equipment.first_skills, first_skills(self._run))
+        return as_first(permitted, skill, self._options.first_skills, first_skills(self._run))
 
     def confined(self) -> bool:
         """Whether an active skill confines the run to what it lists."""
@@ -55,7 +55,7 @@ class SkillRoom:
 
     async def obtain(self, skill: Skill, variable: str) -> bool:
         """Ask somebody who is there for a variable; its value is kept in memory only, and hidden from then on."""
-        human, secrets = self._equipment.human, self._equipment.secrets
+        human, secrets = self._options.human, self._options.secrets
         if human is None or secrets is None:
             return False
         question = Question(id=variable, question=f"The skill `{skill.name}` needs `{variable}`. What is it?")
@@ -72,13 +72,13 @@ _SIGNS = ("$", "/")
 """Every form of a mention has one of these."""
 
 
-class SteeredSkills:
+class InboxSkills:
     """Gives the events for the skills that messages mention."""
 
-    def __init__(self, run: Run, resolved: "Resolved", equipment: AgentOptions, secrets: "Secrets") -> None:
+    def __init__(self, run: Run, resolved: "Resolved", options: AgentOptions, secrets: "Secrets") -> None:
         self._run = run
         self._resolved = resolved
-        self._equipment = equipment
+        self._options = options
         self._secrets = secrets
 
     def __call__(self, message: InboxMessage) -> Iterable[Payload]:
@@ -88,14 +88,14 @@ class SteeredSkills:
             return ()
         from skills_runtime.skills.prompt.profile import choices_of, with_template
 
-        choices = choices_of(with_template(self._resolved.settings.prompt, self._equipment.templates))
+        choices = choices_of(with_template(self._resolved.settings.prompt, self._options.templates))
         return self._events(text, choices) if choices.injection != "none" else ()
 
     def _events(self, text: str, choices: "Choices") -> list[Payload]:
         from skills_runtime.skills import Library
         from skills_runtime.skills.choosing import chosen_for
 
-        library = self._equipment.library or Library()
+        library = self._options.library or Library()
         try:
             chosen = chosen_for(text, (text,), library, routes=False, lists=False)
         except SkillsRuntimeError as error:  # an exact mention of nothing, which at the beginning leaves no run behind
@@ -108,7 +108,7 @@ class SteeredSkills:
 
     def _taught(self, outcome: "Injected | SkillInjectionSkipped") -> list[Payload]:
         """The event of a skill whose text is kept; one that is active already, with the same arguments, is not told."""
-        from skills_runtime.agent.skills.permissions import SkillPermits, as_first, first_skills
+        from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, first_skills
         from skills_runtime.skills.prompt.injection import Injected
 
         if not isinstance(outcome, Injected):
@@ -118,8 +118,8 @@ class SteeredSkills:
             return []
         text = self._secrets.text(outcome.text)
         event = msgspec.structs.replace(event, text_blob=self._run.keep(text.encode()), size=len(text))
-        event = SkillPermits(self._resolved)(outcome.skill, event)
-        return [as_first(event, outcome.skill, self._equipment.first_skills, first_skills(self._run))]
+        event = SkillPermissions(self._resolved)(outcome.skill, event)
+        return [as_first(event, outcome.skill, self._options.first_skills, first_skills(self._run))]
 
 
 def _outcome(

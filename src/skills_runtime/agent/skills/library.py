@@ -1,4 +1,4 @@
-"""The skills of an agent: those it was given or those its settings name, less those that are left out."""
+"""The skills of an agent: those it was given or those its settings name, less those that are disabled."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -15,53 +15,43 @@ if TYPE_CHECKING:
     from skills_runtime.skills import Library
 
 
-def library_for(resolved: "Resolved", equipment: AgentOptions, variables: Mapping[str, str]) -> "Library":
-    """The skills as a run sees them, with the variables that somebody has told us."""
-    if equipment.library is None:
-        return library_of(resolved, variables).without(equipment.disabled_skills)
+def library_for(resolved: "Resolved", options: AgentOptions, variables: Mapping[str, str]) -> "Library":
+    """Return the skills as a run sees them, with the variables that people were asked for."""
+    if options.library is None:
+        library = library_of(resolved, variables)
+        return library.without(options.disabled_skills) if options.disabled_skills else library
     for name, value in variables.items():
-        equipment.library.give(name, value)
-    return equipment.library
+        options.library.give(name, value)
+    return options.library
+
+
+def can_have_skills(library: "Library", resolved: "Resolved") -> bool:
+    """Say whether the settings name any skills or some may be found; most runs have none."""
+    return library.has_sources or bool(resolved.settings.skills.spaces)
 
 
 @cache
-def no_skills() -> "Library":
-    """The library of every run that has none."""
+def empty_library() -> "Library":
+    """Return the library of every run that has no skills."""
     from skills_runtime.skills import Library
 
     return Library()
 
 
-def names_skills(resolved: "Resolved") -> bool:
-    """Whether the settings name skills, or there is a place where some may be found."""
-    skills = resolved.settings.skills
-    if skills.spaces or not skills.discovery.enabled:
-        return bool(skills.spaces)
-    from skills_runtime.skills.discovery import discover, places_of
-
-    return bool(discover(places_of(resolved.workspace_root, resolved.environment.process), skills).roots)
-
-
 def skill_notices(resolved: "Resolved") -> tuple[str, ...]:
-    """What somebody should know about skills that are there and not used."""
-    from skills_runtime.skills.discovery import discover, places_of
-
-    skills = resolved.settings.skills
-    if not skills.discovery.enabled:
-        return ()
-    found = discover(places_of(resolved.workspace_root, resolved.environment.process), skills)
-    return tuple(f"{one.message}; {one.hint}" for one in found.problems)
+    """Return what a user should know about skills that are there and not used."""
+    return tuple(f"{problem.message}; {problem.hint}" for problem in library_of(resolved).notes)
 
 
-def left_out(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:
-    """Where the skills lie that shall be left out; a path that leads nowhere would leave them in."""
-    found: list[Path] = []
-    for path in paths:
-        place = workspace_root / Path(path).expanduser()
-        if not os.path.lexists(place):
+def disabled_paths(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:
+    """Return where skills lie that shall be left out; a path that leads nowhere would leave them in."""
+    disabled: list[Path] = []
+    for given in paths:
+        path = workspace_root / Path(given).expanduser()
+        if not os.path.lexists(path):
             raise ConfigError(
-                f"`skills_disabled_paths` names `{path}`, which does not exist",
+                f"`skills_disabled_paths` names `{given}`, which does not exist",
                 hint="name a `SKILL.md`, its directory, or a directory above it",
             )
-        found.append(place)
-    return tuple(found)
+        disabled.append(path)
+    return tuple(disabled)

@@ -52,7 +52,7 @@ TOOLS = {
 _ENTRY = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 
 
-class SkillPermits:
+class SkillPermissions:
     """Adds to the event of a skill what it permits."""
 
     def __init__(self, resolved: "Resolved") -> None:

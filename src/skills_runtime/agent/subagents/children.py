@@ -1,15 +1,15 @@
-"""Sub-agents: real runs with a directory and a log of their own, begun by a call of another run.
+"""Sub-agents: real runs with a directory and a log of their own, started by a call of another run.
 
-The parent's log names them, so whoever resumes the parent finds them again. What they use counts for the parent while
-they work: all that stand below one run have one budget together, however many work at the same time.
+The parent's log names them, so resuming the parent finds them again. What they use counts for the parent while they
+work: all runs below one run share one budget, however many work at the same time.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -22,12 +22,10 @@ from skills_runtime.agent.budget import (
     own_usage,
     recorded_usage,
 )
-from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.loop import Control
 from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
 from skills_runtime.agent.result import RunResult, result_status
-from skills_runtime.agent.run_defaults import budget_of
-from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.agent.subagents.cancel import end_below, end_child
+from skills_runtime.agent.subagents.cancel import cancel_child, cancel_children
 from skills_runtime.agent.subagents.questions import pass_approval, pass_question, withdraw
 from skills_runtime.errors import LogEnded, LogError, ToolError
 from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted
@@ -39,77 +37,52 @@ from skills_runtime.runs.run import opened
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
-    from skills_runtime.agent.workshop import Workshop
     from skills_runtime.config import Resolved
 
 MAX_DEPTH = 3
-FAMILY = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_agent"})
-"""The tools that need a family."""
+SUBAGENT_TOOLS = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_agent"})
+ID_PREFIX_CHARS = 100
+"""How much of its id a run passes on to the ids of its children, which may not be longer than 128 characters."""
 
 
-def narrowed(
-    equipment: AgentOptions, run: Run, budget: Budget, *, profile: str, shared_budget: SharedBudget | None
-) -> AgentOptions:
-    """The equipment of a child of this run, which shares its budget."""
-    chosen = (equipment.profiles or {}).get(profile) or ChildProfile()
-    depth = equipment.depth + 1
-    names = {tool.spec.name for tool in equipment.tools} - (FAMILY if depth >= MAX_DEPTH else frozenset())
-    only, library = equipment.only, equipment.library
-    if chosen.tools is not None:
-        names &= chosen.tools
-        only = chosen.tools if only is None else only & chosen.tools
-    left = child_budget(run.view, budget)
-    if chosen.max_steps is not None:
-        left = msgspec.structs.replace(left, max_steps=min(left.max_steps, chosen.max_steps))
-    return msgspec.structs.replace(
-        equipment,
-        tools=Registry(*(tool for tool in equipment.tools if tool.spec.name in names)),
-        only=only,
-        budget=left,
-        shared_budget=shared_budget,
-        depth=depth,
-        hooks=(),
-        library=library.only(chosen.skills) if library is not None and chosen.skills is not None else library,
-        first_skills=_first_skills(equipment, run),
-    )
+class ChildAgent(Protocol):
+    """What works on the run of a sub-agent."""
 
+    def create(self, request: RunRequest) -> Run:
+        """Create the directory of a new run."""
+        ...
 
-def for_a_part(resolved: "Resolved") -> "Resolved":
-    """The settings without deliverables, the form of the answer and review, which are asked of the whole task."""
-    from dataclasses import replace
+    def resume(self, root: Path) -> Run:
+        """Open a run that has not ended."""
+        ...
 
-    settings = resolved.settings
-    whole: dict[str, Any] = {
-        "run": settings.run.model_copy(update={"review": "none", "output_schema": None}),
-        "deliverables": settings.deliverables.model_copy(update={"required": ()}),
-    }
-    return replace(resolved, settings=settings.model_copy(update=whole))
-
-
-def _first_skills(equipment: AgentOptions, run: Run) -> Mapping[str, str] | None:
-    """What this run knows of the skills it began with, which its own parent may have known better."""
-    if equipment.library is None:
-        return equipment.first_skills
-    from skills_runtime.agent.skills.permissions import first_skills
-
-    known = first_skills(run)
-    return known if known is not None else equipment.first_skills
-
-
-KNOWN_BY = 100
-"""How much of its id the runs below a run have in theirs, which may not be longer than 128 characters."""
+    async def execute(
+        self, run: Run, *, control: Control | None = None, shared_budget: SharedBudget | None = None
+    ) -> RunResult:
+        """Work on an open run until it ends, waits or is left for later, then close it."""
+        ...
 
 
 class ChildRuns(UsageTracker):
-    """The runs that one run has begun, and the work on them in this process."""
+    """The child runs of one run, and the work on them in this process."""
 
-    def __init__(self, agent: "Workshop", equipment: AgentOptions, run: Run) -> None:
-        self._agent = agent
-        self._equipment = equipment
+    def __init__(
+        self,
+        run: Run,
+        options: AgentOptions,
+        budget: Budget,
+        *,
+        resolved: "Resolved",
+        make_agent: Callable[["Resolved", AgentOptions], ChildAgent],
+        shared_budget: SharedBudget | None = None,
+    ) -> None:
         self._run = run
+        self._options = options
+        self._resolved = resolved
+        self._make_agent = make_agent
         self._work: dict[str, tuple[asyncio.Task[RunResult], Control]] = {}
-        self._budget = equipment.budget or budget_of(agent.resolved)
-        self._shared = equipment.shared_budget or SharedBudget(run.view)
+        self._budget = options.budget or budget
+        self._shared = shared_budget or SharedBudget(run.view)
         self._left_behind = list(run.state.children)
         """Those that an earlier process began: it may have died before the log told what they have used."""
 
@@ -119,7 +92,7 @@ class ChildRuns(UsageTracker):
             self._catch_up(self._left_behind.pop())
 
     def used(self) -> Usage:
-        """What this run and all that share its budget have used by now."""
+        """Return what this run and all that share its budget have used by now."""
         self.catch_up()
         return self._shared.used()
 
@@ -130,15 +103,15 @@ class ChildRuns(UsageTracker):
                 self._record(child_id, shared.view.state, used)
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
-        """Begin a run with this task; the same call begins one only once."""
-        if self._equipment.depth >= MAX_DEPTH:
+        """Start a run with this task; the same call starts one only once."""
+        if self._options.depth >= MAX_DEPTH:
             raise ToolError("permission", f"runs begin other runs {MAX_DEPTH} deep at most", hint="do it yourself")
-        profiles = self._equipment.profiles or {}
+        profiles = self._options.profiles or {}
         if profiles and agent_type not in profiles:
             raise ToolError("permission", f"there is no kind of agent `{agent_type}`", hint=", ".join(profiles))
         state = self._run.state
-        child_id = _name_of(state, call_id)
-        root = runs_root(self._agent.workspace_root) / child_id
+        child_id = _child_id(state, call_id)
+        root = runs_root(self._resolved.workspace_root) / child_id
         self._run.append(
             ChildRunStarted(
                 call_id=call_id, child_run_id=child_id, root=str(root), message=message[:200], profile_id=agent_type
@@ -149,13 +122,16 @@ class ChildRuns(UsageTracker):
             request = RunRequest(
                 prompt=message, run_id=child_id, session_id=state.session_id, parent_run_id=state.run_id
             )
-            self._begin(child_id, self._child(agent_type).create(request), agent_type)
-        elif not _view(root).state.open:
-            _tidy(root)
+            agent = self._child_agent(agent_type)
+            self._start(child_id, agent, agent.create(request))
+        elif not self._view(root).state.open:
+            # A process that died with its last event did not get to what is derived from the log when a run ends.
+            with suppress(LogEnded), opened(root, self._run.ports):
+                pass
         return await self.resume(child_id)
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
-        """Where they stand once all have ended or wait for somebody, or the time is over.
+        """Return where they stand once all have ended or wait for a person, or the time is over.
 
         What they ask is asked by this run; it waits for an answer only when none of them has work left.
         """
@@ -166,18 +142,18 @@ class ChildRuns(UsageTracker):
             tasks = [self._work[child_id][0] for child_id in mine if child_id in self._work]
             if tasks:
                 await asyncio.wait(tasks, timeout=timeout_ms / 1000 if timeout_ms is not None else None)
-            heard = {child_id: await self._pass_on(child_id) for child_id in mine}
-            going = [child_id for child_id in mine if any(heard[child_id])]
-            if not going and any(heard.values()) and not any(self._running(child_id) for child_id in mine):
-                raise Parked(", ".join(child_id for child_id in mine if heard[child_id]))
+            relayed = {child_id: await self._relay(child_id) for child_id in mine}
+            going = [child_id for child_id in mine if any(relayed[child_id])]
+            if not going and any(relayed.values()) and not any(self._running(child_id) for child_id in mine):
+                raise Parked(", ".join(child_id for child_id in mine if relayed[child_id]))
         return [self._status(child_id) for child_id in ids]
 
     async def send(self, child_id: str, message: str) -> ChildStatus:
-        """Tell a run something it takes in at its next turn."""
+        """Send a run a message that it receives at its next turn."""
         self._root(child_id)
-        if self._equipment.inbox is None:
+        if self._options.inbox is None:
             raise ToolError("validation", "this agent has no inbox, so nothing can be sent to its sub-agents")
-        self._equipment.inbox.send(child_id, "steer", {"text": message})
+        self._options.inbox.send(child_id, "steer", {"text": message})
         return self._status(child_id)
 
     async def resume(self, child_id: str) -> ChildStatus:
@@ -185,8 +161,8 @@ class ChildRuns(UsageTracker):
         status = self._status(child_id)
         if status.status in ("paused", "waiting_human") and not self._running(child_id):
             child = self._run.state.children[child_id]
-            agent = self._child(child.profile_id)
-            self._begin(child_id, agent.resume(Path(child.root)), child.profile_id)
+            agent = self._child_agent(child.profile_id)
+            self._start(child_id, agent, agent.resume(Path(child.root)))
         return self._status(child_id)
 
     async def close(self, child_id: str) -> ChildStatus:
@@ -197,7 +173,7 @@ class ChildRuns(UsageTracker):
             task.cancel()
             await asyncio.wait([task])
         else:
-            end_child(root, self._run, "closed by the run that began it", self._equipment.inbox)
+            cancel_child(root, self._run, "closed by the run that began it", self._options.inbox)
         return self._status(child_id)
 
     async def aclose(self) -> None:
@@ -210,29 +186,28 @@ class ChildRuns(UsageTracker):
         if tasks:
             await asyncio.wait(tasks)
         if not self._run.state.open:
-            end_below(self._run, self._equipment.inbox)
+            cancel_children(self._run, self._options.inbox)
 
-    async def _pass_on(self, child_id: str) -> list[bool]:
+    async def _relay(self, child_id: str) -> list[bool]:
         """Ask what a child asks, and give it the answers: for each question whether there was one."""
-        inbox = self._equipment.inbox
+        inbox = self._options.inbox
         if inbox is None or self._running(child_id):
             return []
         root = self._root(child_id)
-        pending = _view(root).pending
+        pending = self._view(root).pending
         await withdraw(self._run, root, pending)
         questions = [await pass_question(self._run, root, one, inbox) for one in pending.questions.values()]
         approvals = [await pass_approval(self._run, root, one, inbox) for one in pending.approvals.open.values()]
         return [*questions, *approvals]
 
-    def _begin(self, child_id: str, run: Run, profile: str) -> None:
-        control = Control()
-        shared = self._shared.open(child_id, run.view)
-        child = self._child(profile, shared)
-        task = asyncio.create_task(child.execute(run, control=control), name=f"run {child_id}")
+    def _start(self, child_id: str, agent: ChildAgent, run: Run) -> None:
+        control, shared = Control(), self._shared.open(child_id, run.view)
+        work = agent.execute(run, control=control, shared_budget=shared)
+        task = asyncio.create_task(work, name=f"run {child_id}")
         self._work[child_id] = task, control
-        task.add_done_callback(lambda _: self._note(child_id, shared))
+        task.add_done_callback(lambda _: self._record_stop(child_id, shared))
 
-    def _note(self, child_id: str, shared: SharedBudget) -> None:
+    def _record_stop(self, child_id: str, shared: SharedBudget) -> None:
         """Record how a child stands when work on it stops, unless its parent has ended."""
         if self._record(child_id, shared.view.state, shared.subtree_usage()):
             self._shared.close(child_id, shared)
@@ -244,9 +219,9 @@ class ChildRuns(UsageTracker):
         if RunStatus(child.status).terminal or child_id in self._shared.children or not root.exists():
             return
         with suppress(LogError):
-            used = _used(root)
+            used = self._logged_usage(root)
             if used != recorded_usage(child):
-                self._record(child_id, _view(root).state, used)
+                self._record(child_id, self._view(root).state, used)
 
     def _record(self, child_id: str, state: RunState, used: Usage) -> bool:
         if not self._run.state.open or self._run.log.ended:
@@ -263,11 +238,9 @@ class ChildRuns(UsageTracker):
         )
         return True
 
-    def _child(self, profile: str, shared: SharedBudget | None = None) -> "Workshop":
-        from skills_runtime.agent.workshop import Workshop
-
-        given = narrowed(self._equipment, self._run, self._budget, profile=profile, shared_budget=shared)
-        return Workshop(for_a_part(self._agent.resolved), given)
+    def _child_agent(self, profile: str) -> ChildAgent:
+        options = child_options(self._options, self._run, self._budget, profile=profile)
+        return self._make_agent(_settings_for_part(self._resolved), options)
 
     def _running(self, child_id: str) -> bool:
         return child_id in self._work and not self._work[child_id][0].done()
@@ -284,7 +257,7 @@ class ChildRuns(UsageTracker):
             return ChildStatus(id=child_id, status="running")
         if not root.exists():
             return ChildStatus(id=child_id, status="paused")
-        state = _view(root).state
+        state = self._view(root).state
         return ChildStatus(
             id=child_id,
             status=result_status(state.status),
@@ -293,30 +266,68 @@ class ChildRuns(UsageTracker):
             profile_id=self._run.state.children[child_id].profile_id,
         )
 
+    def _view(self, root: Path) -> RunView:
+        return read_view(RunPaths(root), self._run.ports)
 
-def _name_of(state: RunState, call_id: str) -> str:
-    """The id of the run that a call begins: the same whenever it is made, and that of no other call."""
-    known = state.run_id[:KNOWN_BY]
-    rest = f"{state.run_id}\n" if known != state.run_id else ""
+    def _logged_usage(self, root: Path) -> Usage:
+        """Return what a run and those below it have used, as their own logs tell."""
+        view = self._view(root)
+        total = own_usage(view)
+        for child in view.state.children.values():
+            below = Path(child.root)
+            total += self._logged_usage(below) if below.exists() else recorded_usage(child)
+        return total
+
+
+def _child_id(state: RunState, call_id: str) -> str:
+    """Return the id of the run that a call starts: the same whenever it is made, and that of no other call."""
+    prefix = state.run_id[:ID_PREFIX_CHARS]
+    rest = f"{state.run_id}\n" if prefix != state.run_id else ""
     name = f"{rest}{state.turns}\n{call_id}"
-    return f"{known}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{prefix}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _view(root: Path) -> RunView:
-    return read_view(RunPaths(root), log_ports())
+def child_options(options: AgentOptions, run: Run, budget: Budget, *, profile: str) -> AgentOptions:
+    """Return what a child of a run is given: never more than its parent has."""
+    chosen = (options.profiles or {}).get(profile) or ChildProfile()
+    depth = options.depth + 1
+    names = {tool.spec.name for tool in options.tools} - (SUBAGENT_TOOLS if depth >= MAX_DEPTH else frozenset())
+    only, library = options.only, options.library
+    if chosen.tools is not None:
+        names &= chosen.tools
+        only = chosen.tools if only is None else only & chosen.tools
+    left = child_budget(run.view, budget)
+    if chosen.max_steps is not None:
+        left = msgspec.structs.replace(left, max_steps=min(left.max_steps, chosen.max_steps))
+    return msgspec.structs.replace(
+        options,
+        tools=Registry(*(tool for tool in options.tools if tool.spec.name in names)),
+        only=only,
+        budget=left,
+        depth=depth,
+        hooks=(),
+        library=library.only(chosen.skills) if library is not None and chosen.skills is not None else library,
+        first_skills=_first_skills(options, run),
+    )
 
 
-def _used(root: Path) -> Usage:
-    """By a run and those below it, as their own logs tell."""
-    view = _view(root)
-    total = own_usage(view)
-    for child in view.state.children.values():
-        below = Path(child.root)
-        total += _used(below) if below.exists() else recorded_usage(child)
-    return total
+def _settings_for_part(resolved: "Resolved") -> "Resolved":
+    """Return the settings without deliverables, output schema and review, which are asked of the whole task."""
+    from dataclasses import replace
+
+    settings = resolved.settings
+    part: dict[str, Any] = {
+        "run": settings.run.model_copy(update={"review": "none", "output_schema": None}),
+        "deliverables": settings.deliverables.model_copy(update={"required": ()}),
+    }
+    return replace(resolved, settings=settings.model_copy(update=part))
 
 
-def _tidy(root: Path) -> None:
-    """Write what a process that died with its last event did not get to: what is made of the log when a run ends."""
-    with suppress(LogEnded), opened(root, log_ports()):
-        pass
+def _first_skills(options: AgentOptions, run: Run) -> Mapping[str, str] | None:
+    """Return what this run knows of the skills it began with, which its own parent may have known better."""
+    if options.library is None:
+        return options.first_skills
+    from skills_runtime.agent.skills.permissions import first_skills  # only with skills: it is slow to import
+
+    known = first_skills(run)
+    return known if known is not None else options.first_skills
