@@ -37,7 +37,7 @@ from skills_runtime.tools.images import recognise
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.skills import HistoryRule, Injected, Library, MissingVariable, PromptParts
-    from skills_runtime.skills.own_runs import Apart, OwnRuns
+    from skills_runtime.skills.prompt.injection import Apart, OwnRuns
 
 MAX_IMAGE_BYTES = 20 << 20
 RUNNING = RunStateChanged(before=RunStatus.PENDING.value, after=RunStatus.RUNNING.value)
@@ -113,7 +113,7 @@ def _with_marks(
     if not any(isinstance(event, SkillCatalogOffered) for event in told):
         return list(told), []
     from skills_runtime.agent.skills.permissions import only_first
-    from skills_runtime.skills.catalog.marks import marks_in
+    from skills_runtime.skills.catalog.delta import marks_in
 
     marks = only_first(marks_in(library).data, options.first_skills)
     return [
@@ -124,7 +124,7 @@ def _with_marks(
 
 def _split_forked(parts: "PromptParts", task: str, resolved: "Resolved", options: AgentOptions) -> "Apart":
     """Say which of the skills are worked on in the run, and which by runs of their own."""
-    from skills_runtime.skills.own_runs import Apart, set_apart
+    from skills_runtime.skills.prompt.injection import Apart, set_apart
 
     if not parts.named:
         return Apart(here=parts.injected)
@@ -137,7 +137,7 @@ def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> 
     Only in a run that has no parent: one that another run began is such a run itself, and works on what it was given.
     """
     from skills_runtime.skills import exposed
-    from skills_runtime.skills.own_runs import OwnRuns
+    from skills_runtime.skills.prompt.injection import OwnRuns
     from skills_runtime.skills.prompt.profile import with_template
 
     if options.depth or options.library is None:

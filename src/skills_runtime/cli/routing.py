@@ -9,7 +9,7 @@ import msgspec
 from skills_runtime.errors import NotFound
 from skills_runtime.skills import FilesystemSource, Library, Origin, Problem
 from skills_runtime.skills.catalog import Catalog, CatalogReport, budget_for, catalog_of
-from skills_runtime.skills.mentioned import mentioned
+from skills_runtime.skills.mention_resolution import mentioned
 from skills_runtime.skills.mentions import is_name
 from skills_runtime.skills.routing import Choice, index_for, route
 

@@ -12,8 +12,8 @@ from skills_runtime.errors import EXIT_CODES, NotFound
 from skills_runtime.skills.mentions import is_name, parse_mention, without_mention
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.search import skill_directories
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
-from skills_runtime.skills.standard.findings import Diagnostic, Mode
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved

@@ -154,7 +154,7 @@ def skills_new(
     """Begin a new skill."""
     from skills_runtime.cli.machine import checked_path, checked_text, shown_path
     from skills_runtime.cli.render.text import one_line
-    from skills_runtime.skills.standard.writing import new_skill
+    from skills_runtime.skills.standard.directories import new_skill
 
     file = new_skill(
         checked_text(name, "NAME"),

@@ -20,7 +20,7 @@ from skills_runtime.skills.install.places import project_places
 from skills_runtime.skills.install.preparing import Preparation, Prepared
 from skills_runtime.skills.install.screening import refuse_malicious
 from skills_runtime.skills.install.sources import ArchiveSource, LocalSource, Source, parse_source
-from skills_runtime.skills.standard.parsing import parse_skill
+from skills_runtime.skills.standard.parse import parse_skill
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from skills_runtime.skills.bundled import bundled_skills
 from skills_runtime.skills.scan import scan_directory
 from skills_runtime.skills.scan_report import jsonable
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
-from skills_runtime.skills.standard.parsing import parse_skill
+from skills_runtime.skills.standard.parse import parse_skill
 from skills_runtime.storage.nofollow import open_directory, read_below
 
 MAX_FILES = 500

@@ -8,7 +8,7 @@ import msgspec
 from skills_runtime.skills import FilesystemSource, Origin, Problem, ScanOptions, Skill, SkillError
 from skills_runtime.skills.index.source import IndexedSource
 from skills_runtime.skills.scripts import entry_of
-from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 
 NAMESPACE = "local"
 DEPTH = 1

@@ -10,8 +10,8 @@ from skills_runtime.config.models import SandboxSettings
 from skills_runtime.config.skill_models import SkillsSettings
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills import Library, SkillError, library_from
+from skills_runtime.skills.activation import read_reference
 from skills_runtime.skills.configured import Supplied
-from skills_runtime.skills.references import read_reference
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
 from tests.contract.skill_sources.shelves import PREFIX, Published, RedisShelf

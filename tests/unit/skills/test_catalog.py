@@ -18,9 +18,8 @@ from skills_runtime.skills.catalog import (
     people_may_call,
     tokens_of,
 )
-from skills_runtime.skills.catalog.delta import Delta, delta_since
+from skills_runtime.skills.catalog.delta import Delta, delta_since, mark_of
 from skills_runtime.skills.catalog.entries import cut
-from skills_runtime.skills.catalog.marks import mark_of
 from tests.unit.skills.samples import a_skill
 
 LONG = (

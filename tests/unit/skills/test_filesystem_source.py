@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from skills_runtime.skills import FilesystemSource, Problem, Report, ScanOptions, SkillError
-from skills_runtime.skills.plain_yaml import parse_mapping
 from skills_runtime.skills.sources import filesystem
+from skills_runtime.skills.standard.yaml import parse_mapping
 from tests.support.users import Unprivileged
 from tests.unit.skills.samples import ORIGIN, make_skill, skill_text, source_at
 

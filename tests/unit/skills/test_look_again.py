@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Library, MemorySource, Origin, Report, Skill
-from skills_runtime.skills.catalog.delta import delta_since
+from skills_runtime.skills.catalog.delta import delta_since, marks_in, unpacked
 from skills_runtime.skills.catalog.entries import entries_of
-from skills_runtime.skills.catalog.marks import marks_in, unpacked
 from skills_runtime.skills.index import IndexedSource
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.sources import FilesystemSource

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.parse import required_variables
-from skills_runtime.skills.plain_yaml import MAX_ALIASED, Unusable, parse_mapping, parse_text
+from skills_runtime.skills.standard.skill_yaml import required_variables
+from skills_runtime.skills.standard.yaml import MAX_ALIASED, Unusable, parse_mapping, parse_text
 
 
 def test_every_scalar_stays_the_text_it_was_written_as() -> None:

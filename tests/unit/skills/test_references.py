@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Skill, SkillError
-from skills_runtime.skills.references import Reference, read_reference
+from skills_runtime.skills.activation import Reference, read_reference
 from tests.unit.skills.samples import a_skill, make_skill, source_at
 
 

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills import SkillError, render
-from skills_runtime.skills.render import Render, method_of, rendered, wrapped
+from skills_runtime.skills import SkillError
+from skills_runtime.skills.prompt import injection as render
+from skills_runtime.skills.prompt.injection import method_of, rendered, wrapped
+from skills_runtime.skills.prompt.profile import Render
 from tests.unit.skills.samples import a_skill
 
 OPENING = re.compile(r"^<(skill-[0-9a-f]{32}) ", re.MULTILINE)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.prompt.template import VARIABLES, filled, uses
+from skills_runtime.skills.prompt.system import VARIABLES, filled, uses
 
 pieces = st.one_of(
     st.sampled_from([f"{{{{{name}}}}}" for name in VARIABLES]), st.text(alphabet="{}taskcwd \\1", max_size=8)

@@ -21,7 +21,7 @@ from skills_runtime.events.payloads import (
 )
 from skills_runtime.service.problems import HTTP_ERRORS, HTTP_KINDS, STATUSES
 from skills_runtime.skills.scan import RULES as FINDINGS
-from skills_runtime.skills.standard.findings import RULES as DIAGNOSTICS
+from skills_runtime.skills.standard.diagnostics import RULES as DIAGNOSTICS
 from tests.support import ROOT
 
 TEXTS = ROOT / "studio" / "src" / "i18n"

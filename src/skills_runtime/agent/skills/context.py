@@ -93,7 +93,7 @@ class InboxSkills:
 
     def _events(self, text: str, choices: "Choices") -> list[Payload]:
         from skills_runtime.skills import Library
-        from skills_runtime.skills.choosing import chosen_for
+        from skills_runtime.skills.prompt.assemble import chosen_for
 
         library = self._options.library or Library()
         try:

@@ -16,10 +16,10 @@ from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.runs import Run
 from skills_runtime.safety.policy import END, Rule, rule_text
-from skills_runtime.skills.catalog.marks import CHARS, is_the_same, unpacked
+from skills_runtime.skills.catalog.delta import CHARS, is_the_same, unpacked
 from skills_runtime.skills.install import consented, project_places, read_lock, user_places
 from skills_runtime.skills.skill import Skill
-from skills_runtime.skills.standard.tool_lists import allowed_tools
+from skills_runtime.skills.standard.specification import allowed_tools
 from skills_runtime.text import escape_attribute
 
 if TYPE_CHECKING:

@@ -59,10 +59,8 @@ class SkillReloader(SkillChanges):
             run.append(event)
 
     def _news(self, run: Run, told: str) -> SkillCatalogOffered | None:
-        from skills_runtime.skills.catalog.delta import delta_since
-        from skills_runtime.skills.catalog.entries import entries_of
-        from skills_runtime.skills.catalog.marks import marks_in, unpacked
-        from skills_runtime.skills.catalog.tokens import tokens_of
+        from skills_runtime.skills.catalog.delta import delta_since, marks_in, unpacked
+        from skills_runtime.skills.catalog.entries import entries_of, tokens_of
 
         marks = marks_in(self._library)
         if marks.digest == told:

@@ -7,7 +7,7 @@ import msgspec
 
 from skills_runtime.cli.render.text import one_line, plural
 from skills_runtime.cli.skill_reports import Checked
-from skills_runtime.skills.standard.findings import Diagnostic
+from skills_runtime.skills.standard.diagnostics import Diagnostic
 
 
 def write_findings(reports: Sequence[Checked], out: TextIO) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills import FilesystemSource, Origin
-from skills_runtime.skills.digest import directory_digest
+from skills_runtime.skills.actions import directory_digest
 from skills_runtime.skills.sources.search import skill_directories
 
 

@@ -17,9 +17,9 @@ from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.skill_details import why_not_editable
 from skills_runtime.skills import Skill
 from skills_runtime.skills.install.places import project_places
-from skills_runtime.skills.mentioned import mentioned
+from skills_runtime.skills.mention_resolution import mentioned
 from skills_runtime.skills.routing import route
-from skills_runtime.skills.standard.parsing import parse_skill
+from skills_runtime.skills.standard.parse import parse_skill
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
 

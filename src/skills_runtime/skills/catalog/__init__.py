@@ -9,8 +9,7 @@ from skills_runtime.skills.catalog.catalog import (
     catalog_offered,
     listed,
 )
-from skills_runtime.skills.catalog.fields import model_may_call, people_may_call
-from skills_runtime.skills.catalog.tokens import tokens_of
+from skills_runtime.skills.catalog.entries import model_may_call, people_may_call, tokens_of
 
 __all__ = [
     "Catalog",

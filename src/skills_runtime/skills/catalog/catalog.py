@@ -11,8 +11,7 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.events.payloads import SkillCatalogOffered
-from skills_runtime.skills.catalog.entries import MAX_DESCRIPTION_CHARS, Entry, entries_of
-from skills_runtime.skills.catalog.tokens import tokens_of
+from skills_runtime.skills.catalog.entries import MAX_DESCRIPTION_CHARS, Entry, entries_of, tokens_of
 from skills_runtime.skills.skill import Skill
 
 Level = Literal["full", "shortened", "names", "search"]

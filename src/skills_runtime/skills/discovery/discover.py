@@ -14,7 +14,7 @@ from skills_runtime.skills.discovery.places import Places, repository_of
 from skills_runtime.skills.discovery.plugins import named_twice, plugin_at, plugins_in
 from skills_runtime.skills.discovery.roots import Root, Scope, project_roots, system_roots, user_roots
 from skills_runtime.skills.discovery.trust import TrustStore
-from skills_runtime.skills.precedence import DISCOVERED
+from skills_runtime.skills.library import DISCOVERED
 from skills_runtime.skills.problems import Problem
 from skills_runtime.text import one_line
 

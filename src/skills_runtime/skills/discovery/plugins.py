@@ -9,7 +9,7 @@ import msgspec
 
 from skills_runtime.skills.discovery.names import segment
 from skills_runtime.skills.discovery.roots import Root, Scope
-from skills_runtime.skills.precedence import PLUGIN_LEVEL
+from skills_runtime.skills.library import PLUGIN_LEVEL
 from skills_runtime.skills.problems import Problem
 from skills_runtime.storage.nofollow import error_reason, open_directory, read_below, relative_parts
 from skills_runtime.text import one_line

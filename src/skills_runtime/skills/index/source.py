@@ -26,7 +26,7 @@ from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.search import Search, leads_on
 from skills_runtime.skills.sources.source import Origin, Report
-from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 from skills_runtime.storage.nofollow import open_directory
 
 FORMAT = 1

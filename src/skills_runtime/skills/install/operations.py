@@ -26,7 +26,7 @@ from skills_runtime.skills.install.places import Places, project_places, user_pl
 from skills_runtime.skills.install.preparing import Prepared, matches
 from skills_runtime.skills.install.store import VersionStore
 from skills_runtime.skills.standard.directories import find_skill_file
-from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 
 Status = Literal["ok", "changed", "missing", "extra", "unpinned"]
 """As locked; not as locked; locked but not there; there but not locked; locked without a hash to compare."""

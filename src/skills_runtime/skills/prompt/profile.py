@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills.render import Render
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
     from skills_runtime.config.skill_models import PromptSettings
 
+
+Render = Literal["body", "method_only", "summary", "none"]
 Injection = Literal["all", "explicit_only", "none"]
 HistoryMode = Literal["none", "compacted", "full"]
 Exposure = Literal["none", "explicit_only", "all"]

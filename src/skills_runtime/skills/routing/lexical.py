@@ -14,8 +14,7 @@ from itertools import pairwise
 
 import msgspec
 
-from skills_runtime.skills.routing.documents import Document
-from skills_runtime.skills.routing.index import SkillIndex, grams_of
+from skills_runtime.skills.routing.index import Document, SkillIndex, grams_of
 from skills_runtime.skills.routing.words import RELATIVES, SYNONYMS, spelled, term, terms, translated
 
 LOOKED_AT = 60

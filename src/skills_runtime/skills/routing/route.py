@@ -9,9 +9,16 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.events.payloads import RoutedSkill, SkillRouted
-from skills_runtime.skills.mentioned import Mentioned, mentioned_of
-from skills_runtime.skills.routing.declared import Declared, declared_by, file_match, paths_in, trigger_in
-from skills_runtime.skills.routing.index import SkillIndex, index_of
+from skills_runtime.skills.mention_resolution import Mentioned, mentioned_of
+from skills_runtime.skills.routing.index import (
+    Declared,
+    SkillIndex,
+    declared_by,
+    file_match,
+    index_of,
+    paths_in,
+    trigger_in,
+)
 from skills_runtime.skills.routing.lexical import Ranked, ranked
 from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.text import one_line

@@ -14,8 +14,8 @@ from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.reading import Read, read_skill
 from skills_runtime.skills.sources.search import Found, Known, Memory, Parts, Search
 from skills_runtime.skills.sources.source import Origin, Report, ScanOptions
-from skills_runtime.skills.standard.parsing import parse_skill
-from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+from skills_runtime.skills.standard.parse import parse_skill
+from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 from skills_runtime.storage.nofollow import error_reason, open_directory, read_below
 from skills_runtime.text import one_line
 

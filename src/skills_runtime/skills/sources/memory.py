@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.skills.parse import checked
 from skills_runtime.skills.problems import Problem, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.source import Origin, Report
+from skills_runtime.skills.standard.specification import checked
 from skills_runtime.text import one_line, well_formed
 
 

@@ -8,18 +8,17 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.skills.parse import invalid, required_variables
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import RunDefinition
 from skills_runtime.skills.sources.search import Found
+from skills_runtime.skills.standard.diagnostics import Diagnostic
 from skills_runtime.skills.standard.directories import FILE_NAME, MAX_FILE_BYTES, disagreement, misnamed
-from skills_runtime.skills.standard.fences import FENCE_BYTES
-from skills_runtime.skills.standard.findings import Diagnostic
-from skills_runtime.skills.standard.parsing import Properties, parse_skill
-from skills_runtime.skills.standard.real_skills import usable_name
-from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
-from skills_runtime.skills.standard.running import MAX_BYTES as RUN_BYTES
-from skills_runtime.skills.standard.running import parse_run
+from skills_runtime.skills.standard.frontmatter import FENCE_BYTES
+from skills_runtime.skills.standard.parse import Properties, parse_skill, usable_name
+from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
+from skills_runtime.skills.standard.skill_yaml import MAX_BYTES as RUN_BYTES
+from skills_runtime.skills.standard.skill_yaml import parse_run, required_variables
+from skills_runtime.skills.standard.specification import invalid
 from skills_runtime.storage.nofollow import error_reason, read_below
 from skills_runtime.text import one_line
 

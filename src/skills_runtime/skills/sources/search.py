@@ -14,7 +14,7 @@ import msgspec
 
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import skill_file_among
-from skills_runtime.skills.standard.running import FILE_NAME as RUN_FILE
+from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 from skills_runtime.storage.nofollow import ENTERING, LISTING, open_below, open_directory
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.parse import checked, invalid, is_variable
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.source import Origin
+from skills_runtime.skills.standard.skill_yaml import is_variable
+from skills_runtime.skills.standard.specification import checked, invalid
 from skills_runtime.text import one_line, well_formed
 
 MAX_SKILLS = 100_000

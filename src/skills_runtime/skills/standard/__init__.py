@@ -1,10 +1,10 @@
 """The Agent Skills standard: a `SKILL.md` read to the letter, or as leniently as real skills need it."""
 
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, Severity
 from skills_runtime.skills.standard.directories import find_skill_file, read_properties, validate_directory
-from skills_runtime.skills.standard.findings import Diagnostic, Mode, Severity
-from skills_runtime.skills.standard.parsing import Parsed, Properties, parse_skill
-from skills_runtime.skills.standard.running import parse_run
-from skills_runtime.skills.standard.tool_lists import allowed_tools
+from skills_runtime.skills.standard.parse import Parsed, Properties, parse_skill
+from skills_runtime.skills.standard.skill_yaml import parse_run
+from skills_runtime.skills.standard.specification import allowed_tools
 
 __all__ = [
     "Diagnostic",

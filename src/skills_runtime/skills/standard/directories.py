@@ -1,19 +1,22 @@
-"""Skills as directories: which file is theirs, whether everything in it is right, and what it says."""
+"""Skills as directories: which file is theirs, whether everything in it is right, what it says, and a new one."""
 
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
 
+from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.skill import RunDefinition
-from skills_runtime.skills.standard import running
-from skills_runtime.skills.standard.findings import Diagnostic, Mode, found
-from skills_runtime.skills.standard.parsing import Parsed, Properties, parse_skill
-from skills_runtime.skills.standard.running import parse_run
-from skills_runtime.skills.standard.specification import quoted
+from skills_runtime.skills.standard import skill_yaml as running
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found
+from skills_runtime.skills.standard.parse import Parsed, Properties, parse_skill
+from skills_runtime.skills.standard.skill_yaml import parse_run
+from skills_runtime.skills.standard.specification import normal, quoted
 from skills_runtime.storage.nofollow import error_reason, open_directory, read_below
 
 FILE_NAME = "SKILL.md"
@@ -155,3 +158,46 @@ def disagreement(name: str, run_name: str, mode: Mode) -> Diagnostic:
     """The finding for two files of a skill that give it two names."""
     message = f"`{running.FILE_NAME}` calls the skill {quoted(run_name)}, `{FILE_NAME}` calls it {quoted(name)}"
     return found("run_name_mismatch", mode, message)
+
+
+DESCRIPTION = "Say here what this skill does, and when it is to be used."
+
+_BODY = """
+# {title}
+
+Write here, step by step, what is to be done. Whoever follows this knows the task, and nothing else of what you know.
+
+1. Look at what was asked for.
+2. Do it.
+3. Check the result.
+
+Put long texts into `references/`, programs into `scripts/`, and name them here by their paths.
+"""
+
+
+def new_skill(name: str, parent: Path, description: str = "") -> Path:
+    """Make the directory of a new skill, whole or not at all; returns its file."""
+    name = normal(name)
+    text = skill_text(name, description or DESCRIPTION)
+    for wrong in parse_skill(text.encode(), mode="strict", directory_name=name).diagnostics:
+        raise ValidationFailed(wrong.message, hint=wrong.hint)
+    place = parent / name
+    if os.path.lexists(place):
+        raise ValidationFailed(f"{quoted(str(place))} is there already", hint="choose another name, or another `--dir`")
+    parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{name[:32]}-", dir=parent))
+    try:
+        (draft / FILE_NAME).write_text(text, encoding="utf-8")
+        draft.chmod(0o755)
+        draft.rename(place)  # fails where somebody was faster and put something there
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return place / FILE_NAME
+
+
+def skill_text(name: str, description: str) -> str:
+    """A whole `SKILL.md`; quotes of JSON are quotes of YAML too."""
+    quotes = msgspec.json.encode(description).decode()
+    title = name.replace("-", " ").capitalize()
+    return f"---\nname: {name}\ndescription: {quotes}\n---\n{_BODY.format(title=title)}"

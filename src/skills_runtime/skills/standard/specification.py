@@ -1,12 +1,19 @@
 """The rules of the Agent Skills specification, word for word: what each field of a front matter must be.
 
 Pure. Every scalar is the text it was written as; the line break at the end of a block of text does not count.
+Below them is what a skill of any source must have to be used here.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
+
+import msgspec
+
+from skills_runtime.skills.mentions import is_name
+from skills_runtime.skills.problems import Problem
+from skills_runtime.text import one_line
 
 FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
 """The fields there are; anything else belongs below `metadata`."""
@@ -142,3 +149,48 @@ def _size(text: str) -> int:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN_FIELDS} more" if len(names) > _SHOWN_FIELDS else ""
     return ", ".join(quoted(name) for name in names[:_SHOWN_FIELDS]) + more
+
+
+_TOOL = re.compile(r"(?:[^\s,()]|\((?:[^()]|\([^()]*\))*+\)|[()])+")
+"""A name and its patterns; spaces and commas in parentheses belong to the pattern."""
+
+
+def allowed_tools(value: Any) -> tuple[str, ...]:
+    """The tools that a field names, each once."""
+    if isinstance(value, list):
+        texts = [one.strip() for one in cast("list[Any]", value) if isinstance(one, str)]
+        return tuple(dict.fromkeys(tool for text in texts for tool in _split(text)))
+    return tuple(dict.fromkeys(_split(value))) if isinstance(value, str) else ()
+
+
+def _split(text: str) -> list[str]:
+    return _TOOL.findall(text)
+
+
+_NAME_SHOWN = 80
+
+
+class FrontMatter(msgspec.Struct, frozen=True):
+    """What a skill says of itself."""
+
+    name: str
+    description: str
+    metadata: Mapping[str, Any]
+
+
+def checked(name: Any, description: Any, metadata: Mapping[str, Any]) -> FrontMatter | Problem:
+    """The fields every skill must have, in the form they are used in."""
+    if not isinstance(name, str) or not name:
+        return invalid("it has no `name`", hint="give it one in its front matter")
+    if not is_name(name):
+        rule = "use 2 to 64 small letters, digits, `-` and `_`, with a letter or digit at both ends"
+        return invalid(f"{name[:_NAME_SHOWN]!a} is not a name for a skill", hint=rule)
+    described = one_line(description) if isinstance(description, str) else ""
+    if not described:
+        return invalid("it has no `description`", hint="say in one sentence what it does and when to use it")
+    return FrontMatter(name, described, dict(metadata))
+
+
+def invalid(why: str, *, hint: str) -> Problem:
+    """The problem with what a skill says of itself."""
+    return Problem(code="SKILL_SCAN_METADATA_INVALID", message=f"the skill cannot be used: {why}", hint=hint)

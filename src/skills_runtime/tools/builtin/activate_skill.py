@@ -11,10 +11,9 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation.arguments import MAX_CHARS
-from skills_runtime.skills.activation.names import Named, NamesNow
+from skills_runtime.skills.activation import MAX_CHARS, Named, NamesNow
 from skills_runtime.skills.catalog import people_may_call
-from skills_runtime.skills.catalog.fields import wants_own_run
+from skills_runtime.skills.catalog.entries import wants_own_run
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.prompt.injection import Injected, injection

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation.names import NamesNow
+from skills_runtime.skills.activation import NamesNow
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
 from skills_runtime.storage.nofollow import error_reason, open_directory, read_below, relative_parts

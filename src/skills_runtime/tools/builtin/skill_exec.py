@@ -11,8 +11,7 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.actions import RESERVED, RUN, Action, action_of, command_of
-from skills_runtime.skills.digest import directory_digest
+from skills_runtime.skills.actions import RESERVED, RUN, Action, action_of, command_of, directory_digest
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.problems import SkillError, failure

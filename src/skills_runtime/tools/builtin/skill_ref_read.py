@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
+from skills_runtime.skills.activation import Reference, read_reference
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.problems import SkillError, failure
-from skills_runtime.skills.references import Reference, read_reference
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.builtin.skill_exec import skill_named, told
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skills_runtime.skills.mentioned import mentioned
+from skills_runtime.skills.mention_resolution import mentioned
 from tests.unit.skills.samples import library_of, row
 
 LIBRARY = library_of(row("writer"), row("two-words"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Library
-from skills_runtime.skills.mentioned import mentioned
+from skills_runtime.skills.mention_resolution import mentioned
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import agent_in
 from tests.unit.skills.samples import make_skill, skill_text

@@ -11,8 +11,7 @@ from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import FileTouch
 from skills_runtime.projections import Conversation
-from skills_runtime.skills.activation import filled
-from skills_runtime.skills.activation.files import files_of
+from skills_runtime.skills.activation import files_of, filled
 from skills_runtime.skills.skill import Skill
 from skills_runtime.testing import FakeModel, says
 from tests.e2e.cli.programs import Answer, invoke, say, write_config

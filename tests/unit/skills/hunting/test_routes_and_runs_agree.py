@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.skills import Library
 from skills_runtime.skills.library import Rules
-from skills_runtime.skills.mentioned import mentioned, mentioned_of
+from skills_runtime.skills.mention_resolution import mentioned, mentioned_of
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.routing import route
 from skills_runtime.testing import FakeModel, says

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.mention_forms import Written, prose, written_in
-from skills_runtime.skills.mentions import is_name, mentions_in
+from skills_runtime.skills.mentions import Written, is_name, mentions_in, prose, written_in
 
 names = st.from_regex(r"[a-z][a-z0-9_-]{0,20}[a-z0-9]", fullmatch=True)
 

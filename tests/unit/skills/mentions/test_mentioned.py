@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.skills import Library, MemorySource, Mention, Origin, SkillError
-from skills_runtime.skills.mentioned import MAX_NOTICES, Mentioned, mentioned
+from skills_runtime.skills.mention_resolution import MAX_NOTICES, Mentioned, mentioned
 from tests.unit.skills.samples import library_at, library_of, make_skill, row, skill_text
 
 TWO_SPACES = Library(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skills_runtime.events import data_of
 from skills_runtime.skills import Skill
 from skills_runtime.skills.routing import index_of, route, routed, search
-from skills_runtime.skills.routing.declared import paths_in
+from skills_runtime.skills.routing.index import paths_in
 from tests.unit.skills.samples import a_skill
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from skills_runtime.skills.standard import Diagnostic, parse_skill
-from skills_runtime.skills.standard.findings import RULES
+from skills_runtime.skills.standard.diagnostics import RULES
 from tests.support import ROOT
 
 VALID = "name: pdf-tools\ndescription: Reads PDF files. Use it for forms.\n"

@@ -1,8 +1,9 @@
-"""Reads a `skill.yaml`: how the skill runs by itself, as its action `run`; JSON and YAML are both fine.
+"""Reads the files beside a `SKILL.md`: how a skill runs by itself, and the environment variables it asks for.
 
-Pure, and no bytes make it raise.
+Pure, and no bytes make it raise. JSON and YAML are both fine in a `skill.yaml`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -10,12 +11,33 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.skills.mentions import is_name
-from skills_runtime.skills.parse import is_variable
-from skills_runtime.skills.plain_yaml import MAX_DEPTH, Unusable, parse_mapping
+from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import RunDefinition
-from skills_runtime.skills.standard.findings import Diagnostic, Mode, found, is_fatal
-from skills_runtime.skills.standard.specification import quoted
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found, is_fatal
+from skills_runtime.skills.standard.specification import invalid, quoted
+from skills_runtime.skills.standard.yaml import MAX_DEPTH, Unusable, parse_mapping
 from skills_runtime.storage.nofollow import relative_parts
+
+_VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,255}")
+
+
+def required_variables(data: bytes) -> tuple[str, ...] | Problem:
+    """The environment variables that the `agents/openai.yaml` of a skill asks for."""
+    try:
+        dependencies = parse_mapping(data).get("dependencies")
+    except Unusable as error:
+        return invalid(f"its `agents/openai.yaml` is not usable YAML: {error}", hint="correct that file")
+    tools = cast("dict[str, Any]", dependencies).get("tools") if isinstance(dependencies, dict) else None
+    rows = cast("list[Any]", tools) if isinstance(tools, list) else []
+    named = [cast("dict[str, Any]", row) for row in rows if isinstance(row, dict)]
+    values = [row.get("value") for row in named if row.get("type") == "env_var"]
+    return tuple(dict.fromkeys(value for value in values if isinstance(value, str) and is_variable(value)))
+
+
+def is_variable(text: str) -> bool:
+    """Whether the text may name an environment variable."""
+    return _VARIABLE.fullmatch(text) is not None
+
 
 FILE_NAME = "skill.yaml"
 MAX_BYTES = 65_536

@@ -1,13 +1,20 @@
-"""What a Python script says it needs, in the block `# /// script` at its top (PEP 723).
+"""The scripts of a skill: which file it begins with, which packages a script says it needs, and which Pythons fit.
 
-Pure. Only names of packages with versions count: what would make a resolver read other files or addresses is refused.
+Reads files; runs nothing and installs nothing.
 """
 
 import re
+import stat
 import tomllib
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+
+from skills_runtime.skills.problems import failure
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.standard.skill_yaml import ENTRIES
+from skills_runtime.storage.nofollow import error_reason, mode_below, open_directory, read_below
 
 MAX_BYTES = 1 << 20
 MAX_DEPENDENCIES = 200
@@ -104,3 +111,84 @@ def _exclude_newer(tool: Any) -> str:
     if text and not _MOMENT.fullmatch(text):
         raise NotUsable("its `exclude-newer` is not a date")
     return text
+
+
+PROGRAMS = {".py": "python3", ".js": "node", ".ts": "tsx", ".sh": "bash"}
+"""What runs each kind of file."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """The file a skill begins with, and the program that runs it."""
+
+    file: str
+    program: str
+
+
+def entry_of(skill: Skill) -> Entry:
+    """The first of the files that its kind of program may begin with."""
+    directory, run = skill.directory, skill.run
+    assert directory is not None, "a skill with a `skill.yaml` is a directory"
+    assert run is not None, "only a skill with a `skill.yaml` runs by itself"
+    why = "there is none"
+    for name in ENTRIES[run.runtime]:
+        try:
+            with open_directory(directory) as top:
+                mode = mode_below(top, (name,))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            why = error_reason(error)
+            continue
+        if stat.S_ISREG(mode):
+            return Entry(name, PROGRAMS[Path(name).suffix])
+        why = "it is not a file"
+    names = " or ".join(f"`{name}`" for name in ENTRIES[run.runtime])
+    raise failure(
+        "SKILL_ACTION_ARGV_PATH_INVALID",
+        f"`{skill.mention.text}` has no {names} to begin with: {why}",
+        hint=f"a skill of the type `{run.runtime}` begins with {names}",
+        mention=skill.mention.text,
+    )
+
+
+def script_in(skill: Skill, path: Path) -> bytes:
+    """The beginning of one of the skill's own files, as much as matters; nothing where it cannot be read."""
+    directory = skill.directory
+    if directory is None or not path.is_relative_to(directory):
+        return b""
+    try:
+        with open_directory(directory) as top:
+            return read_below(top, path.relative_to(directory).parts, limit=MAX_BYTES)
+    except OSError:
+        return b""
+
+
+_VERSION_CLAUSE = re.compile(r"(~=|===|==|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
+
+Version = tuple[int, ...]
+
+
+def allows(requires: str, version: Version) -> bool | None:
+    """Whether the version fits every clause; nothing where a clause cannot be understood."""
+    answers = [_fits(clause.strip(), version) for clause in requires.split(",") if clause.strip()]
+    return None if None in answers else all(answers)
+
+
+def _fits(clause: str, version: Version) -> bool | None:
+    match = _VERSION_CLAUSE.fullmatch(clause)
+    if match is None:
+        return None
+    operator, wanted, series = match[1], tuple(int(part) for part in match[2].split(".")), match[3] is not None
+    if operator in ("==", "===", "!="):
+        same = version[: len(wanted)] == wanted if series else _padded(version, wanted) == _padded(wanted, version)
+        return same is (operator != "!=")
+    if series:
+        return None
+    ours, theirs = _padded(version, wanted), _padded(wanted, version)
+    if operator == "~=":
+        return len(wanted) > 1 and ours >= theirs and version[: len(wanted) - 1] == wanted[:-1]
+    return {"<=": ours <= theirs, ">=": ours >= theirs, "<": ours < theirs, ">": ours > theirs}[operator]
+
+
+def _padded(version: Version, other: Version) -> Version:
+    return version + (0,) * (len(other) - len(version))
