@@ -1,8 +1,43 @@
-"""Who executes runs: the Dispatcher port and its local adapter."""
+"""The application layer: `RunService` over runs, and the dispatcher that works on them."""
 
-from skills_runtime.engine.dispatcher import Dispatcher
+from skills_runtime.engine.agent_factory import Interaction
+from skills_runtime.engine.approvals import ApprovalAnswer, OpenApproval
+from skills_runtime.engine.dispatcher import Dispatcher, InlineDispatcher, OpenedRun, RunHost
 from skills_runtime.engine.local import LocalDispatcher
 from skills_runtime.engine.run_control import RunControl
 from skills_runtime.engine.run_index import read_row, refresh, row_of, workspace_roots
+from skills_runtime.engine.run_requests import RunOverrides, RunRequest
+from skills_runtime.engine.run_service import (
+    CreatedRun,
+    RunFilter,
+    RunService,
+    ServiceLimits,
+    StillWorking,
+    open_run_service,
+)
+from skills_runtime.engine.workspace import Workspace
 
-__all__ = ["Dispatcher", "LocalDispatcher", "RunControl", "read_row", "refresh", "row_of", "workspace_roots"]
+__all__ = [
+    "ApprovalAnswer",
+    "CreatedRun",
+    "Dispatcher",
+    "InlineDispatcher",
+    "Interaction",
+    "LocalDispatcher",
+    "OpenApproval",
+    "OpenedRun",
+    "RunControl",
+    "RunFilter",
+    "RunHost",
+    "RunOverrides",
+    "RunRequest",
+    "RunService",
+    "ServiceLimits",
+    "StillWorking",
+    "Workspace",
+    "open_run_service",
+    "read_row",
+    "refresh",
+    "row_of",
+    "workspace_roots",
+]

@@ -1,4 +1,4 @@
-"""The agents that work on the runs of a service, one for each way its settings can be."""
+"""The agents that work on runs: one for each way the settings can be, used again while nothing in them changes."""
 
 import asyncio
 import threading
@@ -6,56 +6,77 @@ from collections import OrderedDict
 from collections.abc import Callable
 from weakref import WeakSet
 
+import msgspec
+
 from skills_runtime.agent import Agent
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.run_defaults import backend_for, prices_of
 from skills_runtime.config import Resolved
 from skills_runtime.events import Event
-from skills_runtime.ledger import SqliteInbox
-from skills_runtime.ports import Backend
+from skills_runtime.ports import Approver, Backend, HumanIO, Inbox
 from skills_runtime.safety import InboxApprovals
 from skills_runtime.tools import builtin_tools
 
-KEPT = 8
+MAX_KEPT = 8
 Model = Callable[[Resolved], Backend]
 
 
-class AgentFactory:
-    """Makes agents, and uses one again as long as nothing in its settings has changed."""
+class Interaction(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is asked and told while runs are worked on."""
 
-    def __init__(self, inbox: SqliteInbox, hear: Callable[[Event], None], *, model: Model = backend_for) -> None:
+    approver: Approver | None = msgspec.field(default_factory=InboxApprovals)
+    """Who decides on calls; as a rule whoever answers in the inbox, later."""
+    human: HumanIO | None = None
+    """Who answers questions; nobody means that they wait in the inbox."""
+    hooks: tuple[Callable[[Event], None], ...] = ()
+    """Called with each event of each run, in whichever thread it happens."""
+    remembered: dict[str, str] = {}
+    """What was approved for as long as this process lasts, and by whom."""
+    depth: int = 0
+    """How many runs stand above these."""
+
+
+class AgentFactory:
+    """Builds the agents for settings; can be used from any thread."""
+
+    def __init__(self, inbox: Inbox, interaction: Interaction | None = None, *, model: Model = backend_for) -> None:
         self._inbox = inbox
-        self._hear = hear
+        self._interaction = interaction or Interaction()
         self._model = model
-        self._known: OrderedDict[str, tuple[Resolved, Agent]] = OrderedDict()
-        self._made: WeakSet[Agent] = WeakSet()
+        self._kept: OrderedDict[str, tuple[Resolved, Agent]] = OrderedDict()
+        self._built: WeakSet[Agent] = WeakSet()
         self._lock = threading.Lock()
 
     def agent_for(self, resolved: Resolved) -> Agent:
-        """The agent for these settings; approvals and questions wait in the inbox, for nobody sits here."""
+        """Return the agent for these settings; settings that cannot work are refused."""
         name = f"{resolved.workspace_root}\0{resolved.settings.model_dump_json()}"
         with self._lock:
-            known = self._known.get(name)
-            if known is None or known[0].environment != resolved.environment:
-                known = self._known[name] = (resolved, self._new(resolved))
-            self._known.move_to_end(name)
-            if len(self._known) > KEPT:
-                self._known.popitem(last=False)  # it lives on as long as a run needs it
-            return known[1]
+            kept = self._kept.get(name)
+            if kept is None or kept[0].environment != resolved.environment:
+                kept = self._kept[name] = (resolved, self._build(resolved))
+            self._kept.move_to_end(name)
+            if len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)  # it lives on as long as a run needs it
+            return kept[1]
 
-    def _new(self, resolved: Resolved) -> Agent:
+    def _build(self, resolved: Resolved) -> Agent:
+        backend = self._model(resolved)
         prices_of(resolved)
-        equipment = AgentOptions(
+        told = self._interaction
+        options = AgentOptions(
             tools=builtin_tools(),
-            backend=self._model(resolved),
-            approver=InboxApprovals(),
+            backend=backend,
+            approver=told.approver,
+            human=told.human,
+            remembered=told.remembered,
             inbox=self._inbox,
-            hooks=(self._hear,),
+            hooks=told.hooks,
+            depth=told.depth,
         )
-        agent = Agent.from_resolved(resolved, equipment)
-        self._made.add(agent)
+        agent = Agent.from_resolved(resolved, options)
+        self._built.add(agent)
         return agent
 
     async def close(self) -> None:
         """Close the connections of all models."""
-        await asyncio.gather(*(agent.aclose() for agent in tuple(self._made)))
+        await asyncio.gather(*(agent.aclose() for agent in tuple(self._built)))

@@ -1,18 +1,18 @@
-"""A request for approval as somebody reads it: what would be done, where, why, and behind which fence.
-
-Pure but for the place of the user's own rules.
-"""
+"""Approval requests of runs: which are open, what the approver is shown, and the rules that could be made of them."""
 
 import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from skills_runtime.errors import ValidationFailed
-from skills_runtime.ports import ApprovalRequest, Intent
+from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
+from skills_runtime.ledger.rows import title_of
+from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox, Intent
+from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
-from skills_runtime.runs import RunPaths, blobs_of
+from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
 from skills_runtime.safety.approvals.proposal import Scope, as_recorded, proposed_rule
 from skills_runtime.safety.policy import Rule
 
@@ -31,6 +31,133 @@ FENCE = (
     "file_access",
 )
 """What is told of the fence in short; the whole stands in `intent.fence`."""
+
+
+class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that waits for a decision, and the run that asks for it."""
+
+    paths: RunPaths
+    run_id: str
+    session_id: str
+    parent: str | None = None
+    """The run that began this one as its sub-agent."""
+    pending: PendingApproval
+    decided: dict[str, Any] | None = None
+    """A decision that the run has not acted on yet."""
+    task: str = ""
+    workspace: str = ""
+
+    @property
+    def id(self) -> str:
+        """What a decision has to name."""
+        return self.pending.approval_id
+
+    def request(self) -> ApprovalRequest:
+        """Read everything the approver is shown."""
+        return shown_request(self.paths, self.run_id, self.pending)
+
+    def document(self) -> dict[str, Any]:
+        """The request as clients read it."""
+        pending, request = self.pending, self.request()
+        return {
+            "approval_id": pending.approval_id,
+            "approval_key": pending.approval_key,
+            "run_id": self.run_id,
+            "session_id": self.session_id,
+            "run_title": title_of(self.task),
+            "workspace": self.workspace,
+            "call_id": pending.call_id,
+            "tool": pending.tool,
+            "summary": pending.summary,
+            "since": pending.since,
+            "seq": pending.seq,
+            "rule": request.rule,
+            "why": request.why,
+            "risk": dict(request.risk),
+            "expires_at": pending.expires_at,
+            "details": dict(request.details),
+            "intent": msgspec.to_builtins(request.intent),
+            "decided": self.decided,
+        }
+
+
+def shown_request(paths: RunPaths, run_id: str, pending: PendingApproval) -> ApprovalRequest:
+    """Read what the approver is shown, to the letter; an older log has only the summary."""
+    if pending.details_blob is not None:
+        return msgspec.json.decode(blobs_of(paths).get(pending.details_blob), type=ApprovalRequest)
+    return ApprovalRequest(
+        approval_key=pending.approval_key,
+        tool=pending.tool,
+        summary=pending.summary,
+        approval_id=pending.approval_id,
+        run_id=run_id,
+        call_id=pending.call_id,
+        rule=pending.rule,
+        risk=pending.risk,
+        expires_at=pending.expires_at,
+    )
+
+
+class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody decides about a request they saw."""
+
+    decision: DecisionKind
+    decided_by: str
+    approval_key: str | None = None
+    """The key of what they saw; nothing means what was found."""
+    note: str = ""
+    arguments: dict[str, Any] | None = None
+    """Run the call with these arguments instead."""
+    rule: Scope | None = None
+    """Also allow such calls: for the rest of the run, or always, by the same skill or by anything."""
+
+    def decision_on(self, approval: OpenApproval) -> Decision:
+        """The decision as it is sent to the run."""
+        rule: dict[str, Any] = {}
+        if self.rule is not None:
+            if self.decision != "approved" or self.arguments is not None:
+                raise ValidationFailed("a rule goes with a plain `approved`")
+            rule = as_recorded(rule_for(approval.request(), self.rule), self.rule)
+        return Decision(
+            decision=self.decision, note=self.note, decided_by=self.decided_by, arguments=self.arguments, rule=rule
+        )
+
+
+def approvals_of(paths: RunPaths, inbox: Inbox, ports: LogPorts) -> Iterator[OpenApproval]:
+    """What one run asks; a run that cannot be read asks nothing anybody could decide."""
+    try:
+        view = read_view(paths, ports)
+    except (SkillsRuntimeError, OSError):
+        return
+    for pending in view.pending.approvals.open.values():
+        yield OpenApproval(
+            paths=paths,
+            run_id=view.state.run_id,
+            session_id=view.state.session_id,
+            parent=view.state.parent_run_id if view.state.fork is None else None,
+            pending=pending,
+            decided=_decision(view, pending.approval_id, inbox),
+            task=view.state.task,
+            workspace=view.state.workspace_root,
+        )
+
+
+def _decision(view: RunView, approval_id: str, inbox: Inbox) -> dict[str, Any] | None:
+    """The decision that was sent and not acted on, wherever it is by now."""
+    received = view.pending.approvals.decision_on(approval_id)
+    if received is not None:
+        return received.body
+    for message in inbox.pending(view.state.run_id):
+        if message.kind == "approve" and message.body.get("approval_id") == approval_id:
+            return dict(message.body)
+    return None
+
+
+def without_repeats(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
+    """Each request once: what a sub-agent asks is asked by the run that began it, as soon as that waits for it."""
+    approvals = list(approvals)
+    asking = {(one.run_id, one.id) for one in approvals}
+    return [one for one in approvals if one.parent is None or (one.parent, one.id) not in asking]
 
 
 def card(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:
@@ -78,20 +205,3 @@ def rule_for(request: ApprovalRequest, scope: Scope) -> Rule:
     if request.risk.get("level") == "high":
         raise ValidationFailed("no rule can be made of this call: it is of high risk", hint="approve it once")
     return proposed_rule(request, scope)
-
-
-def shown_request(paths: RunPaths, run_id: str, pending: PendingApproval) -> ApprovalRequest:
-    """Everything whoever decides is shown, to the letter; an older log has only the summary."""
-    if pending.details_blob is not None:
-        return msgspec.json.decode(blobs_of(paths).get(pending.details_blob), type=ApprovalRequest)
-    return ApprovalRequest(
-        approval_key=pending.approval_key,
-        tool=pending.tool,
-        summary=pending.summary,
-        approval_id=pending.approval_id,
-        run_id=run_id,
-        call_id=pending.call_id,
-        rule=pending.rule,
-        risk=pending.risk,
-        expires_at=pending.expires_at,
-    )

@@ -1,34 +1,299 @@
-"""The seam between those who ask for runs and those who execute them."""
+"""Who works on runs: the `Dispatcher` port, by run id, and its adapter for this process.
 
-from typing import Protocol
+An adapter is never handed an open run, and returns no results: it opens runs by id through its `RunHost`, and what came
+of them is read from their logs. Only `RunService` calls a dispatcher.
+"""
 
-from skills_runtime.agent import RunResult
-from skills_runtime.runs import Run
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from skills_runtime.agent import Agent, RunResult
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.loop.outcomes import interrupted
+from skills_runtime.agent.subagents.cancel import finish_family
+from skills_runtime.clock import SystemClock
+from skills_runtime.engine.run_index import row_of
+from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ValidationFailed
+from skills_runtime.ledger import Ledger
+from skills_runtime.projections import RunState
+from skills_runtime.runs import Run, runs_root
+
+DEFAULT_SLOTS = 8
+WATCH_SECONDS = 0.05
+"""How soon a cancellation from another process is seen."""
 
 
 class Dispatcher(Protocol):
-    """Executes runs somewhere, some time; callers never start a run in any other way."""
+    """Works on runs somewhere, some time; every method is idempotent, and ignores runs that are not its own."""
 
-    async def submit(self, run: Run) -> None:
-        """Take over an open run; it is executed when a slot is free."""
-        ...
-
-    async def result(self, run_id: str) -> RunResult:
-        """Wait for a submitted run to end or park."""
-        ...
-
-    async def cancel(self, run_id: str) -> None:
-        """Stop a run; returns when it has stopped."""
-        ...
-
-    async def stop(self, run_id: str) -> None:
-        """Stop the work on a run without ending it; it can be resumed."""
+    async def schedule(self, run_id: str, not_before: str | None = None) -> None:
+        """Have a run worked on until it ends or waits for somebody, not before a time; nothing if it is already."""
         ...
 
     async def nudge(self, run_id: str) -> None:
-        """Tell whoever executes a run to look into its inbox now."""
+        """Have cancellations in a run's inbox obeyed now."""
+        ...
+
+    async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
+        """End a run; returns when it has ended."""
+        ...
+
+    async def stop(self, run_id: str) -> None:
+        """Stop the work on a run without ending it; returns when nothing of it runs any more."""
         ...
 
     async def drain(self) -> None:
-        """Take no more runs and wait for those under way."""
+        """Take no more runs, and wait for those under way."""
         ...
+
+
+class OpenedRun(NamedTuple):
+    """A run, open for writing, and the agent that works on it."""
+
+    run: Run
+    agent: Agent
+
+
+class RunHost(Protocol):
+    """What an adapter that works in this process needs to know of runs."""
+
+    def open(self, run_id: str) -> OpenedRun:
+        """Open a run for writing, with the agent of its settings; called in a thread."""
+        ...
+
+    def should_continue(self, run_id: str) -> bool:
+        """Whether a run that stopped by itself has been sent what it waits for meanwhile; called in a thread."""
+        ...
+
+    def started(self, run_id: str) -> None:
+        """A run is open here, and worked on as soon as a slot is free."""
+        ...
+
+    def finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+        """A run is closed here; `error` is what kept it from going on where its log cannot tell."""
+        ...
+
+
+@dataclass(slots=True)
+class _Work:
+    """A run that is worked on."""
+
+    control: Control
+    task: "asyncio.Task[None] | None" = None
+    """Everything until the run is left."""
+    segment: "asyncio.Task[RunResult] | None" = None
+    """The agent at work; cancelled once at most, for a second time would cut short what it does about the first."""
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        """Interrupt the agent."""
+        if self.segment is not None and not self.cancelled:
+            self.cancelled = True
+            self.segment.cancel()
+
+
+class InlineDispatcher:
+    """Works on runs in this process, a bounded number at a time, and keeps the index in step.
+
+    A run is opened when it is scheduled, so one that cannot be opened is refused at once, and nobody else takes it
+    while it waits for a slot.
+    """
+
+    def __init__(self, host: RunHost, ledger: Ledger | None = None, *, slots: int = DEFAULT_SLOTS) -> None:
+        self._host = host
+        self._ledger = ledger
+        self._slots = asyncio.Semaphore(slots)
+        self._locks = KeyedLocks()
+        self._work: dict[str, _Work] = {}
+        self._timers: dict[str, asyncio.Task[None]] = {}
+        self._watcher: asyncio.Task[None] | None = None
+        self._draining = False
+
+    async def schedule(self, run_id: str, not_before: str | None = None) -> None:
+        """Open a run and work on it when a slot is free; its beginning is on the disk when this returns."""
+        if self._draining:
+            raise ValidationFailed("no more runs are taken: this process is about to stop")
+        if not_before is not None and (delay := _seconds_until(not_before)) > 0:
+            if run_id not in self._timers and run_id not in self._work:
+                self._timers[run_id] = asyncio.create_task(self._schedule_later(run_id, delay))
+            return
+        async with self._locks.hold(run_id):
+            if run_id in self._work:
+                return  # before it is left its inbox is looked into, under the same lock
+            opened = await self._open(run_id)
+            self._host.started(run_id)
+            work = self._work[run_id] = _Work(Control())
+            work.task = asyncio.create_task(self._attend(run_id, opened, work), name=f"run {run_id}")
+        if self._ledger is not None and (self._watcher is None or self._watcher.done()):
+            self._watcher = asyncio.create_task(self._watch(), name="inbox")
+        await asyncio.sleep(0)
+
+    async def nudge(self, run_id: str) -> None:
+        """Obey a cancellation in the inbox of a run that is worked on here."""
+        if run_id in self._work:
+            self._obey(run_id)
+
+    async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
+        """End a run that is worked on here, for the reason in its inbox if there is one."""
+        del reason  # the loop takes it from the inbox, where whoever cancels has left it
+        self._forget_timer(run_id)
+        if work := self._work.get(run_id):
+            work.cancel()
+            await _ended(work)
+
+    async def stop(self, run_id: str) -> None:
+        """Stop the work on a run that is worked on here."""
+        self._forget_timer(run_id)
+        if work := self._work.get(run_id):
+            work.control.stopping = True
+            work.cancel()
+            await _ended(work)
+
+    async def drain(self) -> None:
+        """Take no more runs, and return when nothing of those under way runs any more."""
+        self._draining = True
+        for run_id in tuple(self._timers):
+            self._forget_timer(run_id)
+        while self._work:
+            await asyncio.gather(*(_ended(work) for work in tuple(self._work.values())))
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.wait([self._watcher])
+
+    async def _schedule_later(self, run_id: str, delay: float) -> None:
+        await asyncio.sleep(delay)
+        self._timers.pop(run_id, None)
+        try:
+            await self.schedule(run_id)
+        except SkillsRuntimeError as error:
+            self._host.finished(run_id, error)
+
+    def _forget_timer(self, run_id: str) -> None:
+        if timer := self._timers.pop(run_id, None):
+            timer.cancel()
+
+    async def _attend(self, run_id: str, opened: OpenedRun, work: _Work) -> None:
+        """Work on a run until it ends or waits, and again when it was sent what it waits for meanwhile."""
+        error: SkillsRuntimeError | None = None
+        try:
+            while True:
+                error = await self._execute(opened, work)
+                async with self._locks.hold(run_id):
+                    over = error is not None or work.control.stopping or self._draining
+                    if over or not await asyncio.to_thread(self._host.should_continue, run_id):
+                        self._leave(run_id, error)
+                        return
+                    opened = await self._open(run_id)
+        except SkillsRuntimeError as failed:
+            error = failed
+        except OSError as failed:
+            error = StorageFailed(f"the run cannot be worked on: {failed.strerror or failed}")
+        finally:
+            self._leave(run_id, error)
+
+    def _leave(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+        if self._work.pop(run_id, None) is not None:
+            self._host.finished(run_id, error)
+
+    async def _execute(self, opened: OpenedRun, work: _Work) -> SkillsRuntimeError | None:
+        """One segment of a run; returns what the log cannot tell of."""
+        run, control = opened.run, work.control
+        work.cancelled = False
+        work.segment = asyncio.create_task(self._in_slot(opened, control), name=f"segment {run.state.run_id}")
+        if control.stopping:
+            work.cancel()
+        try:
+            await asyncio.wait([work.segment])
+            if not work.segment.cancelled():
+                result = work.segment.result()
+                failed = result.error_kind == StorageFailed.kind
+                return StorageFailed(result.final_output, hint=result.hint) if failed else None
+            if run.state.open and not control.stopping:  # it was still waiting for a slot
+                inbox = self._ledger.inbox if self._ledger is not None else None
+                finish_family(run, inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
+            return None
+        finally:
+            run.close()
+
+    async def _in_slot(self, opened: OpenedRun, control: Control) -> RunResult:
+        async with self._slots:
+            return await opened.agent.execute(opened.run, control=control)
+
+    async def _open(self, run_id: str) -> OpenedRun:
+        opened = await asyncio.to_thread(self._host.open, run_id)
+        try:
+            await self._follow(opened)
+        except BaseException:
+            opened.run.close()
+            raise
+        return opened
+
+    async def _follow(self, opened: OpenedRun) -> None:
+        """Keep the row of a run in step; the index never knows more than the disk."""
+        run = opened.run
+        await run.commit_async()
+        if self._ledger is None:
+            return
+        index = self._ledger.index
+        prompt = (run.paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+
+        def record(state: RunState) -> None:
+            # The index is only derived, and catches up when it is next refreshed: it never stops a run.
+            with suppress(SkillsRuntimeError):
+                row = row_of(run.paths, state, prompt, pending_approvals=len(run.view.pending.approvals.open))
+                index.record(row, text=f"{prompt}\n{state.final_output}")
+
+        index.remember_root(runs_root(opened.agent.workspace_root))
+        record(run.state)
+        run.watch(record)
+
+    async def _watch(self) -> None:
+        """Look for cancellations whenever the inbox was written; other messages wait for the next turn."""
+        seen: int | None = None
+        while self._work and self._ledger is not None:
+            with suppress(SkillsRuntimeError):  # one that is busy is looked into the next time
+                version = self._ledger.inbox.version()
+                if version != seen:
+                    for run_id in tuple(self._work):
+                        self._obey(run_id)
+                seen = version
+            await asyncio.sleep(WATCH_SECONDS)
+
+    def _obey(self, run_id: str) -> None:
+        if self._ledger is not None and any(one.kind == "cancel" for one in self._ledger.inbox.pending(run_id)):
+            self._work[run_id].cancel()
+
+
+def _seconds_until(time: str) -> float:
+    return (datetime.fromisoformat(time) - datetime.fromisoformat(SystemClock().now())).total_seconds()
+
+
+async def _ended(work: _Work) -> None:
+    if work.task is not None:
+        await asyncio.wait([work.task])
+
+
+class KeyedLocks:
+    """A lock for each name, kept only while somebody holds or waits for it."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncGenerator[None]:
+        """Hold the lock of a name for the length of the block."""
+        lock, waiting = self._locks.get(name, (asyncio.Lock(), 0))
+        self._locks[name] = (lock, waiting + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            waiting = self._locks[name][1] - 1
+            if waiting:
+                self._locks[name] = (lock, waiting)
+            else:
+                del self._locks[name]

@@ -1,4 +1,4 @@
-"""Small things a service must not forget: one JSON file each, on the disk before anybody is told."""
+"""Small records that outlive the process: one JSON file each, on the disk before these return."""
 
 import hashlib
 import os
@@ -11,24 +11,23 @@ from typing import Generic, TypeVar
 import msgspec
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE
 from skills_runtime.storage.files import make_directories, sync_path, write_new
 
-Note = TypeVar("Note", bound=msgspec.Struct)
+Record = TypeVar("Record", bound=msgspec.Struct)
 
 
-class JsonStore(Generic[Note]):
-    """The notes of one kind, by name; names are made by us."""
+class JsonStore(Generic[Record]):
+    """Records of one type, by name; names are made by us."""
 
-    def __init__(self, directory: Path, kind: type[Note]) -> None:
+    def __init__(self, directory: Path, kind: type[Record]) -> None:
         self._directory = directory
         self._kind = kind
         make_directories(directory, mode=DIRECTORY_MODE)
 
-    def get(self, name: str) -> Note | None:
-        """What was noted under a name."""
+    def get(self, name: str) -> Record | None:
+        """Return the record of a name."""
         try:
             return msgspec.json.decode(self._path(name).read_bytes(), type=self._kind)
         except FileNotFoundError:
@@ -38,16 +37,16 @@ class JsonStore(Generic[Note]):
                 f"`{self._path(name)}` cannot be read: {error}", hint="restore it, or remove it"
             ) from error
 
-    def add(self, name: str, note: Note) -> bool:
-        """Note something durably; false when there is a note of this name already."""
-        return self._write(name, note, replacing=False)
+    def add(self, name: str, record: Record) -> bool:
+        """Write a record durably; false when there is one of this name already."""
+        return self._write(name, record, replacing=False)
 
-    def put(self, name: str, note: Note) -> None:
-        """Note something durably in the place of what was there."""
-        self._write(name, note, replacing=True)
+    def put(self, name: str, record: Record) -> None:
+        """Write a record durably in the place of what was there."""
+        self._write(name, record, replacing=True)
 
     def drop(self, name: str) -> bool:
-        """Forget a note; false when there was none."""
+        """Remove a record; false when there was none."""
         try:
             self._path(name).unlink()
         except FileNotFoundError:
@@ -55,28 +54,28 @@ class JsonStore(Generic[Note]):
         return True
 
     def drop_older(self, seconds: float) -> None:
-        """Forget what was noted longer ago than this."""
+        """Remove records that were written longer ago than this."""
         now = datetime.fromisoformat(SystemClock().now()).timestamp()
         for path in self._directory.glob("*.json"):
             with suppress(OSError):
                 if now - path.stat().st_mtime > seconds:
                     path.unlink()
 
-    def all(self) -> Iterator[tuple[str, Note]]:
-        """Every note that can be read, by name."""
+    def all(self) -> Iterator[tuple[str, Record]]:
+        """Every record that can be read, by name."""
         for path in sorted(self._directory.glob("*.json")):
             with suppress(StorageFailed):
-                note = self.get(path.stem)
-                if note is not None:
-                    yield path.stem, note
+                record = self.get(path.stem)
+                if record is not None:
+                    yield path.stem, record
 
     def _path(self, name: str) -> Path:
         return self._directory / f"{name}.json"
 
-    def _write(self, name: str, note: Note, *, replacing: bool) -> bool:
+    def _write(self, name: str, record: Record, *, replacing: bool) -> bool:
         draft = self._directory / f".{name}.{os.urandom(6).hex()}"
         try:
-            write_new(draft, msgspec.json.encode(note))
+            write_new(draft, msgspec.json.encode(record))
             sync_path(str(draft))
             if replacing:
                 draft.replace(self._path(name))
@@ -98,25 +97,28 @@ KEPT_SECONDS = 14 * 24 * 3600.0
 
 
 class KeyedRun(msgspec.Struct, frozen=True):
-    """Which run a key stands for, and for which order."""
+    """The run that a key stands for, and the digest of its request."""
 
     run_id: str
-    order: str
+    request: str
 
 
 class IdempotencyKeys:
-    """The keys that are taken, each caller's apart."""
+    """Idempotency keys of new runs: the first request under a key is carried out, every later one is the same run.
 
-    def __init__(self, home: Workspace) -> None:
-        self._notes = JsonStore(home.notes / "keys", KeyedRun)
+    The keys of each caller are apart.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._records = JsonStore(directory, KeyedRun)
 
     def claim(self, caller: str, key: str, wanted: KeyedRun) -> KeyedRun:
         """Let a key stand for a run; returns the one it stands for already if there is one."""
         name = _name(caller, key)
-        known = None if self._notes.add(name, wanted) else self._notes.get(name)
+        known = None if self._records.add(name, wanted) else self._records.get(name)
         if known is None:
             return wanted
-        if known.order != wanted.order:
+        if known.request != wanted.request:
             raise RequestConflict(
                 "the idempotency key was used for another request", hint="use a new key for a new request"
             )
@@ -124,14 +126,14 @@ class IdempotencyKeys:
 
     def forget_old(self) -> None:
         """Let keys of long ago stand for nothing any more."""
-        self._notes.drop_older(KEPT_SECONDS)
+        self._records.drop_older(KEPT_SECONDS)
 
     def release(self, caller: str, key: str, run_id: str) -> None:
         """Free a key whose run never came to be."""
         name = _name(caller, key)
-        known = self._notes.get(name)
+        known = self._records.get(name)
         if known is not None and known.run_id == run_id:
-            self._notes.drop(name)
+            self._records.drop(name)
 
 
 def _name(caller: str, key: str) -> str:

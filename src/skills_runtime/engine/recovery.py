@@ -1,7 +1,4 @@
-"""Whether a run should be worked on, read off its state and what was said to it.
-
-Pure.
-"""
+"""Whether a run should be worked on, by its state and the messages to it, and whether the process that did is gone."""
 
 import os
 from collections.abc import Sequence
@@ -11,7 +8,9 @@ from skills_runtime.ports import InboxMessage
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths
 
+GONE = "the process that worked on this run has ended"
 STOPPED = "stopped"
+_NAME_BYTES = 20
 _ANSWERS = frozenset({"approve", "answer", "cancel"})
 """Messages that a run which waits may have waited for."""
 
@@ -30,10 +29,6 @@ def should_resume(state: RunState, messages: Sequence[InboxMessage]) -> bool:
     if state.status is not RunStatus.WAITING_FOR_USER or state.waiting_kind == STOPPED:
         return True
     return any(message.kind in _ANSWERS for message in messages)
-
-
-GONE = "the process that worked on this run has ended"
-_NAME_BYTES = 20
 
 
 def why_orphaned(paths: RunPaths, state: RunState) -> str | None:

@@ -1,6 +1,6 @@
-"""Where people reach a run: messages, answers, cancellation and review, whether it is worked on now or not."""
+"""Messages to runs: text, answers, decisions, cancellation and review, whether a run is worked on now or not."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,9 +19,11 @@ from skills_runtime.runs import LogPorts, RunPaths, open_run, read_view
 from skills_runtime.runs.run import opened
 from skills_runtime.safety.approvals.stray import lateness
 
+MAX_KEY_CHARS = 256
+
 
 class RunControl:
-    """Takes what people say to runs of this machine; every message is durable before these return."""
+    """Sends messages to the runs of this machine; every message is durable before these return."""
 
     def __init__(self, inbox: Inbox, ports: LogPorts) -> None:
         self._inbox = inbox
@@ -45,6 +47,41 @@ class RunControl:
         said = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
         body = {"call_id": question.call_id, **said}
         return self._keep(paths, view.state.run_id, "answer", body, key)
+
+    def answer_once(
+        self, paths: RunPaths, answers: Mapping[str, str] | str, *, call_id: str | None = None
+    ) -> InboxMessage:
+        """Answer a question for somebody who types: the number of a choice stands for it.
+
+        The same answer again is the same message, another one is refused.
+        """
+        view = read_view(paths, self._ports)
+        questions = view.pending.questions
+        chosen = call_id if call_id is not None else next(iter(questions), "")
+        question = questions.get(chosen)
+        if not view.state.open or question is None or (call_id is None and len(questions) > 1):
+            return self.answer(paths, answers, call_id=call_id)  # which says what is wrong
+        if isinstance(answers, str):
+            if len(question.ids) > 1:
+                each = " ".join(f"--set {name}=TEXT" for name in question.ids)
+                raise ValidationFailed(
+                    f"`{question.call_id}` asks {len(question.ids)} things at once", hint=f"answer: {each}"
+                )
+            answers = chosen_answer(answers, question.choices)
+        body = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
+        second = ValidationFailed(
+            f"another answer to `{question.call_id}` is on its way already",
+            hint="send a message instead: `runs send RUN TEXT`",
+        )
+        for message in self._inbox.pending(view.state.run_id):
+            same_call = message.kind == "answer" and message.body.get("call_id") == question.call_id
+            if same_call and {"call_id": question.call_id, **body} != message.body:
+                raise second
+        key = f"answer:{question.seq}:{question.call_id}"[:MAX_KEY_CHARS]
+        try:
+            return self.answer(paths, answers, call_id=question.call_id, key=key)
+        except KeyTaken as taken:
+            raise second from taken
 
     def decide(
         self,
@@ -144,6 +181,15 @@ class RunControl:
             return send()
         finally:
             run.close()
+
+
+def chosen_answer(text: str, choices: Sequence[str]) -> str:
+    """The choice whose number was typed, or what was typed; a choice that is itself a number is meant first."""
+    text = text.strip()
+    if text in choices or not text.isdecimal() or not text.isascii():
+        return text
+    number = int(text[:9])
+    return choices[number - 1] if 1 <= number <= len(choices) else text
 
 
 def _question(view: RunView, call_id: str | None) -> PendingQuestion:

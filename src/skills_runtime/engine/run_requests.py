@@ -1,10 +1,11 @@
-"""What clients ask for, as values, and how much of it they are given.
+"""Requests for runs as values, and how far they may change the settings.
 
-Pure: a client may make a run smaller than the operator's settings allow, never larger.
+A client may make a run smaller than the operator's settings allow, never larger.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -24,11 +25,13 @@ _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 RESERVED = frozenset({"import", "options"})
 """Names that a path has where the id of a run would be: nobody could look at such a run."""
+SPACE = "session"
+"""The skill space of the directories that a session adds."""
 _LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
 
 
 class RunOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What may be different in one run."""
+    """What may be different in one run; nothing means what the settings say."""
 
     model: str | None = None
     max_steps: int | None = None
@@ -59,13 +62,13 @@ class RunOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run somebody wants."""
+    """A new run."""
 
     prompt: str
     session_id: str | None = None
     task_id: str | None = None
     run_id: str | None = None
-    wishes: RunOverrides = RunOverrides()
+    overrides: RunOverrides = RunOverrides()
     fork_of: str | None = None
     """The run it goes on from."""
     fork_at: int | None = None
@@ -74,13 +77,17 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Directories of skills that the session uses besides."""
     skills: tuple[str, ...] = ()
     """Skills that the run is to have from the beginning, by mention or name."""
+    images: tuple[Path, ...] = ()
+    """Pictures that belong to the task."""
+    sandbox_path: Path | None = None
+    """The directory of the new run; nothing means one named by its id, below the workspace."""
     settings: Mapping[str, Any] = {}
-    """Settings that the service itself gives, such as those of the demonstration; never what a client says."""
+    """Settings that our own code gives, such as those of the demonstration; never what a client says."""
 
     @property
     def digest(self) -> str:
-        """What tells two orders apart."""
-        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+        """What tells two requests apart."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted", enc_hook=str)).hexdigest()
 
 
 def allowed_choices(allowed: Settings) -> dict[str, tuple[str, ...]]:
@@ -96,24 +103,21 @@ def _value(settings: Settings, key: str) -> str:
     return getattr(getattr(settings, section), name)
 
 
-def check_overrides(wishes: RunOverrides, allowed: Settings) -> None:
+def check_overrides(overrides: RunOverrides, allowed: Settings) -> None:
     """Refuse a limit that is larger than the operator's, and a gate or a fence that is weaker."""
     for name, choices in allowed_choices(allowed).items():
-        wanted = getattr(wishes, name)
+        wanted = getattr(overrides, name)
         if wanted is not None and wanted not in choices:
             raise AccessRefused(
                 f"`{name}` may be {' or '.join(choices)} here, not {wanted}",
                 hint=f"choose one of these, or let the operator change `{_CHOICES[name][0]}`",
             )
     for name in _LIMITS:
-        wanted, limit = getattr(wishes, name), getattr(allowed.run, name)
+        wanted, limit = getattr(overrides, name), getattr(allowed.run, name)
         if wanted is not None and limit is not None and wanted > limit:
             raise AccessRefused(
                 f"`{name}` may be at most {limit} here", hint=f"ask for less, or let the operator raise `run.{name}`"
             )
-
-
-SPACE = "session"
 
 
 def source_settings(sources: Sequence[str], skills: SkillsSettings) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""Where a service works: its workspace, its private state, and what its operator has set."""
+"""One workspace as `RunService` sees it: which runs belong to it, and which settings hold for each."""
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,16 @@ import msgspec
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.merge import deep_merge
-from skills_runtime.errors import NotFound
+from skills_runtime.config.resolve import Defaults
+from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ledger import RunIndex, RunRow
+from skills_runtime.ledger.index import PREFIX_LENGTH
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, check_id, runs_root
-from skills_runtime.runs.imported import chosen_here
+from skills_runtime.runs.imported import chosen_here, was_imported
+
+LOG = "events.jsonl"
+_HEX = re.compile(r"[0-9a-f]+")
 
 
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,51 +30,113 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     state: Path
     config_paths: tuple[Path, ...] = ()
     given: Mapping[str, Any] = {}
-    """Settings the operator gave when the service was started; a client can only ask for less."""
+    """Settings of whoever started this process; a client can only ask for less."""
+    defaults: Defaults | None = None
+    """Settings below all others."""
     env_file: Path | None = None
     """The `.env` file that was read when the service was started."""
+    for_user: bool = False
+    """Whether the user of this machine asks, not a client of a service.
+
+    Then runs of other workspaces count too, a path or the beginning of an id names a run, and `config_paths` and
+    `given` change the settings of runs that exist.
+    """
 
     @property
-    def notes(self) -> Path:
-        """Where the service keeps what it must not forget."""
+    def records(self) -> Path:
+        """Where the records are that outlive this process: accepted runs and idempotency keys."""
         return self.state / "service" / "runs"
 
-    def settings(self, wishes: Mapping[str, Any] | None = None) -> Resolved:
-        """What holds for a new run."""
+    def settings(self, changes: Mapping[str, Any] | None = None) -> Resolved:
+        """Resolve the settings of a new run."""
         return resolve(
-            self.workspace_root, config_paths=self.config_paths, session_settings=deep_merge(self.given, wishes or {})
+            self.workspace_root,
+            config_paths=self.config_paths,
+            session_settings=deep_merge(self.given, changes or {}),
+            defaults=self.defaults,
         )
 
-    def settings_of(self, paths: RunPaths, state: RunState, changes: Mapping[str, Any] | None = None) -> Resolved:
-        """What holds for a run that exists: what it began with, and what is to be different now."""
-        if not chosen_here(paths, state, log_ports().keys):
+    def settings_of(
+        self, paths: RunPaths, state: RunState, changes: Mapping[str, Any] | None = None, *, adopt: bool = False
+    ) -> Resolved:
+        """Resolve the settings of a run that exists: those it began with, and what is to be different now.
+
+        Those of a run from elsewhere do not count, unless its user is adopting it: they could choose where your key is
+        sent.
+        """
+        if not ((adopt and not was_imported(paths)) or chosen_here(paths, state, log_ports().keys)):
             return self.settings(changes)
         workspace = Path(state.workspace_root) if state.workspace_root else self.workspace_root
-        return resolve(workspace, config_paths=[paths.root / "config.yaml"], session_settings=changes or {})
-
-    def find(self, run_id: str, index: RunIndex) -> RunPaths:
-        """The run of this workspace that has exactly this id."""
-        near = runs_root(self.workspace_root) / check_id(run_id, "run")
-        if (near / "events.jsonl").is_file():
-            return RunPaths(near.resolve())
-        try:
-            row = index.get(run_id)
-        except NotFound:
-            row = None
-        if row is None or not self.has(row) or not (Path(row.path) / "events.jsonl").is_file():
-            raise NotFound(
-                f"there is no run `{run_id}`",
-                hint="`GET /api/v1/runs` lists the runs of this workspace",
-                resource="run",
-                name=run_id,
-            )
-        return RunPaths(Path(row.path))
+        own, changes = (paths.root / "config.yaml",), changes or {}
+        if not self.for_user:
+            return resolve(workspace, config_paths=own, session_settings=changes)
+        return resolve(
+            workspace,
+            config_paths=(*own, *self.config_paths),
+            session_settings=deep_merge(self.given, changes),
+        )
 
     def has(self, row: RunRow) -> bool:
-        """Whether a run belongs to this workspace; one that has not started yet is known by its place."""
+        """Whether a run belongs to this workspace; one that has not started yet is known by its directory."""
         if row.workspace_root and row.workspace_root == str(self.workspace_root):
             return True
         here = runs_root(self.workspace_root) / row.run_id
         if row.workspace_root:  # one that was made elsewhere and brought here
             return row.path == str(here)
         return here.exists()
+
+    def find(self, reference: str, index: RunIndex) -> RunPaths:
+        """Find a run by its id; for the user also by its path, or by the beginning of its id."""
+        return self._named(reference, index) if self.for_user else self._with_id(reference, index)
+
+    def _with_id(self, run_id: str, index: RunIndex) -> RunPaths:
+        near = runs_root(self.workspace_root) / check_id(run_id, "run")
+        if (near / LOG).is_file():
+            return RunPaths(near.resolve())
+        try:
+            row = index.get(run_id)
+        except NotFound:
+            row = None
+        if row is None or not self.has(row) or not (Path(row.path) / LOG).is_file():
+            hint = "`GET /api/v1/runs` lists the runs of this workspace"
+            raise NotFound(f"there is no run `{run_id}`", hint=hint, resource="run", name=run_id)
+        return RunPaths(Path(row.path))
+
+    def _named(self, text: str, index: RunIndex) -> RunPaths:
+        path = Path(text)
+        if path.name == LOG:
+            path = path.parent
+        if (path / LOG).is_file():
+            return RunPaths(path.resolve())
+        if "/" in text or not path.name.strip("."):
+            raise NotFound(
+                f"`{path}` is not a run directory: it has no `{LOG}`", hint="name a run directory or a run id"
+            )
+        here = runs_root(self.workspace_root)
+        if (here / check_id(text, "run") / LOG).is_file():
+            return RunPaths((here / text).resolve())
+        near = _beginning_with(text, here)
+        if len(near) > 1:
+            raise ValidationFailed(
+                f"several runs begin with `{text}`: {', '.join(f'`{name}`' for name in near[:10])}",
+                hint="give more characters of the id",
+            )
+        return RunPaths((here / near[0]).resolve() if near else Path(_row(text, index).path))
+
+
+def _beginning_with(text: str, here: Path) -> list[str]:
+    if len(text) < PREFIX_LENGTH or not here.is_dir():
+        return []
+    beginnings = (text, f"run_{text}") if _HEX.fullmatch(text) else (text,)
+    names = (entry.name for entry in here.iterdir() if entry.name.startswith(beginnings))
+    return sorted(name for name in names if (here / name / LOG).is_file())
+
+
+def _row(text: str, index: RunIndex) -> RunRow:
+    try:
+        return index.find(text)
+    except NotFound:
+        if _HEX.fullmatch(text):
+            with suppress(NotFound):
+                return index.find(f"run_{text}")
+        raise

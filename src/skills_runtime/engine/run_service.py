@@ -1,0 +1,743 @@
+"""The one application layer over runs: the CLI, the HTTP service and the workspace server parse, call it, and render.
+
+`RunService` creates, resumes, cancels and lists runs, sends messages to them and finds what they wait for. Work goes to
+a `Dispatcher` by run id; what came of it is read from the log. It knows nothing of HTTP, terminals or exit codes.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from skills_runtime.agent import Agent
+from skills_runtime.agent import RunRequest as AgentRequest
+from skills_runtime.agent.run_defaults import backend_for
+from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.agent.skills.library import skill_notices
+from skills_runtime.clock import RandomIds, SystemClock
+from skills_runtime.config import Resolved
+from skills_runtime.config.merge import deep_merge
+from skills_runtime.engine.agent_factory import AgentFactory, Interaction, Model
+from skills_runtime.engine.approvals import ApprovalAnswer, OpenApproval, approvals_of, rule_for, without_repeats
+from skills_runtime.engine.dispatcher import DEFAULT_SLOTS, Dispatcher, InlineDispatcher, KeyedLocks, OpenedRun
+from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRun
+from skills_runtime.engine.recovery import should_continue, should_resume
+from skills_runtime.engine.replay import Divergence, replay
+from skills_runtime.engine.run_control import RunControl
+from skills_runtime.engine.run_index import read_row, refresh, workspace_roots
+from skills_runtime.engine.run_requests import (
+    RESERVED,
+    RunOverrides,
+    RunRequest,
+    add_skill_mentions,
+    check_overrides,
+    source_settings,
+)
+from skills_runtime.engine.sessions import with_session
+from skills_runtime.engine.workspace import Workspace
+from skills_runtime.errors import (
+    ApprovalStale,
+    Busy,
+    IllegalTransition,
+    LogEnded,
+    LogLocked,
+    NotFound,
+    RunExists,
+    SkillsRuntimeError,
+    ValidationFailed,
+)
+from skills_runtime.events.states import RunStatus
+from skills_runtime.ledger import Ledger, Problem, RunRow, open_ledger
+from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
+from skills_runtime.ports import InboxMessage
+from skills_runtime.projections import RunState, RunView, fold
+from skills_runtime.runs import (
+    RunPaths,
+    check_id,
+    follow_lines,
+    fork_point,
+    is_legal_id,
+    read_events,
+    read_view,
+    runs_root,
+)
+from skills_runtime.runs.derived import catch_up
+from skills_runtime.safety.policy import add_rule
+from skills_runtime.safety.policy.rule_files import read_rules, user_rule_file
+
+CANCEL_SECONDS = 10.0
+"""How long a run that is worked on here may take to end before whoever cancelled it is answered."""
+LOOK_AGAIN_SECONDS = 0.5
+"""How soon a run is tried again that another process held when it should have gone on."""
+SILENT_SECONDS = 1.0
+"""How long nothing may happen in a cancelled run before we look whether anybody still works on it."""
+MAX_PAGES = 40
+"""How many pages of the index are read for one page of a list."""
+WAITING = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING_FOR_TOOL, RunStatus.WAITING_FOR_USER)
+"""Where a run stands that may ask for an approval."""
+LASTING = ("skill", "user")
+"""How far rules reach that outlive their run."""
+REPLAY_SETTINGS: Mapping[str, Any] = {
+    "sandbox": {"workspace": "isolated"},
+    "safety": {"mode": "allow"},
+    "deliverables": {"required": []},
+}
+"""A replay touches no workspace, asks nobody and hands nothing over: its tools only repeat what they said."""
+T = TypeVar("T")
+
+
+class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a service takes on."""
+
+    slots: int = DEFAULT_SLOTS
+    """Runs that are worked on at once."""
+    max_open: int = 256
+    """Runs that are worked on or wait for a slot; one more is refused."""
+    durable: bool = True
+    """Whether accepted runs are recorded, so that the next process goes on with them after a crash."""
+
+
+class CreatedRun(msgspec.Struct, frozen=True):
+    """The run of a request, whether it is a new one, and what its user should know about it."""
+
+    run_id: str
+    new: bool
+    notices: tuple[str, ...] = ()
+
+
+class AcceptedRun(msgspec.Struct, frozen=True):
+    """A run that was taken on and had not ended when this was written."""
+
+    run_id: str
+
+
+class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which runs a list shows; a run matches all that are given."""
+
+    status: RunStatus | None = None
+    session_id: str | None = None
+    task_id: str | None = None
+    text: str = ""
+    everywhere: bool = False
+    """Whether runs of other workspaces count."""
+
+    def matches(self, row: RunRow) -> bool:
+        """Whether a row is one of those that are wanted."""
+        wanted = (("status", self.status), ("session_id", self.session_id), ("task_id", self.task_id))
+        return all(value is None or getattr(row, name) == value for name, value in wanted)
+
+
+class StillWorking(SkillsRuntimeError):
+    """A run was told to end and has not yet."""
+
+    kind = "timeout"
+
+
+class RunService:
+    """Everything that can be done with the runs of a workspace; see `open_run_service`.
+
+    Methods that start or stop work are coroutines, and need the `working` block. All others wait for the disk: call
+    them from a thread where that matters. A run is named by its id, or by whatever else `Workspace.find` understands.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        ledger: Ledger,
+        *,
+        interaction: Interaction | None = None,
+        model: Model = backend_for,
+        limits: ServiceLimits | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.ledger = ledger
+        self.ports = log_ports()
+        self.errors: dict[str, SkillsRuntimeError] = {}
+        """Why runs that were taken on are not worked on."""
+        self.stopping = False
+        self._limits = limits or ServiceLimits()
+        self._control = RunControl(ledger.inbox, self.ports)
+        self._agents = AgentFactory(ledger.inbox, interaction, model=model)
+        self._dispatcher: Dispatcher = InlineDispatcher(self, ledger, slots=self._limits.slots)
+        self._accepted = JsonStore(workspace.records / "accepted", AcceptedRun) if self._limits.durable else None
+        self._keys = IdempotencyKeys(workspace.records / "keys") if self._limits.durable else None
+        self._locks = KeyedLocks()
+        self._active: dict[str, asyncio.Event] = {}
+        self._finished = asyncio.Event()
+        self._openings: dict[str, _Opening] = {}
+        self._located: dict[str, RunPaths] = {}
+        """Where runs are that were named by a path, by their ids."""
+        self._background: set[asyncio.Task[Any]] = set()
+        self._deciding = threading.Lock()
+
+    # Reading
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    def __contains__(self, run_id: str) -> bool:
+        return run_id in self._active
+
+    def find(self, run: str) -> RunPaths:
+        """Find the directory of a run."""
+        return self._located.get(run) or self.workspace.find(run, self.ledger.index)
+
+    def view(self, run: str) -> RunView:
+        """Read where a run stands, by its own verified log."""
+        return read_view(self.find(run), self.ports)
+
+    def refresh(self, *, everywhere: bool = False) -> tuple[Problem, ...]:
+        """Bring the index in step with the run directories; returns what could not be read."""
+        home = runs_root(self.workspace.workspace_root)
+        near = [home] if home.is_dir() else []
+        roots = workspace_roots(self.ledger.index, self.workspace.workspace_root) if everywhere else near
+        return refresh(self.ledger.index, roots, self.ports).problems if roots else ()
+
+    def list_runs(
+        self,
+        wanted: RunFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+        matches: Callable[[RunRow], bool] = lambda _: True,
+    ) -> list[RunRow]:
+        """List runs, newest first, from after the cursor `before`."""
+
+        def fits(row: RunRow) -> bool:
+            return wanted.matches(row) and (wanted.everywhere or self.workspace.has(row)) and matches(row)
+
+        index = self.ledger.index
+        if wanted.text.strip():
+            rows = (row for row in index.search(wanted.text, PAGE_LIMIT) if before is None or row.cursor < before)
+            return sorted(filter(fits, rows), key=lambda row: row.cursor, reverse=True)[:limit]
+        found: list[RunRow] = []
+        for _ in range(MAX_PAGES):
+            rows = index.list(
+                status=wanted.status,
+                session_id=wanted.session_id,
+                task_id=wanted.task_id,
+                before=before,
+                limit=PAGE_LIMIT,
+            )
+            found.extend(islice(filter(fits, rows), limit - len(found)))
+            if len(found) >= limit or len(rows) < PAGE_LIMIT:
+                break
+            before = rows[-1].cursor
+        return found
+
+    def approvals(self) -> list[OpenApproval]:
+        """List the open approval requests, oldest first; what a sub-agent asks is there once."""
+        found = (one for paths in self._waiting() for one in self._approvals_in(paths))
+        return sorted(without_repeats(found), key=lambda one: (one.pending.since, one.id))
+
+    def approvals_of(self, run: str) -> list[OpenApproval]:
+        """List what one run asks."""
+        return list(self._approvals_in(self.find(run)))
+
+    def find_approval(self, approval_id: str, run: str | None = None) -> OpenApproval:
+        """Find the open request with this id; a fork asks what its parent asks, then the run has to be named."""
+        places = [self.find(run)] if run is not None else self._waiting()
+        found = (one for paths in places for one in self._approvals_in(paths) if one.id == approval_id)
+        once = without_repeats(found)
+        if len(once) != 1:
+            why = "several runs ask for it; name the run" if once else "it may have been decided already"
+            raise ApprovalStale(
+                f"no single request `{approval_id[:80]}` is open: {why}", hint="`GET /api/v1/approvals`"
+            )
+        return once[0]
+
+    def _approvals_in(self, paths: RunPaths) -> Iterator[OpenApproval]:
+        return approvals_of(paths, self.ledger.inbox, self.ports)
+
+    def _waiting(self) -> Iterator[RunPaths]:
+        for status in WAITING:
+            before: str | None = None
+            while rows := self.ledger.index.list(status=status, limit=PAGE_LIMIT, before=before):
+                mine = (row for row in rows if self.workspace.for_user or self.workspace.has(row))
+                yield from (RunPaths(Path(row.path)) for row in mine)
+                before = rows[-1].cursor
+
+    # Messages
+
+    def send(self, run: str, text: str, *, key: str | None = None) -> InboxMessage:
+        """Tell a run something that its model reads at the next turn."""
+        return self._control.send(self.find(run), text, key=key)
+
+    def answer(
+        self, run: str, answers: Mapping[str, str] | str, *, call_id: str | None = None, key: str | None = None
+    ) -> InboxMessage:
+        """Answer what a run has asked; `proceed` lets it go on."""
+        return self._control.answer(self.find(run), answers, call_id=call_id, key=key)
+
+    def answer_once(self, run: str, answers: Mapping[str, str] | str, *, call_id: str | None = None) -> InboxMessage:
+        """Answer what a run has asked; the number of a choice stands for it, and another answer later is refused."""
+        return self._control.answer_once(self.find(run), answers, call_id=call_id)
+
+    def decide(self, approval: OpenApproval, answer: ApprovalAnswer) -> InboxMessage:
+        """Decide on a request; only the first decision on exactly what was seen counts. `proceed` lets the run go on.
+
+        A rule that outlives the run is added only now: a decision that came too late leaves none behind.
+        """
+        if approval.decided is not None:
+            raise ApprovalStale(f"`{approval.id}` was decided already: {approval.decided.get('decision')}")
+        decision = answer.decision_on(approval)
+        with self._deciding:  # of two at the same moment one is told that the other was faster
+            message = self._control.decide(
+                approval.paths,
+                decision,
+                approval_id=approval.id,
+                approval_key=answer.approval_key or approval.pending.approval_key,
+            )
+        if answer.rule in LASTING:
+            add_rule(user_rule_file(self.workspace.settings()), rule_for(approval.request(), answer.rule))
+        return message
+
+    def review(self, run: str, *, accept: bool, note: str = "") -> RunStatus:
+        """Accept a result that waits for review, or send it back with a note; `proceed` lets the run go on."""
+        paths = self.find(run)
+        status = self._control.approve(paths, note) if accept else self._control.revise(paths, note)
+        self.record(paths)
+        return status
+
+    # Work
+
+    async def create(
+        self, request: RunRequest, *, resolved: Resolved | None = None, caller: str = "", key: str | None = None
+    ) -> CreatedRun:
+        """Create a run and schedule it; when this returns it is on the disk, and worked on even after a crash.
+
+        `resolved` are its settings where somebody has resolved them already. The same `key` of the same caller is the
+        same run.
+        """
+        self._check_room()
+        return await self._shielded(self._create(request, resolved, caller, key))
+
+    async def resume(
+        self,
+        run: str,
+        overrides: RunOverrides | None = None,
+        *,
+        resolved: Resolved | None = None,
+        adopt: bool = False,
+    ) -> str:
+        """Go on with a run that waits, was stopped or was left by its process; returns its id.
+
+        `adopt` takes it over from a machine whose key is not here.
+        """
+        self._check_room()
+        return await self._shielded(self._resume(run, overrides or RunOverrides(), resolved, adopt=adopt))
+
+    async def proceed(self, run: str) -> None:
+        """Let a run take in what was just sent to it, if it only waited for that."""
+        target = await asyncio.to_thread(self.whose_turn, run)
+        await self._shielded(self._proceed(target))
+
+    async def wait(self, run_id: str) -> None:
+        """Return when nobody works on a run here any more."""
+        if (active := self._active.get(run_id)) is not None:
+            await active.wait()
+
+    async def stop(self, run_id: str) -> None:
+        """Stop the work on a run here without ending it; returns when nothing of it runs any more."""
+        await self._dispatcher.stop(run_id)
+
+    async def cancel(
+        self,
+        run: str,
+        reason: str = "cancelled",
+        *,
+        key: str | None = None,
+        patience: float = 0,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> RunState:
+        """End a run for good and return its state.
+
+        Of one that another process works on the state may be the old one, unless `patience` is the time to wait for it
+        to end; `on_wait` is called when that takes long, and `StillWorking` raised when it takes longer.
+        """
+        paths = await asyncio.to_thread(self.find, run)
+        before = (await asyncio.to_thread(read_view, paths, self.ports)).state
+        key = key or RandomIds().new("cancel")  # sent again it is the same message
+
+        def tell() -> bool:
+            """Whether the run has ended: at once when nobody works on it."""
+            return self._control.cancel(paths, reason, key=key) is None
+
+        if not await asyncio.to_thread(tell):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CANCEL_SECONDS):
+                    await self._dispatcher.cancel(before.run_id, reason)
+            if patience and not await self._until_ended(paths, before.last_seq, tell, patience, on_wait):
+                raise StillWorking(
+                    f"the run `{before.run_id}` was told to end, but has not within {patience:g} s",
+                    hint="it ends when its process reads the message; `runs tail RUN --follow` shows when",
+                )
+        await asyncio.to_thread(self.record, paths)
+        return (await asyncio.to_thread(read_view, paths, self.ports)).state
+
+    async def replay(self, run: str) -> Divergence | None:
+        """Repeat a run with what it recorded; returns the first move that differs today."""
+        paths = await asyncio.to_thread(self.find, run)
+        state = (await asyncio.to_thread(read_view, paths, self.ports)).state
+        resolved = await asyncio.to_thread(self.workspace.settings_of, paths, state, REPLAY_SETTINGS)
+        return await asyncio.to_thread(lambda: asyncio.run(replay(paths.root, resolved)))
+
+    @asynccontextmanager
+    async def working(self, *, recover: bool = False) -> AsyncGenerator[None]:
+        """Work on runs for the length of the block; what is under way at its end is stopped, and can be resumed.
+
+        `recover` goes on with everything that was taken on before and not finished.
+        """
+        if recover:
+            # Looked up before the first request comes: a run that is recorded and not made yet is none that was lost.
+            self._keep(asyncio.create_task(self.recover(self._recorded())))
+        try:
+            yield
+        finally:
+            await self._close()
+
+    async def recover(self, accepted: Sequence[str] | None = None) -> None:
+        """Go on with everything that was taken on and not finished, whatever ended the process before."""
+        left = list(accepted) if accepted is not None else self._recorded()
+        await asyncio.to_thread(self.refresh)
+        if self._keys is not None:
+            await asyncio.to_thread(self._keys.forget_old)
+        while left:
+            locked: list[str] = []
+            for run_id in left:
+                while len(self) >= self._limits.max_open:
+                    self._finished.clear()
+                    await self._finished.wait()
+                if self.stopping:
+                    return
+                if not await self._recover(run_id):
+                    locked.append(run_id)
+            left = locked  # whoever holds them now may only look, or be killed before it is done
+            await asyncio.sleep(LOOK_AGAIN_SECONDS if left else 0)
+
+    def record(self, paths: RunPaths) -> None:
+        """Let the index know of a change made here; it catches up later when it cannot be told now."""
+        with suppress(SkillsRuntimeError, OSError):
+            row, text = read_row(paths.root, self.ports)
+            self.ledger.index.record(row, text=text)
+
+    def whose_turn(self, run: str) -> str:
+        """The run that goes on: what a sub-agent does is worked on by the run that began it."""
+        paths = self.find(run)
+        state = read_view(paths, self.ports).state
+        self._locate(state.run_id, paths)
+        while state.parent_run_id is not None and state.fork is None:
+            try:
+                above = self.view(state.parent_run_id).state
+            except NotFound:
+                break
+            if not above.open:
+                break
+            state = above
+        return state.run_id
+
+    def _locate(self, run_id: str, paths: RunPaths) -> None:
+        if self.workspace.for_user:
+            self._located[run_id] = paths
+
+    # What the dispatcher asks
+
+    def open(self, run_id: str) -> OpenedRun:
+        """Open a run for the dispatcher, with the agent of its settings."""
+        paths, opening = self.find(run_id), self._openings.get(run_id)
+        if opening is None:
+            state = read_view(paths, self.ports).state
+            _refuse_unreviewed(state)
+            opening = _Opening(self._agents.agent_for(self.workspace.settings_of(paths, state)))
+        self._openings[run_id] = _Opening(opening.agent)
+        return OpenedRun(opening.agent.resume(paths.root, adopt=opening.adopt), opening.agent)
+
+    def should_continue(self, run_id: str) -> bool:
+        """Whether a run that stopped by itself goes on; one that has ended is not to be recovered any more."""
+        return should_continue(self._ended_or_not(run_id), self.ledger.inbox.pending(run_id))
+
+    def started(self, run_id: str) -> None:
+        """Note that a run is worked on here."""
+        self.errors.pop(run_id, None)
+        self._active.setdefault(run_id, asyncio.Event())
+
+    def finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+        """Note that a run is not worked on here any more."""
+        if error is not None:
+            self.errors[run_id] = error
+        self._openings.pop(run_id, None)
+        if (active := self._active.pop(run_id, None)) is not None:
+            active.set()
+        self._finished.set()
+
+    # Creating and going on
+
+    async def _create(self, request: RunRequest, resolved: Resolved | None, caller: str, key: str | None) -> CreatedRun:
+        run_id, notices = await asyncio.to_thread(self._free_id, request)
+        if key is not None and self._keys is not None:
+            wanted = KeyedRun(run_id, request.digest)
+            run_id = (await asyncio.to_thread(self._keys.claim, caller, key, wanted)).run_id
+        async with self._locks.hold(run_id):
+            if key is not None and await asyncio.to_thread(self._exists, run_id):
+                await self._proceed_locked(run_id)
+                return CreatedRun(run_id, new=False)
+            # Recorded first: a run that is made and then lost sight of would never be worked on.
+            fresh = self._accepted is not None and await asyncio.to_thread(
+                self._accepted.add, run_id, AcceptedRun(run_id)
+            )
+            try:
+                told = await asyncio.to_thread(self._make, request, run_id, resolved)
+            except BaseException:
+                if fresh and self._accepted is not None:
+                    self._accepted.drop(run_id)
+                if key is not None and self._keys is not None:
+                    self._keys.release(caller, key, run_id)
+                raise
+            await self._schedule(run_id)
+        return CreatedRun(run_id, new=True, notices=(*notices, *told))
+
+    def _free_id(self, request: RunRequest) -> tuple[str, list[str]]:
+        """The id of a new run; one that was only taken from a directory's name gives way to a run elsewhere."""
+        path, fresh = request.sandbox_path, RandomIds().new("run")
+        wanted = check_id(request.run_id, "run") if request.run_id else None
+        if wanted in RESERVED:
+            raise ValidationFailed(f"no run can be called `{wanted}`", hint="choose another id, or none")
+        wanted = wanted or (path.name if path is not None and is_legal_id(path.name) else None)
+        if wanted is None:
+            return fresh, []
+        try:
+            known = Path(self.ledger.index.get(wanted).path)
+        except NotFound:
+            return wanted, []
+        root = (path or runs_root(self.workspace.workspace_root) / wanted).resolve()
+        if known == root or is_gone(known):
+            return wanted, []
+        if request.run_id:
+            raise RunExists(f"the run id `{wanted}` names a run at `{known}`", hint="choose another `--run-id`")
+        return fresh, [f"the id `{wanted}` names a run at `{known}`, so this run is `{fresh}`"]
+
+    def _make(self, request: RunRequest, run_id: str, resolved: Resolved | None) -> tuple[str, ...]:
+        """Make the directory of a run; returns what its user should know."""
+        made = AgentRequest(
+            prompt=request.prompt,
+            session_id=request.session_id,
+            task_id=request.task_id,
+            run_id=run_id,
+            sandbox_path=request.sandbox_path,
+            images=request.images,
+        )
+        if request.fork_of is not None:
+            resolved, made = self._forked(request, request.fork_of, made, resolved)
+        elif resolved is None:
+            resolved = self.workspace.settings(self._changes(request))
+        if request.skills:
+            made = msgspec.structs.replace(made, prompt=add_skill_mentions(made.prompt, request.skills, resolved))
+        agent = self._agents.agent_for(resolved)
+        made, told = with_session(made, self.ledger.index, resolved.settings.prompt, self.ports)
+        run = agent.create(made)
+        run.close()
+        self._locate(run_id, run.paths)
+        self._openings[run_id] = _Opening(agent)
+        if not self.workspace.for_user:
+            return ()
+        return (*resolved.notices, *read_rules(resolved).notices, *skill_notices(resolved), *told)
+
+    def _changes(self, request: RunRequest) -> dict[str, Any]:
+        """The settings that a request changes; a client may only make a run smaller."""
+        allowed = self.workspace.settings().settings
+        check_overrides(request.overrides, allowed)
+        wished = deep_merge(request.overrides.settings(), source_settings(request.skill_sources, allowed.skills))
+        return deep_merge(wished, request.settings)
+
+    def _forked(
+        self, request: RunRequest, parent_id: str, made: AgentRequest, resolved: Resolved | None
+    ) -> tuple[Resolved, AgentRequest]:
+        parent = self.find(parent_id)
+        state = read_view(parent, self.ports).state
+        if resolved is None:
+            resolved = self.workspace.settings_of(parent, state, self._changes(request))
+        made = msgspec.structs.replace(
+            made,
+            prompt=request.prompt or (parent.root / "prompt.md").read_bytes().decode(),
+            session_id=state.session_id,
+            task_id=state.task_id,
+            fork=fork_point(parent.root, state.last_seq if request.fork_at is None else request.fork_at, self.ports),
+        )
+        return resolved, made
+
+    async def _resume(self, run: str, overrides: RunOverrides, resolved: Resolved | None, *, adopt: bool) -> str:
+        run_id, opening = await asyncio.to_thread(self._prepare, run, overrides, resolved, adopt=adopt)
+        async with self._locks.hold(run_id):
+            if run_id in self:
+                raise LogLocked(f"the run `{run_id}` is being worked on already")
+            self._openings[run_id] = opening
+            await self._schedule(run_id)
+        return run_id
+
+    def _prepare(
+        self, run: str, overrides: RunOverrides, resolved: Resolved | None, *, adopt: bool
+    ) -> "tuple[str, _Opening]":
+        """The id of a run, and how it is to be opened."""
+        paths = self.find(run)
+        # The log of another machine cannot be verified before it is adopted.
+        state = fold(read_events(paths), RunState()) if adopt else read_view(paths, self.ports).state
+        _refuse_unreviewed(state)
+        self._locate(state.run_id, paths)
+        if resolved is None:
+            check_overrides(overrides, self.workspace.settings().settings)
+            resolved = self.workspace.settings_of(paths, state, overrides.settings(), adopt=adopt)
+        return state.run_id, _Opening(self._agents.agent_for(resolved), adopt=adopt)
+
+    async def _proceed(self, run_id: str) -> bool:
+        async with self._locks.hold(run_id):
+            return await self._proceed_locked(run_id)
+
+    async def _proceed_locked(self, run_id: str) -> bool:
+        """Schedule a run, unless it is already, or waits for something else; false where another process holds it."""
+        if self.stopping:
+            return True
+        state = (await asyncio.to_thread(self.view, run_id)).state
+        if not should_resume(state, self.ledger.inbox.pending(run_id)):
+            return True
+        with suppress(LogEnded):
+            try:
+                await self._schedule(run_id)
+            except LogLocked:  # another process works on it, and takes it in
+                return False
+        return True
+
+    async def _schedule(self, run_id: str) -> None:
+        if self._accepted is not None:
+            await asyncio.to_thread(self._accepted.put, run_id, AcceptedRun(run_id))
+        try:
+            await self._dispatcher.schedule(run_id)
+        except BaseException:
+            if run_id not in self:
+                self._openings.pop(run_id, None)
+            raise
+
+    # Recovery and the end
+
+    async def _recover(self, run_id: str) -> bool:
+        """Go on with a run, if it should; false where it is held by somebody and has to be tried again."""
+        try:
+            await asyncio.to_thread(self._catch_up, run_id)
+            if (await asyncio.to_thread(self._ended_or_not, run_id)).open:
+                return await self._proceed(run_id)
+        except NotFound:
+            async with self._locks.hold(run_id):  # whoever asked for it may have come again meanwhile
+                if self._accepted is not None and not await asyncio.to_thread(self._exists, run_id):
+                    self._accepted.drop(run_id)
+        except SkillsRuntimeError as error:
+            self.errors[run_id] = error
+        return True
+
+    def _catch_up(self, run_id: str) -> None:
+        """Do for a run that ended what its process, killed right then, could not do any more."""
+        paths = self.find(run_id)
+        state = read_view(paths, self.ports).state
+        if not state.open:
+            with suppress(LogLocked):
+                catch_up(paths, state, self.ports)
+
+    def _ended_or_not(self, run_id: str) -> RunState:
+        """The state of a run; one that has ended is not to be recovered any more."""
+        state = self.view(run_id).state
+        if not state.open and self._accepted is not None:
+            self._accepted.drop(run_id)
+        return state
+
+    def _exists(self, run_id: str) -> bool:
+        try:
+            self.find(run_id)
+        except NotFound:
+            return False
+        return True
+
+    def _recorded(self) -> list[str]:
+        return [run_id for run_id, _ in self._accepted.all()] if self._accepted is not None else []
+
+    def _check_room(self) -> None:
+        if self.stopping:
+            raise Busy("the service is about to stop")
+        if len(self) >= self._limits.max_open:
+            raise Busy(f"{len(self)} runs are under way or wait for their turn")
+
+    async def _until_ended(
+        self, paths: RunPaths, start: int, tell: Callable[[], bool], patience: float, on_wait: Callable[[], None]
+    ) -> bool:
+        """Follow the log of a cancelled run to its end; whenever it is silent, look whether its process is gone."""
+
+        async def read() -> None:
+            async for _ in follow_lines(paths, from_seq=start):
+                pass
+
+        end = asyncio.create_task(read())
+        try:
+            for second in range(1, int(patience / SILENT_SECONDS) + 1):
+                await asyncio.wait({end}, timeout=SILENT_SECONDS)
+                if end.done():
+                    end.result()
+                    return True
+                with suppress(LogEnded):
+                    if not await asyncio.to_thread(tell):
+                        if second == 2:
+                            on_wait()
+                        continue
+                return True
+            return False
+        finally:
+            end.cancel()
+            await asyncio.wait({end})
+
+    async def _shielded(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do it even if the caller is cancelled: a run that is half opened belongs to nobody."""
+        task = asyncio.create_task(work)
+        self._keep(task)
+        return await asyncio.shield(task)
+
+    def _keep(self, task: "asyncio.Task[Any]") -> None:
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _close(self) -> None:
+        self.stopping = True
+        for task in tuple(self._background):
+            task.cancel()
+        if self._background:
+            await asyncio.wait(self._background)
+        await asyncio.gather(*(self._dispatcher.stop(run_id) for run_id in tuple(self._active)))
+        await self._dispatcher.drain()
+        await self._agents.close()
+
+
+class _Opening(msgspec.Struct, frozen=True):
+    """How a run is opened as long as it is worked on here."""
+
+    agent: Agent
+    adopt: bool = False
+
+
+def _refuse_unreviewed(state: RunState) -> None:
+    if state.status is RunStatus.REVIEW_REQUIRED:
+        raise IllegalTransition(
+            f"the result of `{state.run_id}` waits for review", hint="accept it, or send it back, by `…/review`"
+        )
+
+
+@contextmanager
+def open_run_service(
+    workspace: Workspace,
+    *,
+    interaction: Interaction | None = None,
+    model: Model = backend_for,
+    limits: ServiceLimits | None = None,
+) -> Generator[RunService]:
+    """Open the application layer over a workspace and the ledger of its user."""
+    with open_ledger(workspace.state, clock=SystemClock(), ids=RandomIds()) as ledger:
+        yield RunService(workspace, ledger, interaction=interaction, model=model, limits=limits)
