@@ -23,9 +23,11 @@ from fastapi import FastAPI
 from benchmarks.fixture import directory
 from benchmarks.measure import Number, report
 from skills_runtime.config import Resolved
+from skills_runtime.engine import RunRequest, RunService, Workspace
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
+from skills_runtime.service.opening import open_runs
 from skills_runtime.service.routes import events, runs
-from skills_runtime.service.work import RunRequest, Work, Workspace, open_work
+from skills_runtime.service.streams import Streams
 
 LISTENERS = 1000
 PAIRS = 8
@@ -79,21 +81,21 @@ async def serve(place: Path, listening: socket.socket) -> None:
     def model(_: Resolved) -> Backend:
         return paced
 
-    async with open_work(home, model=model) as work:
+    async with open_runs(home, model=model) as (service, streams):
         app = FastAPI()
-        app.state.work = work
+        app.state.runs, app.state.streams = service, streams
         app.include_router(runs.router)
         app.include_router(events.router)
         config = uvicorn.Config(app, lifespan="off", log_level="error", ws="none", loop="asyncio", backlog=2048)
         serving = asyncio.create_task(uvicorn.Server(config).serve([listening]))
         for run_id in (FOLLOWED, ALONE):
-            await work.create(RunRequest(prompt="go", run_id=run_id))
+            await service.create(RunRequest(prompt="go", run_id=run_id))
             await paced.let(run_id, 2)
         print("ready", flush=True)
-        while work.streams.listeners < LISTENERS:
+        while streams.listeners < LISTENERS:
             await asyncio.sleep(0.05)
         measured = [await _pair(paced) for _ in range(PAIRS)]
-        print(json.dumps({"measured": measured, "last": await _ended(work, paced)}), flush=True)
+        print(json.dumps({"measured": measured, "last": await _ended(service, streams, paced)}), flush=True)
         serving.cancel()
 
 
@@ -108,16 +110,16 @@ async def _pair(paced: Paced) -> list[tuple[float, float]]:
     return found
 
 
-async def _ended(work: Work, paced: Paced) -> int:
+async def _ended(service: RunService, streams: Streams, paced: Paced) -> int:
     """Let both runs end, and wait until everybody has heard of it; the number of the last event."""
     for run_id in (FOLLOWED, ALONE):
         ending = asyncio.create_task(paced.let(run_id, -1))
-        while run_id in work.attendance:
+        while run_id in service:
             await asyncio.sleep(0.05)
         ending.cancel()
-    while work.streams.listeners:
+    while streams.listeners:
         await asyncio.sleep(0.05)
-    return work.view(FOLLOWED).state.last_seq
+    return service.view(FOLLOWED).state.last_seq
 
 
 def main() -> None:

@@ -160,6 +160,10 @@ def without_repeats(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
     return [one for one in approvals if one.parent is None or (one.parent, one.id) not in asking]
 
 
+LASTING = ("skill", "user")
+"""How far rules reach that outlive their run."""
+
+
 def card(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:
     """The parts that a page shows, each under a name of its own."""
     intent = request.intent

@@ -23,7 +23,14 @@ from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import Resolved
 from skills_runtime.config.merge import deep_merge
 from skills_runtime.engine.agent_factory import AgentFactory, Interaction, Model
-from skills_runtime.engine.approvals import ApprovalAnswer, OpenApproval, approvals_of, rule_for, without_repeats
+from skills_runtime.engine.approvals import (
+    LASTING,
+    ApprovalAnswer,
+    OpenApproval,
+    approvals_of,
+    rule_for,
+    without_repeats,
+)
 from skills_runtime.engine.dispatcher import DEFAULT_SLOTS, Dispatcher, InlineDispatcher, KeyedLocks, OpenedRun
 from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRun
 from skills_runtime.engine.recovery import should_continue, should_resume
@@ -76,12 +83,10 @@ LOOK_AGAIN_SECONDS = 0.5
 """How soon a run is tried again that another process held when it should have gone on."""
 SILENT_SECONDS = 1.0
 """How long nothing may happen in a cancelled run before we look whether anybody still works on it."""
-MAX_PAGES = 40
+MAX_PAGES = 50
 """How many pages of the index are read for one page of a list."""
 WAITING = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING_FOR_TOOL, RunStatus.WAITING_FOR_USER)
 """Where a run stands that may ask for an approval."""
-LASTING = ("skill", "user")
-"""How far rules reach that outlive their run."""
 REPLAY_SETTINGS: Mapping[str, Any] = {
     "sandbox": {"workspace": "isolated"},
     "safety": {"mode": "allow"},
@@ -518,7 +523,8 @@ class RunService:
         if known == root or is_gone(known):
             return wanted, []
         if request.run_id:
-            raise RunExists(f"the run id `{wanted}` names a run at `{known}`", hint="choose another `--run-id`")
+            message = f"the run id `{wanted}` names a run at `{known}`"
+            raise RunExists(message, hint="choose another `--run-id`", run_id=wanted)
         return fresh, [f"the id `{wanted}` names a run at `{known}`, so this run is `{fresh}`"]
 
     def _make(self, request: RunRequest, run_id: str, resolved: Resolved | None) -> tuple[str, ...]:
@@ -574,7 +580,7 @@ class RunService:
         run_id, opening = await asyncio.to_thread(self._prepare, run, overrides, resolved, adopt=adopt)
         async with self._locks.hold(run_id):
             if run_id in self:
-                raise LogLocked(f"the run `{run_id}` is being worked on already")
+                raise LogLocked(f"the run `{run_id}` is being worked on already", run_id=run_id)
             self._openings[run_id] = opening
             await self._schedule(run_id)
         return run_id

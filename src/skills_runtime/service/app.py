@@ -45,7 +45,7 @@ def create_app(parts: Parts) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.parts = parts
-    app.state.work = parts.work
+    app.state.runs, app.state.streams = parts.runs, parts.streams
     install_problems(app)
     # What is asked for most often is found first.
     for router in (skill_service.router, health.router, *_routers()):

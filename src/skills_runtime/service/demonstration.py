@@ -4,10 +4,10 @@ from pathlib import Path
 
 from skills_runtime.config import Resolved
 from skills_runtime.config.merge import deep_merge
+from skills_runtime.engine import RunRequest
 from skills_runtime.engine.demos import read_demo
 from skills_runtime.errors import AccessRefused, SandboxError
 from skills_runtime.sandbox import Fence, fence_for
-from skills_runtime.service.work import RunRequest
 from skills_runtime.skills.bundled import NAMESPACE, bundled_skills
 
 FILES = Path(__file__).parent / "demo"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from skills_runtime.engine import RunService
 from skills_runtime.errors import Busy, SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
-from skills_runtime.service.work import Work
 
 LOOK_SECONDS = 0.5
 """How late a change is told."""
@@ -51,8 +51,8 @@ class Reader:
 class Feed:
     """Looks at the index while anybody listens, and tells them what changed."""
 
-    def __init__(self, work: Work, is_stopping: Callable[[], bool] = bool) -> None:
-        self._work = work
+    def __init__(self, runs: RunService, is_stopping: Callable[[], bool] = bool) -> None:
+        self._runs = runs
         self._is_stopping = is_stopping
         self._readers: set[Reader] = set()
         self._task: asyncio.Task[None] | None = None
@@ -97,7 +97,7 @@ class Feed:
 
     async def _look(self) -> bool:
         """Tell what changed since the last look; false where nothing did."""
-        before, found = self._known, await asyncio.to_thread(seen_now, self._work)
+        before, found = self._known, await asyncio.to_thread(seen_now, self._runs)
         self._known = found
         messages = HELLO if before is None else b"".join(changes(before, found))
         if messages:
@@ -105,11 +105,11 @@ class Feed:
         return bool(messages)
 
 
-def seen_now(work: Work) -> dict[str, Seen]:
+def seen_now(runs: RunService) -> dict[str, Seen]:
     """The runs of the workspace that may change, and those that are new."""
-    index = work.ledger.index
+    index = runs.ledger.index
     rows = [*index.list(limit=NEWEST), *(row for status in OPEN for row in index.list(status=status, limit=NEWEST))]
-    return {row.run_id: _seen(row) for row in rows if work.home.has(row)}
+    return {row.run_id: _seen(row) for row in rows if runs.workspace.has(row)}
 
 
 def changes(before: Mapping[str, Seen], now: Mapping[str, Seen]) -> list[bytes]:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.clock import SystemClock
+from skills_runtime.engine import RunService
 from skills_runtime.engine.run_requests import RESERVED
 from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExists, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
@@ -23,7 +24,6 @@ from skills_runtime.runs.imported import IMPORTED
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
 from skills_runtime.runs.snapshot_files import pretty
 from skills_runtime.service.importing_checks import refuse_odd, refuse_untold
-from skills_runtime.service.work import Work
 from skills_runtime.skills.install.archives import ArchiveLimits, unpack
 
 MAX_ARCHIVE_BYTES = 64 << 20
@@ -43,26 +43,26 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[dict[str, Any]]
 
 
-def import_run(work: Work, archive: Path, *, who: str) -> Imported:
+def import_run(runs: RunService, archive: Path, *, who: str) -> Imported:
     """Take in an archive of a run directory that has ended; one that exists already is never touched."""
-    here = runs_root(work.home.workspace_root)
+    here = runs_root(runs.workspace.workspace_root)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-import-") as place:
         source = _unpacked(Path(place), archive)
         with _readable():
             state = _state(source)
             refuse_odd(RunPaths(source), state)
-        _refuse_known(work, state.run_id)
+        _refuse_known(runs, state.run_id)
         with made_aside(here / state.run_id) as draft:
             aside = Path(draft.path)
             shutil.copytree(source, aside, dirs_exist_ok=True, copy_function=shutil.copyfile)
             _tidy(aside)
             with _readable():
-                verdict = _verified(aside, work, state)
-                refuse_untold(RunPaths(aside), work.ports)
+                verdict = _verified(aside, runs, state)
+                refuse_untold(RunPaths(aside), runs.ports)
             marked = {"imported_at": SystemClock().now(), "imported_by": who}
             (aside / "archive" / IMPORTED).write_bytes(pretty(marked))
             put_in_place(draft, here / state.run_id)
-    work.record(RunPaths(here / state.run_id))
+    runs.record(RunPaths(here / state.run_id))
     return Imported(
         run_id=state.run_id,
         status=state.status.value,
@@ -123,11 +123,11 @@ def _state(source: Path) -> RunState:
     return state
 
 
-def _refuse_known(work: Work, run_id: str) -> None:
-    if os.path.lexists(runs_root(work.home.workspace_root) / run_id):
+def _refuse_known(runs: RunService, run_id: str) -> None:
+    if os.path.lexists(runs_root(runs.workspace.workspace_root) / run_id):
         raise RunExists(f"there is a run `{run_id}` in this workspace already", run_id=run_id)
     try:
-        work.ledger.index.get(run_id)
+        runs.ledger.index.get(run_id)
     except NotFound:
         return
     message = f"there is a run `{run_id}` on this machine already"
@@ -146,8 +146,8 @@ def _tidy(root: Path) -> None:
             Path(directory, name).chmod(FILE_MODE)
 
 
-def _verified(root: Path, work: Work, state: RunState) -> Verdict:
-    verdict = verify_run(root, work.ports.keys)
+def _verified(root: Path, runs: RunService, state: RunState) -> Verdict:
+    verdict = verify_run(root, runs.ports.keys)
     if verdict.ok and verdict.run_id == state.run_id:
         return verdict
     wrong = [one for one in verdict.findings if one.severity == "error"]

@@ -12,8 +12,8 @@ import msgspec
 from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.agent.skills.executing import ScriptPackages, fences_of
 from skills_runtime.clock import SystemClock
+from skills_runtime.engine import Interaction, RunService, Workspace, open_run_service
 from skills_runtime.engine.agent_factory import Model
-from skills_runtime.engine.workspace import Workspace
 from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies, stages_in_memory
 from skills_runtime.executions.retention import Retention
 from skills_runtime.executions.zygotes import texts
@@ -26,8 +26,8 @@ from skills_runtime.service.metrics import Metrics
 from skills_runtime.service.parts import Parts
 from skills_runtime.service.settings import ServiceSettings
 from skills_runtime.service.skill_registry import SkillRegistry
+from skills_runtime.service.streams import Streams
 from skills_runtime.service.tidying import tidying
-from skills_runtime.service.work import open_work
 from skills_runtime.skills import Skill
 
 LATER = (
@@ -56,7 +56,8 @@ async def opened_parts(
         executor = await closing.enter_async_context(_executor(settings, resolved))
         metrics = _metrics(executor)
         await closing.enter_async_context(tidying(executor, _retention(settings), metrics))
-        work = await closing.enter_async_context(open_work(_home(settings, resolved), model=model, stopping=stopping))
+        workspace = _workspace(settings, resolved)
+        runs, streams = await closing.enter_async_context(open_runs(workspace, model=model, stopping=stopping))
         audit.add(AuditEntry(time=clock.now(), what="started", who="service"))
         closing.callback(lambda: audit.add(AuditEntry(time=clock.now(), what="stopped", who="service")))
         yield Parts(
@@ -65,12 +66,38 @@ async def opened_parts(
             token=service_token(settings.state),
             executor=executor,
             skills=SkillRegistry(settings.skills_dir),
-            work=work,
+            runs=runs,
+            streams=streams,
             keys=KeyFile(settings.state, clock.now),
             audit=audit,
             metrics=metrics,
             stopping=stopping,
         )
+
+
+@asynccontextmanager
+async def open_runs(
+    workspace: Workspace, *, model: Model = backend_for, stopping: asyncio.Event | None = None
+) -> AsyncGenerator[tuple[RunService, Streams]]:
+    """The runs of a service, and those who follow them; streams end as soon as `stopping` is set.
+
+    What was under way when the last process ended goes on here, and so does what is under way now, later.
+    """
+    streams = Streams()
+    with open_run_service(workspace, interaction=Interaction(hooks=(streams.heard,)), model=model) as runs:
+        async with runs.working(recover=True):
+            ending = asyncio.create_task(_end_streams(streams, stopping or asyncio.Event()))
+            try:
+                yield runs, streams
+            finally:
+                runs.stopping = True
+                ending.cancel()
+                await streams.close()
+
+
+async def _end_streams(streams: Streams, stopping: asyncio.Event) -> None:
+    await stopping.wait()
+    await streams.close()
 
 
 def _prepare() -> None:
@@ -97,7 +124,7 @@ def _retention(settings: ServiceSettings) -> Retention:
     return Retention(days=settings.keep_days, bytes=settings.keep_bytes)
 
 
-def _home(settings: ServiceSettings, resolved: "Resolved") -> Workspace:
+def _workspace(settings: ServiceSettings, resolved: "Resolved") -> Workspace:
     return Workspace(
         workspace_root=settings.workspace_root,
         state=settings.state,

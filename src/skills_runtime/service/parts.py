@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from fastapi import Request
 
 from skills_runtime.config import Resolved
+from skills_runtime.engine import RunService
 from skills_runtime.executions.executor import Executor
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.audit import AuditLog
 from skills_runtime.service.metrics import Metrics
 from skills_runtime.service.settings import ServiceSettings
 from skills_runtime.service.skill_registry import SkillRegistry
-from skills_runtime.service.work import Work
+from skills_runtime.service.streams import Streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +26,10 @@ class Parts:
     token: str = field(repr=False)
     executor: Executor
     skills: SkillRegistry
-    work: Work
+    runs: RunService
     """The runs this service works on."""
+    streams: Streams
+    """Those who follow the events of runs."""
     keys: KeyFile
     audit: AuditLog
     metrics: Metrics

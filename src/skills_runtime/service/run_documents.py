@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from fastapi import Header, Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from skills_runtime.engine import RunOverrides
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
 from skills_runtime.service.demonstration import is_scripted
-from skills_runtime.service.work import RunOverrides
 
 LEGAL_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 Id = Annotated[str, Field(pattern=LEGAL_ID)]
@@ -65,7 +65,7 @@ class Limits(Body):
     sandbox_profile: Literal["dev", "balanced", "prod"] | None = None
     workspace: Literal["shared", "isolated"] | None = None
 
-    def wishes(self) -> RunOverrides:
+    def overrides(self) -> RunOverrides:
         """The same as a value."""
         return RunOverrides(**{name: getattr(self, name) for name in Limits.model_fields})
 

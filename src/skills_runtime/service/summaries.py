@@ -12,7 +12,7 @@ from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ledger import RunRow
 from skills_runtime.runs import LogPorts, RunPaths, read_view
 from skills_runtime.runs.imported import was_imported
-from skills_runtime.service.answers import work_of
+from skills_runtime.service.answers import runs_of
 from skills_runtime.service.run_documents import duration_ms
 
 KEPT = 4096
@@ -69,5 +69,5 @@ def summaries_of(request: Request) -> Summaries:
     """The memory of the service of a request."""
     state = request.app.state
     if not hasattr(state, "summaries"):
-        state.summaries = Summaries(work_of(request).ports)
+        state.summaries = Summaries(runs_of(request).ports)
     return state.summaries

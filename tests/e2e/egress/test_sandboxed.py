@@ -143,7 +143,7 @@ def test_without_a_proxy_the_command_does_not_begin(somebody: Callable[..., tupl
     assert somebody(work) == (126, b"")
 
 
-async def test_a_sandbox_that_shares_the_network_of_the_machine_gets_no_proxy() -> None:
+async def test_a_sandbox_that_shares_the_netruns_of_the_machine_gets_no_proxy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as once:
         port = once.getsockname()[1]
     with Handover(port) as handover:

@@ -85,7 +85,7 @@ def test_a_host_that_is_none_starts_nothing(rule: str, option: str, workspace: P
     assert list(workspace.iterdir()) == []
 
 
-def test_a_fence_without_a_network_of_its_own_is_refused(workspace: Path) -> None:
+def test_a_fence_without_a_netruns_of_its_own_is_refused(workspace: Path) -> None:
     options = ("--adapter", "landlock", "--allow-host", "good.test")
     gaps = [word for name in ("protected_paths", "secrets", "processes") for word in ("--accept-gap", name)]
     done = run(words(workspace, *options, *gaps, command=("/usr/bin/touch", "ran")))

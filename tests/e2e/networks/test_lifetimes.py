@@ -147,7 +147,7 @@ async def test_a_session_has_one_network_for_all_its_calls(web: Web, tmp_path: P
     await workshop.scope.aclose()
 
 
-async def test_the_network_of_a_session_ends_with_the_work_on_the_run(web: Web, tmp_path: Path) -> None:
+async def test_the_netruns_of_a_session_ends_with_the_work_on_the_run(web: Web, tmp_path: Path) -> None:
     workshop = networked(tmp_path, allow_private=[f"good.test:{web.port}"])
     number = await begin(workshop)
     await workshop.call(WriteStdin(), session_id=number, chars=web.url("good.test", "never") + "\n", yield_time_ms=0)
@@ -157,7 +157,7 @@ async def test_the_network_of_a_session_ends_with_the_work_on_the_run(web: Web, 
     assert {task.get_name() for task in asyncio.all_tasks()} & {"egress proxy"} == set()
 
 
-async def test_the_network_of_a_session_ends_though_nobody_looks(web: Web, tmp_path: Path) -> None:
+async def test_the_netruns_of_a_session_ends_though_nobody_looks(web: Web, tmp_path: Path) -> None:
     workshop = networked(tmp_path, allow_private=[f"good.test:{web.port}"])
     workshop.write("visit.py", VISIT)
     await workshop.call(ExecCommand(), cmd=f"python3 -I visit.py {web.url('good.test')}", yield_time_ms=0)

@@ -1,7 +1,6 @@
 """Approvals over HTTP: what waits for a decision, and decisions that count for exactly what was seen."""
 
 import asyncio
-import threading
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
@@ -9,24 +8,17 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.engine.approvals import card, rule_for
-from skills_runtime.errors import AccessRefused, ApprovalStale, ValidationFailed
-from skills_runtime.ports import Decision, InboxMessage
-from skills_runtime.safety.approvals.proposal import as_recorded
-from skills_runtime.safety.policy import add_rule
+from skills_runtime.engine import ApprovalAnswer, OpenApproval, RunService
+from skills_runtime.engine.approvals import LASTING, card
+from skills_runtime.errors import AccessRefused
+from skills_runtime.ports import InboxMessage
 from skills_runtime.safety.policy.rule_files import user_rule_file
-from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.service.answers import as_json, caller_of, receipt, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId
-from skills_runtime.service.work import Work
-from skills_runtime.service.work.requests import Asked, open_requests, request_named, requests_of
 
 router = APIRouter(prefix="/api/v1", tags=["approvals"])
 
-LASTING = ("skill", "user")
-"""How far rules reach that outlive their run."""
-DECIDING = threading.Lock()
-"""Of two who decide at the same moment one is told that the other was faster."""
 ApprovalId = Annotated[str, Path(min_length=1, max_length=200, description="The id of a request.")]
 
 
@@ -69,15 +61,15 @@ class NewDecision(Body):
 @router.get("/approvals", response_model=ApprovalList, responses=failures(*EVERYWHERE))
 def list_approvals(request: Request) -> Response:
     """Every request of this workspace that waits, with the exact call and what asked."""
-    work = work_of(request)
-    return as_json({"approvals": _cards(work, open_requests(work))})
+    runs = runs_of(request)
+    return as_json({"approvals": _cards(runs, runs.approvals())})
 
 
 @router.get("/runs/{run_id}/approvals", response_model=ApprovalList, responses=failures(*EVERYWHERE, 404))
 def list_run_approvals(request: Request, run_id: RunId) -> Response:
     """The requests of one run that wait."""
-    work = work_of(request)
-    return as_json({"approvals": _cards(work, requests_of(work, work.find(run_id)))})
+    runs = runs_of(request)
+    return as_json({"approvals": _cards(runs, runs.approvals_of(run_id))})
 
 
 @router.post(
@@ -88,46 +80,27 @@ def list_run_approvals(request: Request, run_id: RunId) -> Response:
 )
 async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -> Response:
     """Decide on a request; a decision about something else than what is asked now is refused."""
-    work, caller = work_of(request), caller_of(request)
+    runs, caller = runs_of(request), caller_of(request)
     if body.rule in LASTING and not caller.may("admin"):
         raise AccessRefused("a rule that outlives its run needs the scope `admin`", hint="make it for this run only")
-
-    def kept() -> InboxMessage:
-        with DECIDING:
-            asked = request_named(work, approval_id, body.run_id)
-            message = decided(work, asked, body, caller.name)
-        if body.rule in LASTING:  # only now: a decision that came too late leaves no rule behind
-            add_rule(user_rule_file(work.home.settings()), rule_for(asked.request(), body.rule))
-        return message
-
-    message = await asyncio.to_thread(kept)
-    await work.go_on(message.run_id)
-    told = {"message_id": message.id, "run_id": message.run_id, "kind": message.kind, "position": message.position}
-    return as_json(told, 202)
-
-
-def decided(work: Work, asked: Asked, body: NewDecision, who: str) -> InboxMessage:
-    """Keep a decision durably; only the first on a request counts."""
-    if asked.decided is not None:
-        raise ApprovalStale(f"`{asked.pending.approval_id}` was decided already: {asked.decided.get('decision')}")
-    decision = Decision(
-        decision=body.decision, note=body.note, decided_by=who, arguments=body.arguments, rule=_rule(asked, body)
-    )
-    return work.desk.decide(
-        asked.paths, decision, approval_id=asked.pending.approval_id, approval_key=body.approval_key
+    answer = ApprovalAnswer(
+        decision=body.decision,
+        decided_by=caller.name,
+        approval_key=body.approval_key,
+        note=body.note,
+        arguments=body.arguments,
+        rule=body.rule,
     )
 
+    def decided() -> InboxMessage:
+        return runs.decide(runs.find_approval(approval_id, body.run_id), answer)
 
-def _rule(asked: Asked, body: NewDecision) -> dict[str, Any]:
-    """The rule that allows such calls from now on, as the decision carries it."""
-    if body.rule is None:
-        return {}
-    if body.decision != "approved" or body.arguments is not None:
-        raise ValidationFailed("a rule goes with a plain `approved`")
-    return as_recorded(rule_for(asked.request(), body.rule), body.rule)
+    message = await asyncio.to_thread(decided)
+    await runs.proceed(message.run_id)
+    return receipt(message)
 
 
-def _cards(work: Work, found: Iterable[Asked]) -> list[dict[str, Any]]:
+def _cards(runs: RunService, approvals: Iterable[OpenApproval]) -> list[dict[str, Any]]:
     """Every request with what a page shows of it."""
-    file = user_rule_file(work.home.settings())
-    return [{**asked.document(), **card(asked.request(), file)} for asked in found]
+    file = user_rule_file(runs.workspace.settings())
+    return [{**one.document(), **card(one.request(), file)} for one in approvals]

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from skills_runtime.projections import Moves, fold
 from skills_runtime.projections.moves import Move
 from skills_runtime.runs import whole_history
-from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, RunId
 from skills_runtime.text import unified_diff
@@ -33,7 +33,7 @@ class Comparison(Answer):
     b: str
     same: bool
     truncated: bool
-    unified_diff: list[str]
+    unified: list[str]
     rows: list[dict[str, Any]]
 
 
@@ -49,7 +49,7 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
             "b": other_id,
             "same": [str(move) for move in one] == [str(move) for move in other],
             "truncated": max(len(one), len(other)) > MAX_MOVES,
-            "unified_diff": [
+            "unified": [
                 line[:chars] for line in unified_diff(lines, other_lines, (run_id, other_id), context=1, end="")
             ],
             "rows": rows_of(one, other, (lines, other_lines), chars),
@@ -58,7 +58,7 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
 
 
 def _moves(request: Request, run_id: str) -> list[Move]:
-    return fold(whole_history(work_of(request).find(run_id)), Moves()).all()
+    return fold(whole_history(runs_of(request).find(run_id)), Moves()).all()
 
 
 def rows_of(one: list[Move], other: list[Move], texts: tuple[list[str], list[str]], chars: int) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from skills_runtime.config import explain
 from skills_runtime.engine.policy_check import judged
 from skills_runtime.sandbox import Fence, fence_for
-from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
 
@@ -58,7 +58,7 @@ class JudgementDocument(Answer):
 @router.get("/config", response_model=ConfigDocument, responses=failures(*EVERYWHERE))
 def show_config(request: Request) -> Response:
     """The settings that hold for new runs, and where each comes from; keys are named, never shown."""
-    resolved = work_of(request).home.settings()
+    resolved = runs_of(request).workspace.settings()
     return as_json(
         {
             "settings": resolved.settings.model_dump(mode="json"),
@@ -71,7 +71,7 @@ def show_config(request: Request) -> Response:
 @router.get("/sandbox/doctor", response_model=DoctorDocument, responses=failures(*EVERYWHERE, 503))
 async def sandbox_doctor(request: Request) -> Response:
     """Which fences work on this machine for the settings of the workspace, and what is missing."""
-    home = work_of(request).home
+    home = runs_of(request).workspace
 
     def looked_at() -> dict[str, Any]:
         resolved = home.settings()
@@ -87,5 +87,5 @@ async def sandbox_doctor(request: Request) -> Response:
 @router.post("/policy/check", response_model=JudgementDocument, responses=failures(*EVERYWHERE, 413, 415))
 async def check_policy(request: Request, body: PlannedCommand) -> Response:
     """Whether a run may make a call, and which rule says so; nothing is executed."""
-    settings = await asyncio.to_thread(work_of(request).home.settings)
+    settings = await asyncio.to_thread(runs_of(request).workspace.settings)
     return as_json(await judged(settings, body.tool, body.line, body.argv, body.arguments))

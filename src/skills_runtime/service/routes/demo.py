@@ -5,7 +5,7 @@ import asyncio
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.service.answers import as_json, caller_of, runs_of
 from skills_runtime.service.demonstration import demo_order, refuse_without_fence
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body, IdempotencyKey
@@ -31,8 +31,8 @@ class DemoDocument(Answer):
 async def begin_demo(request: Request, body: NewDemo | None = None, idempotency_key: IdempotencyKey = None) -> Response:
     """Begin the demonstration: a real skill in a real sandbox, one approval to give, and one file to open."""
     del body
-    work = work_of(request)
-    await asyncio.to_thread(lambda: refuse_without_fence(work.home.settings()))
+    runs = runs_of(request)
+    await asyncio.to_thread(lambda: refuse_without_fence(runs.workspace.settings()))
     order = await asyncio.to_thread(demo_order)
-    made = await work.create(order, caller=caller_of(request).name, key=idempotency_key)
+    made = await runs.create(order, caller=caller_of(request).name, key=idempotency_key)
     return as_json({"run_id": made.run_id, "created": made.new, "scripted": True}, 201)

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
-from skills_runtime.service.answers import work_of
+from skills_runtime.service.answers import runs_of, streams_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import EventPage, RunId, studio_failures
 from skills_runtime.service.sse import EventStream, come_again, from_seq
@@ -60,11 +60,10 @@ async def stream_events(
 
 def stream_of(request: Request, run_id: str, first: int) -> Response:
     """The stream of a run, or the answer that makes a browser stop asking."""
-    work = work_of(request)
-    paths = work.find(run_id)
-    if work.streams.closed:
+    paths, streams = runs_of(request).find(run_id), streams_of(request)
+    if streams.closed:
         return come_again()
-    listener = work.streams.listen(paths, from_seq=first)
+    listener = streams.listen(paths, from_seq=first)
     if listener.has_nothing:
         listener.close()
         return Response(status_code=204)
@@ -72,7 +71,7 @@ def stream_of(request: Request, run_id: str, first: int) -> Response:
 
 
 def _page(request: Request, run_id: str, first: int, limit: int) -> Response:
-    tail = LogTail(work_of(request).find(run_id), from_seq=first)
+    tail = LogTail(runs_of(request).find(run_id), from_seq=first)
     try:
         page, ended = tail.read(PAGE_BYTES, most=limit), tail.ended
     finally:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from skills_runtime.service.answers import work_of
+from skills_runtime.service.answers import runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.feed import Feed, Reader
 from skills_runtime.service.sse import HEADERS, RETRY, SLOW_SECONDS
@@ -27,15 +27,15 @@ class FeedStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client."""
         del scope
-        work = asyncio.create_task(self._send(send))
+        runs = asyncio.create_task(self._send(send))
         gone = asyncio.create_task(_disconnected(receive))
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({runs, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._feed.leave(self._reader)
-            for task in (work, gone):
+            for task in (runs, gone):
                 task.cancel()
-            await asyncio.wait({work, gone})
+            await asyncio.wait({runs, gone})
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
@@ -58,7 +58,7 @@ async def follow_feed(request: Request) -> Response:
     state = request.app.state
     if not hasattr(state, "feed"):
         parts = getattr(state, "parts", None)
-        state.feed = Feed(work_of(request), parts.stopping.is_set if parts else bool)
+        state.feed = Feed(runs_of(request), parts.stopping.is_set if parts else bool)
     feed: Feed = state.feed
     return FeedStream(feed, feed.listen())
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Header, Path, Request
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response, StreamingResponse
 
+from skills_runtime.engine import RunService
 from skills_runtime.errors import NotFound
 from skills_runtime.projections import render
 from skills_runtime.projections.page import POLICY
@@ -20,12 +21,11 @@ from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.page import page_of
 from skills_runtime.runs.verify import Head
-from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.previews import WantsPreview, preview_of
 from skills_runtime.service.run_documents import Answer, RunId
 from skills_runtime.service.sending import inner_path, open_inside, send_file
-from skills_runtime.service.work import Work
 
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 
@@ -59,13 +59,13 @@ class VerdictDocument(Answer):
 @router.get("/{run_id}/artifacts", response_model=ArtifactList, responses=REFUSALS)
 def list_artifacts(request: Request, run_id: RunId) -> Response:
     """The files a run produced and consumed, with sizes and digests."""
-    return as_json(_listed(work_of(request).find(run_id), tuple(ROLES)))
+    return as_json(_listed(runs_of(request).find(run_id), tuple(ROLES)))
 
 
 @router.get("/{run_id}/deliverables", response_model=ArtifactList, responses=REFUSALS)
 def list_deliverables(request: Request, run_id: RunId) -> Response:
     """The files a run hands over."""
-    return as_json(_listed(work_of(request).find(run_id), ("deliverables",)))
+    return as_json(_listed(runs_of(request).find(run_id), ("deliverables",)))
 
 
 @router.get("/{run_id}/artifacts/{path:path}", responses=_FILE, response_class=StreamingResponse)
@@ -73,7 +73,7 @@ def get_artifact(
     request: Request, run_id: RunId, path: InnerPath, range: Range = None, preview: WantsPreview = None
 ) -> Response:
     """One file of a run, or a part of it."""
-    return _sent(work_of(request).find(run_id), path, range, preview=bool(preview))
+    return _sent(runs_of(request).find(run_id), path, range, preview=bool(preview))
 
 
 @router.get("/{run_id}/deliverables/{path:path}", responses=_FILE, response_class=StreamingResponse)
@@ -81,7 +81,7 @@ def get_deliverable(
     request: Request, run_id: RunId, path: InnerPath, range: Range = None, preview: WantsPreview = None
 ) -> Response:
     """One file that a run hands over, or a part of it."""
-    return _sent(work_of(request).find(run_id), f"deliverables/{path}", range, preview=bool(preview))
+    return _sent(runs_of(request).find(run_id), f"deliverables/{path}", range, preview=bool(preview))
 
 
 @router.get(
@@ -91,7 +91,7 @@ def get_deliverable(
 )
 def get_transcript(request: Request, run_id: RunId) -> Response:
     """A run as prose, made from its log."""
-    pieces = render(read_events(work_of(request).find(run_id)))
+    pieces = render(read_events(runs_of(request).find(run_id)))
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     rest = (piece.encode(errors="replace") for pieces_ in ((first,), pieces) for piece in pieces_)
     return StreamingResponse(rest, media_type="text/markdown; charset=utf-8")
@@ -100,8 +100,8 @@ def get_transcript(request: Request, run_id: RunId) -> Response:
 @router.get("/{run_id}/verify", response_model=VerdictDocument, responses=REFUSALS)
 def verify(request: Request, run_id: RunId) -> Response:
     """Check a run against its log, and the log against its key and against what the index saw of it."""
-    work = work_of(request)
-    verdict = verify_run(work.find(run_id).root, work.ports.keys, known_head=_known_head(work, run_id))
+    runs = runs_of(request)
+    verdict = verify_run(runs.find(run_id).root, runs.ports.keys, known_head=_known_head(runs, run_id))
     return as_json({**msgspec.to_builtins(verdict), "ok": verdict.ok})
 
 
@@ -112,7 +112,7 @@ def verify(request: Request, run_id: RunId) -> Response:
 )
 def export(request: Request, run_id: RunId) -> Response:
     """A run that has ended, as one archive with checksums and provenance; private contents stay behind."""
-    paths = work_of(request).find(run_id)
+    paths = runs_of(request).find(run_id)
     place = tempfile.TemporaryDirectory(prefix="skills-runtime-export-")
     try:
         *_, archive = export_run(paths.root, output=FilePath(place.name) / f"{run_id}.tar.gz")
@@ -136,7 +136,7 @@ def export(request: Request, run_id: RunId) -> Response:
 )
 def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en") -> Response:
     """A run as one page that needs nothing else: no script, no network, everything in it escaped."""
-    pieces = page_of(work_of(request).find(run_id), lang)
+    pieces = page_of(runs_of(request).find(run_id), lang)
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     rest = (piece.encode(errors="replace") for some in ((first,), pieces) for piece in some)
     headers = {
@@ -187,9 +187,9 @@ def _sent(paths: RunPaths, path: str, asked_range: str | None, *, preview: bool)
     )
 
 
-def _known_head(work: Work, run_id: str) -> Head | None:
+def _known_head(runs: RunService, run_id: str) -> Head | None:
     try:
-        row = work.ledger.index.get(run_id)
+        row = runs.ledger.index.get(run_id)
     except NotFound:
         return None
     return Head(row.last_seq, row.last_mac) if row.last_seq >= 0 else None

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from skills_runtime.errors import Busy
-from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.service.answers import as_json, caller_of, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.importing import import_run
 from skills_runtime.service.run_documents import Answer
@@ -43,12 +43,12 @@ class ImportedDocument(Answer):
 )
 async def import_archive(request: Request) -> Response:
     """Take in an exported run that has ended, as a zip or a tar.gz; it is verified first, and replaces nothing."""
-    work, who = work_of(request), caller_of(request).name
+    runs, who = runs_of(request), caller_of(request).name
     with _one_more(request), tempfile.NamedTemporaryFile(prefix="skills-runtime-import-") as archive:
         async for piece in request.stream():
             archive.write(piece)
         archive.flush()
-        found = await asyncio.to_thread(lambda: import_run(work, FilePath(archive.name), who=who))
+        found = await asyncio.to_thread(lambda: import_run(runs, FilePath(archive.name), who=who))
     return as_json(found, 201)
 
 

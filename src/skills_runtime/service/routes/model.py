@@ -10,7 +10,7 @@ from skills_runtime.config import Resolved, config_home
 from skills_runtime.config.model_choice import CHOICE, KEY_VARIABLE, as_settings, choose_model, forget_key, store_key
 from skills_runtime.config.models import LlmSettings
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.models import model_problem
 from skills_runtime.service.run_documents import Answer, Body
@@ -61,13 +61,13 @@ class ChangedModel(ModelDocument):
 @router.get("", response_model=ModelDocument, responses=failures(*EVERYWHERE))
 def show_model(request: Request) -> Response:
     """The model that new runs use; needs the scope `admin`."""
-    return as_json(_document(work_of(request).home.settings()))
+    return as_json(_document(runs_of(request).workspace.settings()))
 
 
 @router.put("", response_model=ChangedModel, responses=failures(*EVERYWHERE, 408, 413, 415))
 def choose(request: Request, body: ChosenModel) -> Response:
     """Choose the model of this user for all workspaces; needs the scope `admin`."""
-    home = work_of(request).home
+    home = runs_of(request).workspace
     before = home.settings()
     place = config_home(before.environment.process)
     name = body.api_key_env or (KEY_VARIABLE if body.api_key else None)

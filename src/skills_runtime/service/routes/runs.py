@@ -1,23 +1,22 @@
 """Runs over HTTP: begin one, list them, look at one."""
 
-from collections.abc import Callable
-from itertools import islice
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from skills_runtime import engine
 from skills_runtime.clock import SystemClock
+from skills_runtime.engine import RunRequest
 from skills_runtime.engine.recovery import why_orphaned
 from skills_runtime.engine.run_requests import allowed_choices
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
-from skills_runtime.ledger.index import PAGE_LIMIT
 from skills_runtime.runs import RunPaths
 from skills_runtime.runs.imported import was_imported
-from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.service.answers import as_json, caller_of, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.models import model_problem
 from skills_runtime.service.run_documents import (
@@ -33,13 +32,8 @@ from skills_runtime.service.run_documents import (
     run_document,
 )
 from skills_runtime.service.summaries import summaries_of
-from skills_runtime.service.work import RunRequest, Work
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
-
-_PAGES = 50
-"""How many pages of the index are looked through for one page of an answer."""
-
 
 LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
 
@@ -89,10 +83,10 @@ async def create_run(request: Request, body: NewRun, idempotency_key: Idempotenc
         session_id=body.session_id,
         task_id=body.task_id,
         run_id=body.run_id,
-        wishes=body.wishes(),
+        overrides=body.overrides(),
         skills=tuple(body.skills),
     )
-    made = await work_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
+    made = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
     answer = as_json({"run_id": made.run_id, "created": made.new}, 201 if made.new else 200)
     answer.headers["Location"] = f"/api/v1/runs/{made.run_id}"
     return answer
@@ -110,7 +104,7 @@ def list_runs(request: Request, wanted: Annotated[RunFilter, Query()]) -> Respon
 @router.get("/options", response_model=StartOptions, responses=failures(*EVERYWHERE))
 def start_options(request: Request) -> Response:
     """What a new run may be started with: what holds here, and what a client may choose."""
-    resolved = work_of(request).home.settings()
+    resolved = runs_of(request).workspace.settings()
     settings = resolved.settings
     choices = allowed_choices(settings)
     return as_json(
@@ -134,20 +128,18 @@ def start_options(request: Request) -> Response:
 @router.get("/{run_id}", response_model=RunDocument, responses=failures(*EVERYWHERE, 404))
 def get_run(request: Request, run_id: RunId) -> Response:
     """Where a run stands, by its own verified log."""
-    work = work_of(request)
-    trouble, paths = work.attendance.troubles.get(run_id), work.find(run_id)
-    view, imported = work.view(run_id), was_imported(paths)
+    runs = runs_of(request)
+    trouble, paths = runs.errors.get(run_id), runs.find(run_id)
+    view, imported = runs.view(run_id), was_imported(paths)
     why = trouble.message if trouble else None if imported else why_orphaned(paths, view.state)
     return as_json({**run_document(view, trouble=why, now=SystemClock().now()), "imported": imported})
 
 
 def _found(request: Request, wanted: RunFilter) -> tuple[list[RunRow], str | None]:
     """One page, and where the next begins."""
-    work, text = work_of(request), wanted.query or wanted.text or ""
-    filters = {"status": wanted.status, "session_id": wanted.session_id, "task_id": wanted.task_id}
     about = summaries_of(request).about
 
-    def fits(row: RunRow) -> bool:
+    def matches(row: RunRow) -> bool:
         if wanted.model is not None and row.model != wanted.model:
             return False
         if wanted.skill is None:
@@ -155,29 +147,12 @@ def _found(request: Request, wanted: RunFilter) -> tuple[list[RunRow], str | Non
         skills = about(row, RunPaths(FilePath(row.path)))["skills"]
         return any(wanted.skill in (one, one.rpartition(".")[2]) for one in skills)
 
-    if text.strip():
-        rows = [row for row in _searched(work, text, filters, wanted.cursor) if fits(row)]
-    else:
-        rows = _listed(work, filters, wanted.cursor, wanted.limit + 1, fits)
+    chosen = engine.RunFilter(
+        status=wanted.status,
+        session_id=wanted.session_id,
+        task_id=wanted.task_id,
+        text=wanted.query or wanted.text or "",
+    )
+    rows = runs_of(request).list_runs(chosen, limit=wanted.limit + 1, before=wanted.cursor, matches=matches)
     page = rows[: wanted.limit]
     return page, page[-1].cursor if len(rows) > wanted.limit else None
-
-
-def _listed(
-    work: Work, filters: dict[str, Any], cursor: str | None, wanted: int, fits: Callable[[RunRow], bool]
-) -> list[RunRow]:
-    """As many runs of this workspace as are wanted; the index knows those of others too."""
-    found: list[RunRow] = []
-    for _ in range(_PAGES):
-        rows = work.ledger.index.list(**filters, before=cursor, limit=PAGE_LIMIT)
-        found.extend(islice((row for row in rows if work.home.has(row) and fits(row)), wanted - len(found)))
-        if len(found) >= wanted or len(rows) < PAGE_LIMIT:
-            break
-        cursor = rows[-1].cursor
-    return found[:wanted]
-
-
-def _searched(work: Work, text: str, filters: dict[str, Any], cursor: str | None) -> list[RunRow]:
-    rows = (row for row in work.ledger.index.search(text, PAGE_LIMIT) if work.home.has(row))
-    fits = (row for row in rows if all(value in (None, getattr(row, name)) for name, value in filters.items()))
-    return [row for row in fits if cursor is None or row.cursor < cursor]

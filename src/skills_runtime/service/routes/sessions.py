@@ -6,8 +6,9 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from skills_runtime.engine import RunFilter, RunRequest
 from skills_runtime.engine.sessions import Session, Sessions
-from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.service.answers import as_json, caller_of, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import (
     Answer,
@@ -17,7 +18,6 @@ from skills_runtime.service.run_documents import (
     row_document,
     studio_failures,
 )
-from skills_runtime.service.work import RunRequest
 
 paths = APIRouter(tags=["sessions"])
 """The paths without what stands before them, which the web app of old has twice."""
@@ -87,8 +87,8 @@ class TaskList(Answer):
 
 def sessions_of(request: Request) -> Sessions:
     """The sessions of the workspace."""
-    work = work_of(request)
-    return Sessions(work.home, work.ledger.index)
+    runs = runs_of(request)
+    return Sessions(runs.workspace, runs.ledger.index)
 
 
 @paths.get("/sessions", response_model=SessionList, responses=REFUSALS)
@@ -148,16 +148,16 @@ async def create_session_run(
     """Begin a run in a session; it knows what was said there before."""
     session = sessions_of(request).get(session_id)
     order = RunRequest(prompt=body.message, session_id=session_id, skill_sources=session.filesystem_sources)
-    made = await work_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
+    made = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
     return as_json({"run_id": made.run_id}, 201)
 
 
 @paths.get("/sessions/{session_id}/runs", response_model=RunPage, responses=REFUSALS)
 def list_session_runs(request: Request, session_id: SessionId) -> Response:
     """The runs of a session, the newest first."""
-    work = work_of(request)
+    runs = runs_of(request)
     sessions_of(request).get(session_id)
-    rows = [row for row in work.ledger.index.list(session_id=session_id, limit=500) if work.home.has(row)]
+    rows = runs.list_runs(RunFilter(session_id=session_id), limit=500)
     return as_json({"runs": [row_document(row) for row in rows], "next_cursor": None})
 
 
@@ -165,7 +165,7 @@ def list_session_runs(request: Request, session_id: SessionId) -> Response:
 def list_tasks(request: Request, session_id: SessionId) -> Response:
     """The tasks of a session, each with how many runs tried it."""
     sessions_of(request).get(session_id)
-    return as_json({"tasks": work_of(request).ledger.index.tasks(session_id)})
+    return as_json({"tasks": runs_of(request).ledger.index.tasks(session_id)})
 
 
 def _document(session: Session) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.engine.run_requests import find_skill
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.sending import inner_path
@@ -59,7 +59,7 @@ def show_skill(request: Request, name: SkillName) -> Response:
 def change_skill(request: Request, name: SkillName, body: NewText) -> Response:
     """Change the text of a skill of this workspace; needs the scope `admin`."""
     _, skill = _found(request, name)
-    change_text(skill, body.text, seen=body.content_hash, workspace=work_of(request).home.workspace_root)
+    change_text(skill, body.text, seen=body.content_hash, workspace=runs_of(request).workspace.workspace_root)
     return as_json(_document(request, *_found(request, skill.mention.text)))
 
 
@@ -83,12 +83,12 @@ def _found(request: Request, name: str) -> tuple[Library, Skill]:
         name.encode()
     except UnicodeEncodeError:
         raise ValidationFailed("this is not the name of a skill") from None
-    library = library_of(work_of(request).home.settings(), looking=True)
+    library = library_of(runs_of(request).workspace.settings(), looking=True)
     return library, find_skill(library, name)
 
 
 def _document(request: Request, library: Library, skill: Skill) -> dict[str, Any]:
-    told = described(library, skill, work_of(request).home.workspace_root)
+    told = described(library, skill, runs_of(request).workspace.workspace_root)
     return {**told, "executable_as": _executable_as(request, skill)}
 
 

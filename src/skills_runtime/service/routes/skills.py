@@ -11,7 +11,7 @@ from starlette.responses import Response
 from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.engine.skill_install import SkillDraft, Wanted, install_skills, write_skill
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.service.answers import as_json, work_of
+from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.skill_details import why_not_editable
@@ -104,7 +104,7 @@ def list_skills(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> Response:
     """Every skill of the workspace: offered to runs, or shadowed by a nearer one."""
-    home = work_of(request).home
+    home = runs_of(request).workspace
     library = library_of(home.settings())
     offered = {skill.mention for skill in library.list()}
     found = matching(library.all(), query or "")
@@ -147,7 +147,7 @@ def validate_skill(body: SkillFile) -> Response:
 @router.post("", status_code=201, response_model=Written, responses=REFUSALS)
 def create_skill(request: Request, body: NewSkill) -> Response:
     """Write a new skill into the directory of the project's skills."""
-    places = project_places(work_of(request).home.workspace_root)
+    places = project_places(runs_of(request).workspace.workspace_root)
     file = write_skill(places.skills, SkillDraft(body.name, body.description, body.body))
     return as_json({"name": body.name, "path": str(file)}, 201)
 
@@ -158,14 +158,14 @@ def install(request: Request, body: Install) -> Response:
     wanted = Wanted(
         source=body.source, skills=tuple(body.skills), everything=body.everything, ref=body.ref, agreed=body.agreed
     )
-    return as_json(install_skills(work_of(request).home, wanted))
+    return as_json(install_skills(runs_of(request).workspace, wanted))
 
 
 @router.post("/route", response_model=Routing, responses=REFUSALS)
 def route_task(request: Request, body: Task) -> Response:
     """Which skills a task calls for, as a run would choose them, and why."""
     _encoded(body.task)
-    library = library_of(work_of(request).home.settings())
+    library = library_of(runs_of(request).workspace.settings())
     mentioned(body.task, library)  # an exact mention that names nothing is an error here too
     found = route(body.task, library.list(), limit=body.limit)
     choices = [

@@ -1,16 +1,18 @@
 """What people do to a run over HTTP: cancel, resume, fork, replay, tell it something, answer it, review it."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response
 
+from skills_runtime.engine import RunRequest
 from skills_runtime.errors import RequestConflict, ValidationFailed
 from skills_runtime.ports import InboxMessage
-from skills_runtime.runs import RunPaths
-from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.ports.people import KeyTaken
+from skills_runtime.service.answers import as_json, caller_of, receipt, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import (
     Answer,
@@ -24,8 +26,6 @@ from skills_runtime.service.run_documents import (
     RunId,
     run_document,
 )
-from skills_runtime.service.work import RunRequest
-from skills_runtime.service.work.replaying import replayed
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 
@@ -72,15 +72,15 @@ async def cancel_run(
     request: Request, run_id: RunId, body: Cancel | None = None, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """End a run for good; the answer says where it stands then."""
-    work = work_of(request)
-    await work.cancel(run_id, (body or Cancel()).reason, key=idempotency_key)
+    runs = runs_of(request)
+    await runs.cancel(run_id, (body or Cancel()).reason, key=idempotency_key)
     return await _run(request, run_id)
 
 
 @router.post("/{run_id}/resume", response_model=RunDocument, status_code=202, responses=REFUSALS)
 async def resume_run(request: Request, run_id: RunId, body: Limits | None = None) -> Response:
     """Go on with a run that waits, was stopped, or was left by its process."""
-    await work_of(request).resume(run_id, (body or Limits()).wishes())
+    await runs_of(request).resume(run_id, (body or Limits()).overrides())
     return await _run(request, run_id, 202)
 
 
@@ -93,78 +93,57 @@ async def fork_run(
     order = RunRequest(
         prompt=wanted.prompt or "",
         run_id=wanted.run_id,
-        wishes=wanted.wishes(),
+        overrides=wanted.overrides(),
         fork_of=run_id,
         fork_at=wanted.at,
     )
-    made = await work_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
+    made = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
     return as_json({"run_id": made.run_id, "created": made.new}, 201 if made.new else 200)
 
 
 @router.post("/{run_id}/replay", response_model=Replayed, responses=REFUSALS)
 async def replay_run(request: Request, run_id: RunId) -> Response:
     """Repeat a run with what it recorded; nothing is executed and nobody is asked."""
-    found = await replayed(work_of(request), run_id)
+    found = await runs_of(request).replay(run_id)
     return as_json({"same": found is None, "divergence": found})
 
 
 @router.post("/{run_id}/messages", response_model=Receipt, status_code=202, responses=REFUSALS)
 async def send_message(request: Request, run_id: RunId, body: Send, idempotency_key: IdempotencyKey = None) -> Response:
     """Tell a run something; its model reads it at the next turn."""
-    work = work_of(request)
-
-    def send(paths: RunPaths) -> InboxMessage:
-        return work.desk.send(paths, body.text, key=idempotency_key)
-
-    return _receipt(await _said(request, run_id, send))
+    return receipt(await _sent(lambda: runs_of(request).send(run_id, body.text, key=idempotency_key)))
 
 
 @router.post("/{run_id}/answers", response_model=Receipt, status_code=202, responses=REFUSALS)
 async def answer_run(request: Request, run_id: RunId, body: Say, idempotency_key: IdempotencyKey = None) -> Response:
     """Answer what a run has asked; it goes on by itself."""
-    work = work_of(request)
+    runs = runs_of(request)
     said = body.answer if body.answer is not None else body.answers
     if said is None or (body.answer is not None and body.answers is not None):
         raise ValidationFailed("give the answer once, as `answer` or as `answers`")
-
-    def answer(paths: RunPaths) -> InboxMessage:
-        return work.desk.answer(paths, said, call_id=body.call_id, key=idempotency_key)
-
-    message = await _said(request, run_id, answer)
-    await work.go_on(run_id)
-    return _receipt(message)
+    message = await _sent(lambda: runs.answer(run_id, said, call_id=body.call_id, key=idempotency_key))
+    await runs.proceed(run_id)
+    return receipt(message)
 
 
 @router.post("/{run_id}/review", response_model=RunDocument, responses=REFUSALS)
 async def review_run(request: Request, run_id: RunId, body: Review) -> Response:
     """Accept a result that waits for review, or send it back with a note that its model reads next."""
-    work = work_of(request)
-    paths = await asyncio.to_thread(work.find, run_id)
-    if body.decision == "approve":
-        await asyncio.to_thread(work.desk.approve, paths, body.note)
-    else:
-        await asyncio.to_thread(work.desk.revise, paths, body.note)
-        await work.go_on(run_id)
-    await asyncio.to_thread(work.record, paths)
+    runs, accept = runs_of(request), body.decision == "approve"
+    await asyncio.to_thread(lambda: runs.review(run_id, accept=accept, note=body.note))
+    if not accept:
+        await runs.proceed(run_id)
     return await _run(request, run_id)
 
 
-async def _said(request: Request, run_id: str, say: Any) -> InboxMessage:
-    """Leave a message; a key that was used for another one is a conflict."""
-    paths = await asyncio.to_thread(work_of(request).find, run_id)
+async def _sent(send: Callable[[], InboxMessage]) -> InboxMessage:
+    """Send a message; a key that was used for another one is a conflict."""
     try:
-        return await asyncio.to_thread(say, paths)
-    except ValidationFailed as error:
-        if "idempotency key" in error.message and "another message" in error.message:
-            raise RequestConflict(error.message, hint=error.hint) from error
-        raise
+        return await asyncio.to_thread(send)
+    except KeyTaken as error:
+        raise RequestConflict(error.message, hint=error.hint) from error
 
 
 async def _run(request: Request, run_id: str, status: int = 200) -> Response:
-    view = await asyncio.to_thread(work_of(request).view, run_id)
+    view = await asyncio.to_thread(runs_of(request).view, run_id)
     return as_json(run_document(view), status)
-
-
-def _receipt(message: InboxMessage) -> Response:
-    told = {"message_id": message.id, "run_id": message.run_id, "kind": message.kind, "position": message.position}
-    return as_json(told, 202)

@@ -1,24 +1,23 @@
 """What the web app of old expects besides sessions: skills of a session, approvals by key, and its second prefix."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from skills_runtime.agent.skills.libraries import library_of
+from skills_runtime.engine import ApprovalAnswer
 from skills_runtime.engine.run_requests import source_settings
 from skills_runtime.engine.skill_install import SkillDraft, write_skill
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
-from skills_runtime.ports import InboxMessage
-from skills_runtime.service.answers import as_json, caller_of, work_of
+from skills_runtime.ports import DecisionKind, InboxMessage
+from skills_runtime.service.answers import as_json, caller_of, runs_of
 from skills_runtime.service.routes import events, sessions
-from skills_runtime.service.routes.approvals import DECIDING, NewDecision, decided
 from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
 from skills_runtime.service.settings import is_loopback
-from skills_runtime.service.work.requests import requests_of
 
 paths = APIRouter(tags=["studio"])
 
@@ -85,7 +84,7 @@ class HealthDocument(Answer):
 async def health(request: Request) -> Response:
     """Say that the service is there; where it works is told to this machine and to who may read."""
     is_known = caller_of(request).may("read") or (request.client is not None and is_loopback(request.client.host))
-    home = work_of(request).home
+    home = runs_of(request).workspace
     return as_json(
         {
             "ok": True,
@@ -100,7 +99,7 @@ async def health(request: Request) -> Response:
 def list_session_skills(request: Request, session_id: SessionId) -> Response:
     """The skills in the directories that a session uses."""
     sources = sessions_of(request).get(session_id).filesystem_sources
-    home = work_of(request).home
+    home = runs_of(request).workspace
     resolved = home.settings(source_settings(sources, home.settings().settings.skills))
     skills = [
         {
@@ -133,30 +132,26 @@ def create_session_skill(request: Request, session_id: SessionId, body: NewSkill
 @paths.get("/runs/{run_id}/approvals/pending", response_model=PendingList, responses=REFUSALS)
 def list_pending(request: Request, run_id: RunId) -> Response:
     """The requests of a run that wait for a decision."""
-    work = work_of(request)
-    waiting = [asked for asked in requests_of(work, work.find(run_id)) if asked.decided is None]
-    return as_json({"run_id": run_id, "approvals": [asked.document() for asked in waiting]})
+    waiting = [one for one in runs_of(request).approvals_of(run_id) if one.decided is None]
+    return as_json({"run_id": run_id, "approvals": [one.document() for one in waiting]})
 
 
 @paths.post("/runs/{run_id}/approvals/{approval_key}", response_model=Done, responses=REFUSALS)
 async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalKey, body: Decide) -> Response:
     """Decide on the request with this key; the key says what exactly was seen."""
-    work, who = work_of(request), caller_of(request).name
+    runs, who = runs_of(request), caller_of(request).name
 
-    def kept() -> InboxMessage:
-        with DECIDING:
-            asked = requests_of(work, work.find(run_id))
-            found = [one for one in asked if one.pending.approval_key == approval_key]
-            waiting = [one for one in found if one.decided is None]
-            if found and not waiting:
-                raise RequestConflict("the request was decided already")
-            if not waiting:
-                raise NotFound("approval not found", details={"run_id": run_id, "approval_key": approval_key})
-            decision = NewDecision.model_validate({"decision": body.decision, "approval_key": approval_key})
-            return decided(work, waiting[0], decision, who)
+    def decided() -> InboxMessage:
+        found = [one for one in runs.approvals_of(run_id) if one.pending.approval_key == approval_key]
+        waiting = [one for one in found if one.decided is None]
+        if found and not waiting:
+            raise RequestConflict("the request was decided already")
+        if not waiting:
+            raise NotFound("approval not found", details={"run_id": run_id, "approval_key": approval_key})
+        return runs.decide(waiting[0], ApprovalAnswer(decision=cast("DecisionKind", body.decision), decided_by=who))
 
-    message = await asyncio.to_thread(kept)
-    await work.go_on(message.run_id)
+    message = await asyncio.to_thread(decided)
+    await runs.proceed(message.run_id)
     return as_json({"ok": True})
 
 

@@ -30,7 +30,7 @@ async def exported(workspace: Path, prompt: str = "far away", answers: Any = SCR
         run_id = await service.begin(prompt)
         await service.until(run_id, "completed")
         archive = (await service.get(f"/runs/{run_id}/export")).content
-        service.work.ledger.index.forget(run_id)  # as on another machine
+        service.runs.ledger.index.forget(run_id)  # as on another machine
     shutil.rmtree(workspace)
     return run_id, archive
 

@@ -105,7 +105,7 @@ async def test_a_fork_of_an_imported_run_reads_nothing_its_log_names(tmp_path: P
         assert (await service.get(f"/runs/{run_id}")).json()["skills"] == ["$[a:b].x"]
         fork = (await service.post(f"/runs/{run_id}/fork", {})).json()["run_id"]
         await service.until(fork, "completed", "failed", "waiting_for_user")
-        view = service.work.view(fork)
+        view = service.runs.view(fork)
         assert [one.path for one in view.conversation.skills.values()] == [""]
 
 
@@ -116,20 +116,20 @@ async def test_settings_in_a_run_directory_that_came_with_a_project_do_not_count
     place.mkdir(parents=True)
     _unpack(forged(archive), place)
     async with serving(here, [says("x")], safety={"mode": "deny"}) as service:
-        paths, state = service.work.find(run_id), service.work.view(run_id).state
-        assert service.work.home.settings_of(paths, state).settings.safety.mode == "deny"
+        paths, state = service.runs.find(run_id), service.runs.view(run_id).state
+        assert service.runs.workspace.settings_of(paths, state).settings.safety.mode == "deny"
 
 
 async def test_settings_that_were_changed_after_a_run_do_not_count(tmp_path: Path, here: Path) -> None:
     async with serving(here, [says("x")], safety={"mode": "deny"}) as service:
         run_id = await service.begin()
         await service.until(run_id, "completed")
-        paths, state = service.work.find(run_id), service.work.view(run_id).state
+        paths, state = service.runs.find(run_id), service.runs.view(run_id).state
         file = paths.root / "config.yaml"
-        assert service.work.home.settings_of(paths, state).settings.safety.mode == "deny"
+        assert service.runs.workspace.settings_of(paths, state).settings.safety.mode == "deny"
         file.chmod(0o600)
         file.write_text("safety: {mode: allow}\n")
-        assert service.work.home.settings_of(paths, state).settings.safety.mode == "deny"
+        assert service.runs.workspace.settings_of(paths, state).settings.safety.mode == "deny"
 
 
 def _unpack(archive: bytes, into: Path) -> None:

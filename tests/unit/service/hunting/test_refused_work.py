@@ -100,7 +100,7 @@ async def test_who_listens_is_sent_away_when_nobody_looks_any_more(
         raise RuntimeError("unforeseen")
 
     async with serving(tmp_path, [says("x")]) as service:
-        feed = Feed(service.work)
+        feed = Feed(service.runs)
         monkeypatch.setattr("skills_runtime.service.feed.seen_now", broken)
         reader = feed.listen()
         assert await asyncio.wait_for(reader.waiting.get(), 30) is None

@@ -16,12 +16,14 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skills_runtime.config import Resolved, state_home
+from skills_runtime.engine import RunService, Workspace
 from skills_runtime.engine.agent_factory import Model
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend
 from skills_runtime.service.access.caller import SCOPES, Caller
+from skills_runtime.service.opening import open_runs
 from skills_runtime.service.problems import install_problems
-from skills_runtime.service.work import Work, Workspace, open_work
+from skills_runtime.service.streams import Streams
 
 ROUTES = (
     "runs", "events", "steering", "files", "approvals", "sessions", "studio_v1", "skills", "configuration",
@@ -41,8 +43,9 @@ class Message(NamedTuple):
 class Served:
     """A service that is running, and a client of it."""
 
-    def __init__(self, work: Work, client: httpx2.AsyncClient, port: int) -> None:
-        self.work = work
+    def __init__(self, runs: RunService, streams: Streams, client: httpx2.AsyncClient, port: int) -> None:
+        self.runs = runs
+        self.streams = streams
         self.client = client
         self.port = port
 
@@ -68,13 +71,13 @@ class Served:
         """The run as soon as it is in one of these states; each look waits for more events."""
         while True:
             run = (await self.get(f"/runs/{run_id}")).json()
-            if run["status"] in statuses and (run["status"] in ENDED or run_id not in self.work.attendance):
+            if run["status"] in statuses and (run["status"] in ENDED or run_id not in self.runs):
                 return run
             await asyncio.sleep(0.01)
 
     def log(self, run_id: str) -> list[str]:
         """The lines of the log."""
-        return self.work.find(run_id).events.read_text().splitlines()
+        return self.runs.find(run_id).events.read_text().splitlines()
 
 
 ENDED = ("completed", "failed", "cancelled")
@@ -109,8 +112,8 @@ async def serving(
 
     given = {"safety": {"mode": "allow"}, **settings}
     home = Workspace(workspace_root=workspace, state=state_home(), given=given)
-    async with open_work(home, model=model) as work:
-        app = app_of(work)
+    async with open_runs(home, model=model) as (runs, streams):
+        app = app_of(runs, streams)
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
@@ -120,17 +123,17 @@ async def serving(
         limits = httpx2.Limits(max_connections=None)
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=60) as client:
             try:
-                yield Served(work, client, port)
+                yield Served(runs, streams, client, port)
             finally:
-                await work.streams.close()
+                await streams.close()
                 server.should_exit = True
                 await asyncio.wait([task])
 
 
-def app_of(work: Work) -> FastAPI:
+def app_of(runs: RunService, streams: Streams) -> FastAPI:
     """An app with the routes about runs, for somebody who may do everything."""
     app = FastAPI()
-    app.state.work = work
+    app.state.runs, app.state.streams = runs, streams
     install_problems(app)
     for name in ROUTES:
         app.include_router(import_module(f"skills_runtime.service.routes.{name}").router)

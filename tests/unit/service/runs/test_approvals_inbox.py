@@ -86,7 +86,7 @@ async def test_a_decision_without_the_key_is_refused(tmp_path: Path) -> None:
 async def test_a_decision_that_outlives_the_service_is_acted_on_by_the_next(tmp_path: Path) -> None:
     async with serving(tmp_path, SCRIPT, **ASKING) as service:
         approval = await asked(service)
-        service.work.attendance.stopping = True  # it keeps what is said, and works on nothing any more
+        service.runs.stopping = True  # it keeps what is said, and works on nothing any more
         answer = await service.post(f"/approvals/{approval['approval_id']}", decision(approval))
         assert answer.status_code == 202
     async with serving(tmp_path, SCRIPT, **ASKING) as service:

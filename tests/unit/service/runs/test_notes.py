@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from skills_runtime.engine.json_store import KEPT_SECONDS, IdempotencyKeys, JsonStore, KeyedRun
-from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import RequestConflict, StorageFailed, ValidationFailed
 
 
@@ -19,7 +18,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 @pytest.fixture
 def claims(tmp_path: Path) -> IdempotencyKeys:
-    return IdempotencyKeys(Workspace(workspace_root=tmp_path, state=tmp_path / "state"))
+    return IdempotencyKeys(tmp_path / "state")
 
 
 def test_a_note_is_added_once(tmp_path: Path) -> None:

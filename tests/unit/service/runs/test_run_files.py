@@ -89,7 +89,7 @@ async def test_anything_else_is_not_there(service: Served, run_id: str, path: st
 
 @pytest.mark.parametrize("kind", ["link to a secret", "link inside", "linked directory", "pipe"])
 async def test_links_and_pipes_are_not_followed(service: Served, run_id: str, kind: str, tmp_path: Path) -> None:
-    place = service.work.find(run_id).deliverables
+    place = service.runs.find(run_id).deliverables
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
     name = "odd"
@@ -116,13 +116,13 @@ async def test_a_file_is_never_a_page_of_ours(service: Served, run_id: str) -> N
 async def test_the_transcript_is_what_the_log_gives(service: Served, run_id: str) -> None:
     answer = await service.get(f"/runs/{run_id}/transcript")
     assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
-    assert answer.content == service.work.find(run_id).transcript.read_bytes()
+    assert answer.content == service.runs.find(run_id).transcript.read_bytes()
 
 
 async def test_a_run_is_verified_and_damage_is_named(service: Served, run_id: str) -> None:
     good = (await service.get(f"/runs/{run_id}/verify")).json()
     assert (good["ok"], good["authentic"]) == (True, True)
-    (service.work.find(run_id).deliverables / "a b.txt").write_text("forged")
+    (service.runs.find(run_id).deliverables / "a b.txt").write_text("forged")
     bad = (await service.get(f"/runs/{run_id}/verify")).json()
     assert bad["ok"] is False
     assert any("a b.txt" in finding["where"] for finding in bad["findings"])

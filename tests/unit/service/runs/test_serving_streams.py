@@ -35,7 +35,7 @@ async def test_everybody_is_served_while_the_log_grows(tmp_path: Path, monkeypat
     async with serving(tmp_path, Streaming(talking.stream)) as service:
         run_id = await service.begin()
         listeners = [asyncio.create_task(service.follow(run_id)) for _ in range(LISTENERS)]
-        while service.work.streams.listeners < LISTENERS:
+        while service.streams.listeners < LISTENERS:
             await asyncio.sleep(0.01)
         talking.more.set()
         grown = len(service.log(run_id)) + 40

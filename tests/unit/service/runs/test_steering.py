@@ -137,9 +137,9 @@ async def test_a_run_that_waits_goes_on_waiting_after_a_restart(tmp_path: Path) 
         run_id = await service.begin()
         await service.until(run_id, "waiting_for_user")
     async with serving(tmp_path, [ASKS, says("done")]) as service:
-        await service.work.recover()
+        await service.runs.recover()
         assert (await service.get(f"/runs/{run_id}")).json()["status"] == "waiting_for_user"
-        assert len(service.work.attendance) == 0
+        assert len(service.runs) == 0
 
 
 async def test_a_run_of_somebody_else_is_left_alone_at_the_start(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_a_run_of_somebody_else_is_left_alone_at_the_start(tmp_path: Path)
     run.commit()
     run.close()  # as a process that was killed leaves it
     async with serving(tmp_path, [says("done")]) as service:
-        await service.work.recover()
+        await service.runs.recover()
         assert (await service.get("/runs/theirs")).json()["status"] == "pending"
         assert (await service.post("/runs/theirs/resume")).status_code == 202
         await service.until("theirs", "completed")

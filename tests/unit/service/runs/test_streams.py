@@ -108,13 +108,13 @@ async def test_many_listeners_cost_one_reader(tmp_path: Path) -> None:
     async with serving(tmp_path, Streaming(held.stream)) as service:
         run_id = await service.begin()
         listeners = [asyncio.create_task(service.follow(run_id)) for _ in range(40)]
-        while service.work.streams.listeners < 40:
+        while service.streams.listeners < 40:
             await asyncio.sleep(0.01)
-        assert service.work.streams.readers <= 1
+        assert service.streams.readers <= 1
         held.go.set()
         for messages in await asyncio.gather(*listeners):
             assert [message.data for message in messages] == service.log(run_id)
-        assert (service.work.streams.listeners, service.work.streams.readers) == (0, 0)
+        assert (service.streams.listeners, service.streams.readers) == (0, 0)
 
 
 async def test_signs_of_life_have_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,8 +138,8 @@ async def test_a_client_that_leaves_stops_listening(tmp_path: Path) -> None:
         run_id = await service.begin()
         async with service.client.stream("GET", f"/api/v1/runs/{run_id}/events/stream") as answer:
             await anext(answer.aiter_raw())
-            assert service.work.streams.listeners == 1
-        while service.work.streams.listeners:
+            assert service.streams.listeners == 1
+        while service.streams.listeners:
             await asyncio.sleep(0.01)
         held.go.set()
 
@@ -148,7 +148,7 @@ async def test_a_client_that_takes_nothing_is_cut_and_the_run_goes_on(tmp_path: 
     async with serving(tmp_path, [says("done")]) as service:
         run_id = await service.begin()
         await service.until(run_id, "completed")
-        response = EventStream(service.work.streams.listen(service.work.find(run_id)), slow_seconds=0.05)
+        response = EventStream(service.streams.listen(service.runs.find(run_id)), slow_seconds=0.05)
         sent: list[object] = []
 
         async def never() -> dict[str, str]:
@@ -161,7 +161,7 @@ async def test_a_client_that_takes_nothing_is_cut_and_the_run_goes_on(tmp_path: 
                 await asyncio.Event().wait()
 
         await asyncio.wait_for(response({"type": "http"}, never, send), timeout=30)
-        assert service.work.streams.listeners == 0
+        assert service.streams.listeners == 0
         assert len(sent) == 3
 
 
@@ -170,9 +170,9 @@ async def test_streams_end_when_the_service_stops(tmp_path: Path) -> None:
     async with serving(tmp_path, Streaming(held.stream)) as service:
         run_id = await service.begin()
         listener = asyncio.create_task(service.follow(run_id))
-        while not service.work.streams.listeners:
+        while not service.streams.listeners:
             await asyncio.sleep(0.01)
-        await service.work.streams.close()
+        await service.streams.close()
         messages = await listener
         assert [message.data for message in messages] == service.log(run_id)[: len(messages)]
         assert await service.follow(run_id) == []
@@ -180,7 +180,7 @@ async def test_streams_end_when_the_service_stops(tmp_path: Path) -> None:
 
 async def test_a_service_that_stops_ends_new_streams_so_that_a_browser_comes_again(service: Served) -> None:
     run_id = await service.begin()
-    await service.work.streams.close()
+    await service.streams.close()
     answer = await service.get(f"/runs/{run_id}/events/stream")
     assert (answer.status_code, answer.text) == (200, "retry: 1000\n\n")
     assert answer.headers["content-type"].startswith("text/event-stream")

@@ -22,7 +22,7 @@ async def begun(service: Served) -> str:
 
 
 def events(service: Served, run_id: str) -> list[Event]:
-    return list(read_events(service.work.find(run_id)))
+    return list(read_events(service.runs.find(run_id)))
 
 
 async def test_the_demo_asks_once_executes_the_skill_and_hands_over_a_report(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ async def test_a_run_is_one_page_that_needs_nothing_else(tmp_path: Path) -> None
         chinese = await service.get(f"/runs/{run_id}/export.html", params={"lang": "zh"})
         odd = await service.get(f"/runs/{run_id}/export.html", params={"lang": "xx"})
         absent = await service.get("/runs/run_none/export.html")
-        write_page(service.work.find(run_id), tmp_path / "page.html")
+        write_page(service.runs.find(run_id), tmp_path / "page.html")
     assert english.headers["content-disposition"] == f'attachment; filename="{run_id}.html"'
     assert english.headers["content-security-policy"].startswith("sandbox;")
     assert "&lt;script&gt;it&lt;/script&gt;" in english.text
@@ -39,5 +39,5 @@ async def test_a_page_never_replaces_a_file(tmp_path: Path) -> None:
         run_id = await service.begin()
         await service.until(run_id, "completed")
         with pytest.raises(ValidationFailed, match="already exists"):
-            write_page(service.work.find(run_id), tmp_path / "page.html")
+            write_page(service.runs.find(run_id), tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == "mine"

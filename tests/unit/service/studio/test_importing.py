@@ -25,7 +25,7 @@ async def exported(workspace: Path) -> tuple[str, bytes]:
         run_id = await service.begin("far away")
         await service.until(run_id, "completed")
         archive = (await service.get(f"/runs/{run_id}/export")).content
-        service.work.ledger.index.forget(run_id)  # as on another machine
+        service.runs.ledger.index.forget(run_id)  # as on another machine
     shutil.rmtree(workspace)
     return run_id, archive
 
@@ -65,7 +65,7 @@ async def test_an_exported_run_is_shown_here_and_marked(tmp_path: Path, here: Pa
         assert (run["status"], run["imported"]) == ("completed", True)
         assert (await service.get(f"/runs/{run_id}/deliverables/a.txt")).text == "hello"
         assert (await service.get(f"/runs/{run_id}/verify")).json()["ok"] is True
-        assert (service.work.find(run_id).archive / IMPORTED).is_file()
+        assert (service.runs.find(run_id).archive / IMPORTED).is_file()
 
 
 async def test_a_run_that_is_here_is_never_replaced(tmp_path: Path, here: Path) -> None:
@@ -92,8 +92,8 @@ async def test_settings_of_an_imported_run_do_not_count_here(tmp_path: Path, her
     run_id, archive = await exported(tmp_path / "far")
     async with serving(here, SCRIPT, safety={"mode": "deny"}) as service:
         await send(service, archive)
-        state = service.work.view(run_id).state
-        resolved = service.work.home.settings_of(service.work.find(run_id), state)
+        state = service.runs.view(run_id).state
+        resolved = service.runs.workspace.settings_of(service.runs.find(run_id), state)
         assert resolved.settings.safety.mode == "deny"
 
 

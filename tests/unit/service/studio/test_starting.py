@@ -34,7 +34,7 @@ async def test_a_run_takes_everything_the_form_has(tmp_path: Path) -> None:
         }
         run_id = await service.begin("write it", **body)
         run = await service.until(run_id, "completed")
-        config = (service.work.find(run_id).root / "config.yaml").read_text()
+        config = (service.runs.find(run_id).root / "config.yaml").read_text()
     assert run["skills"] == ["$[my:own].notes"]
     assert (run["model"], run["workspace_mode"]) == ("small", "isolated")
     assert run["duration_ms"] >= 0
@@ -46,7 +46,7 @@ async def test_a_skill_that_the_task_mentions_is_not_added_again(tmp_path: Path)
     async with serving(tmp_path, [says("done")], skills=with_skill(tmp_path)) as service:
         run_id = await service.begin("use $[my:own].notes", skills=["$[my:own].notes"])
         await service.until(run_id, "completed")
-        assert (service.work.find(run_id).root / "prompt.md").read_text() == "use $[my:own].notes"
+        assert (service.runs.find(run_id).root / "prompt.md").read_text() == "use $[my:own].notes"
 
 
 async def test_a_skill_that_is_not_there_is_told_before_anything_begins(tmp_path: Path) -> None:
