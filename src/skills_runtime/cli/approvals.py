@@ -45,9 +45,9 @@ def list_approvals(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """List the calls that wait for an approval, oldest first."""
-    from skills_runtime.cli.machine import this_ledger
-    from skills_runtime.cli.render.approvals import show_requests, write_requests
+    from skills_runtime.cli.approvals_view import show_requests, write_requests
     from skills_runtime.cli.requests import open_requests
+    from skills_runtime.cli.state import this_ledger
 
     with this_ledger() as ledger:
         requests = open_requests(ledger, workspace_root)
@@ -68,9 +68,9 @@ def show_approval(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Show everything about a call that waits for an approval."""
-    from skills_runtime.cli.machine import this_ledger
-    from skills_runtime.cli.render.approvals import show_request, write_request
+    from skills_runtime.cli.approvals_view import show_request, write_request
     from skills_runtime.cli.requests import find_request
+    from skills_runtime.cli.state import this_ledger
 
     with this_ledger() as ledger:
         asked = find_request(approval, ledger, workspace_root)
@@ -107,10 +107,10 @@ def approve(
     no_resume: NoResume = False,
 ) -> int:
     """Allow a call that waits for an approval, and go on with its run."""
+    from skills_runtime.cli.approval_text import read_arguments
     from skills_runtime.cli.deciding import decide, go_on, look_up
-    from skills_runtime.cli.machine import checked_text, this_ledger
-    from skills_runtime.cli.prompt import read_text
-    from skills_runtime.cli.ruling import read_arguments
+    from skills_runtime.cli.inputs import read_text
+    from skills_runtime.cli.state import checked_text, this_ledger
     from skills_runtime.ports import Decision
 
     given = ConfigOptions(workspace_root, config, assignments)
@@ -133,9 +133,9 @@ def _rule(
     asked: "Asked", scope: Literal["run", "skill", "user"], given: ConfigOptions, *, no_color: bool
 ) -> tuple[dict[str, Any], Callable[[], None] | None]:
     """The rule, shown in full, as a decision carries it, and what adds it to the user's own where it is for them."""
+    from skills_runtime.cli.approval_text import rule_of
+    from skills_runtime.cli.approvals_view import show_rule
     from skills_runtime.cli.continuing import settings_of, state_of
-    from skills_runtime.cli.render.approvals import show_rule
-    from skills_runtime.cli.ruling import rule_of
     from skills_runtime.safety.approvals.proposal import as_recorded
     from skills_runtime.safety.policy import add_rule
     from skills_runtime.safety.policy.rule_files import user_rule_file
@@ -165,7 +165,7 @@ def deny(
 ) -> int:
     """Refuse a call that waits for an approval, and go on with its run, or end it."""
     from skills_runtime.cli.deciding import decide, go_on, look_up
-    from skills_runtime.cli.machine import checked_text, this_ledger
+    from skills_runtime.cli.state import checked_text, this_ledger
     from skills_runtime.ports import Decision
 
     given = ConfigOptions(workspace_root, config, assignments)

@@ -7,10 +7,9 @@ from rich.text import Text
 from skills_runtime.agent import RunRequest
 from skills_runtime.cli.errors import Program, complain
 from skills_runtime.cli.options import ViewOptions
-from skills_runtime.cli.people import People
+from skills_runtime.cli.output import talk
 from skills_runtime.cli.planning import plan_run
-from skills_runtime.cli.render.console import talk
-from skills_runtime.cli.terminal import wait_for_line
+from skills_runtime.cli.terminal import People, wait_for_line
 from skills_runtime.cli.working import work_on
 from skills_runtime.config import Resolved
 from skills_runtime.errors import SkillsRuntimeError

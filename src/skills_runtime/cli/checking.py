@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from skills_runtime.cli.machine import known_runs, log_ports
+from skills_runtime.cli.state import known_runs, log_ports
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.runs import RunPaths, Verdict, read_events, verify_run
 from skills_runtime.runs.verify import Head

@@ -8,6 +8,7 @@ import typer
 
 from skills_runtime.cli.help import ExampleCommand, create_app
 from skills_runtime.cli.options import Assignments, ConfigFiles, ConfigOptions, Json, NoColor, WorkspaceRoot
+from skills_runtime.text import readable_line
 
 app = create_app(
     "config",
@@ -33,21 +34,20 @@ def config_show(
     """Show the settings that hold in this workspace."""
     import msgspec
 
-    from skills_runtime.cli.render.answer import write_text
-    from skills_runtime.cli.render.text import one_line
-    from skills_runtime.cli.settings import resolve_settings
+    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.text import write_text
     from skills_runtime.config import explain, snapshot
 
     given = ConfigOptions(workspace_root, config, assignments)
     resolved = resolve_settings(given, program=context.obj.name)
     for notice in resolved.notices:
-        sys.stderr.write(f"notice: {one_line(notice)}\n")
+        sys.stderr.write(f"notice: {readable_line(notice)}\n")
     if as_json:
         origins: list[dict[str, str]] = [asdict(one) for one in explain(resolved)]
         settings = resolved.settings.model_dump(mode="json")
         write_text(msgspec.json.format(msgspec.json.encode(origins if origin else settings)).decode() + "\n")
     elif origin:
-        from skills_runtime.cli.render.tables import show_origins
+        from skills_runtime.cli.runs_view import show_origins
 
         show_origins(explain(resolved), no_color=no_color)
     else:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.cli.machine import checked_path
+from skills_runtime.cli.inputs import parse_assignments
 from skills_runtime.cli.options import ConfigOptions
-from skills_runtime.cli.settings import parse_assignments
+from skills_runtime.cli.state import checked_path
 from skills_runtime.cli.waits import command_for, waits_of
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.merge import deep_merge

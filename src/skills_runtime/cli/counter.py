@@ -4,9 +4,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from skills_runtime.cli.answers import chosen
 from skills_runtime.cli.locate import find_run, short_id
-from skills_runtime.cli.machine import log_ports, this_ledger
+from skills_runtime.cli.state import log_ports, this_ledger
+from skills_runtime.cli.terminal import chosen
 from skills_runtime.cli.waits import command_for
 from skills_runtime.engine import RunControl, read_row
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed

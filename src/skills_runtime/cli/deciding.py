@@ -9,12 +9,11 @@ import msgspec
 
 from skills_runtime.cli.errors import Program
 from skills_runtime.cli.locate import short_approval, short_id
-from skills_runtime.cli.machine import log_ports, login_name, this_ledger
 from skills_runtime.cli.options import ConfigOptions, ViewOptions
-from skills_runtime.cli.render.receipts import write_receipt
-from skills_runtime.cli.render.text import one_line
+from skills_runtime.cli.output import write_receipt
 from skills_runtime.cli.requests import Asked, find_request
 from skills_runtime.cli.resuming import resume_run
+from skills_runtime.cli.state import log_ports, login_name, this_ledger
 from skills_runtime.cli.waits import command_for
 from skills_runtime.engine import RunControl
 from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, NotFound
@@ -22,6 +21,7 @@ from skills_runtime.events.payloads import ApprovalDecided
 from skills_runtime.ledger import Ledger
 from skills_runtime.ports import Decision, InboxMessage
 from skills_runtime.runs import RunPaths, read_events, read_view
+from skills_runtime.text import readable_line
 
 PATIENCE_SECONDS = 2.0
 """How long somebody who works on the run has to take the decision in, before we say that it waits."""
@@ -71,7 +71,7 @@ def go_on(
     if not resume:
         return write_receipt(message, f"{told}; kept until the run goes on", following, as_json=view.json)
     if not (view.json or view.quiet):
-        sys.stderr.write(f"{one_line(told)}\n")
+        sys.stderr.write(f"{readable_line(told)}\n")
         sys.stderr.flush()
     for _ in range(2):  # who works on the run may be about to leave it
         try:

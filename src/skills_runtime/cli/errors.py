@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import typer
 
-from skills_runtime.cli.render.text import one_line
 from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
+from skills_runtime.text import readable_line
 
 PIPE_CLOSED = 141
 """As if the signal of a closed pipe had ended the process."""
@@ -59,7 +59,11 @@ def guarded(work: Callable[[], int], program: Program) -> int:
 
 def say(message: str, *, kind: str, hint: str) -> None:
     """Tell a person what went wrong."""
-    lines = [f"error: {one_line(message)}", f"  kind: {kind}", *([f"  hint: {one_line(hint)}"] if hint else [])]
+    lines = [
+        f"error: {readable_line(message)}",
+        f"  kind: {kind}",
+        *([f"  hint: {readable_line(hint)}"] if hint else []),
+    ]
     sys.stderr.write("\n".join(lines) + "\n")
 
 

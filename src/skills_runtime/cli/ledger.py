@@ -7,6 +7,7 @@ import typer
 
 from skills_runtime.cli.help import ExampleCommand, create_app
 from skills_runtime.cli.options import WorkspaceRoot
+from skills_runtime.text import readable_line
 
 app = create_app("ledger", "Look after the index of runs.", "ledger rebuild", "ledger rebuild ./runs")
 
@@ -26,9 +27,9 @@ def ledger_rebuild(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Derive the index of runs from the run directories again."""
-    from skills_runtime.cli.machine import checked_path, known_runs, log_ports
-    from skills_runtime.cli.render.text import one_line, plural
     from skills_runtime.cli.selection import run_problems
+    from skills_runtime.cli.state import checked_path, known_runs, log_ports
+    from skills_runtime.cli.text import plural
     from skills_runtime.engine import refresh, workspace_roots
 
     workspace = checked_path(workspace_root, option="--workspace-root").resolve()
@@ -39,5 +40,5 @@ def ledger_rebuild(
     problems = run_problems(report.problems)
     sys.stdout.write(f"{plural(known, 'run')} known, {report.removed} gone\n")
     for problem in problems:
-        sys.stderr.write(f"{problem.kind}: {one_line(problem.message)}\n")
+        sys.stderr.write(f"{problem.kind}: {readable_line(problem.message)}\n")
     return 20 if problems else 0

@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from skills_runtime.cli.machine import checked_path, known_runs
+from skills_runtime.cli.state import checked_path, known_runs
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.ledger.index import PREFIX_LENGTH

@@ -8,7 +8,7 @@ from skills_runtime.agent import RunRequest
 from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.agent.skills.library import skill_notices
 from skills_runtime.cli.execution import Plan
-from skills_runtime.cli.machine import log_ports
+from skills_runtime.cli.state import log_ports
 from skills_runtime.config import Resolved
 from skills_runtime.engine.sessions import with_session
 from skills_runtime.errors import ConfigError, NotFound, RunExists

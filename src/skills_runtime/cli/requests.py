@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from skills_runtime.cli.locate import APPROVAL, find_run, short_approval, short_id
-from skills_runtime.cli.machine import checked_path, log_ports
 from skills_runtime.cli.selection import Selection, update
+from skills_runtime.cli.state import checked_path, log_ports
 from skills_runtime.engine.approvals import shown_request
 from skills_runtime.errors import ApprovalStale, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.states import RunStatus

@@ -8,9 +8,9 @@ from skills_runtime.cli.continuing import refuse_unreviewed, settings_of, state_
 from skills_runtime.cli.errors import Program
 from skills_runtime.cli.execution import Ending, Plan, Resumed
 from skills_runtime.cli.locate import short_id
-from skills_runtime.cli.machine import log_ports
 from skills_runtime.cli.options import Approving, ConfigOptions, ViewOptions
-from skills_runtime.cli.people import people_here
+from skills_runtime.cli.state import log_ports
+from skills_runtime.cli.terminal import people_here
 from skills_runtime.cli.working import work_on
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.runs import RunPaths, read_view

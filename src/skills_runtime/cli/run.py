@@ -42,11 +42,10 @@ def demo(
     from skills_runtime.agent import RunRequest
     from skills_runtime.cli.checking import check_run
     from skills_runtime.cli.execution import execute
-    from skills_runtime.cli.machine import checked_path, this_ledger
     from skills_runtime.cli.planning import plan_run
-    from skills_runtime.cli.render.answer import write_answer
-    from skills_runtime.cli.render.human import human_view
-    from skills_runtime.cli.render.tour import show_tour
+    from skills_runtime.cli.run_view import human_view, show_tour
+    from skills_runtime.cli.state import checked_path, this_ledger
+    from skills_runtime.cli.text import write_answer
     from skills_runtime.clock import RandomIds
     from skills_runtime.config import resolve
     from skills_runtime.engine.demos import read_demo
@@ -127,11 +126,9 @@ def run(
 ) -> int:
     """Work on a task and keep everything in one run directory."""
     from skills_runtime.cli.chat import converse
-    from skills_runtime.cli.people import people_here
+    from skills_runtime.cli.inputs import read_prompt, resolve_settings
     from skills_runtime.cli.planning import plan_run
-    from skills_runtime.cli.prompt import read_prompt
-    from skills_runtime.cli.settings import resolve_settings
-    from skills_runtime.cli.terminal import somebody_is_there
+    from skills_runtime.cli.terminal import people_here, somebody_is_there
     from skills_runtime.cli.working import work_on
     from skills_runtime.safety.policy.rule_files import user_rule_file
 
@@ -171,7 +168,7 @@ def _request(
     run_id: str | None,
 ) -> "RunRequest":
     from skills_runtime.agent import RunRequest
-    from skills_runtime.cli.machine import checked_path
+    from skills_runtime.cli.state import checked_path
     from skills_runtime.runs import check_id
 
     request = RunRequest(

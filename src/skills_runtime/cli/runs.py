@@ -8,6 +8,7 @@ import typer
 from skills_runtime.cli.errors import Misuse
 from skills_runtime.cli.help import ExampleCommand, create_app
 from skills_runtime.cli.options import Json, NoColor, RunReference, WorkspaceRoot
+from skills_runtime.text import readable_line
 
 app = create_app(
     "runs", "Look at runs, talk to them, and go on with them.", "runs list --status failed", "runs show demo-001"
@@ -39,9 +40,9 @@ def list_runs(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """List the runs of this workspace, newest first."""
-    from skills_runtime.cli.machine import checked_path, known_runs
-    from skills_runtime.cli.render.tables import show_problems, show_rows, show_tasks, write_rows
+    from skills_runtime.cli.runs_view import show_problems, show_rows, show_tasks, write_rows
     from skills_runtime.cli.selection import Selection, select, update, waiting_kinds
+    from skills_runtime.cli.state import checked_path, known_runs
     from skills_runtime.runs import parse_status
 
     workspace = checked_path(workspace_root, option="--workspace-root").resolve()
@@ -75,9 +76,8 @@ def show(
 ) -> int:
     """Show one run: state, steps, files, open questions."""
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.machine import log_ports
-    from skills_runtime.cli.reading import read_page
-    from skills_runtime.cli.render.page import show_page, write_page
+    from skills_runtime.cli.runs_view import read_page, show_page, write_page
+    from skills_runtime.cli.state import log_ports
 
     page = read_page(find_run(run, workspace_root), log_ports().keys)
     if as_json:
@@ -100,9 +100,8 @@ def tail(
     run: RunReference,
 ) -> int:
     """Show the events of a run, one line each."""
-    from skills_runtime.cli.following import copy_lines, follow_log
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.render.lines import line_writer
+    from skills_runtime.cli.runs_view import copy_lines, follow_log, line_writer
 
     paths = find_run(run, workspace_root)
     write = _write_bytes if as_json else line_writer(no_color=no_color)
@@ -128,16 +127,15 @@ def verify(
     """Check a run against its log, and the log against its key."""
     from skills_runtime.cli.checking import check_run
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.render.console import answers
-    from skills_runtime.cli.render.text import one_line
-    from skills_runtime.cli.render.verdict import show_verdict, write_verdict
+    from skills_runtime.cli.output import answers
+    from skills_runtime.cli.runs_view import show_verdict, write_verdict
 
     verdict, notices = check_run(find_run(run, workspace_root))
     if as_json:
         write_verdict(verdict, sys.stdout)
     else:
         for notice in notices:
-            sys.stderr.write(f"notice: {one_line(notice)}\n")
+            sys.stderr.write(f"notice: {readable_line(notice)}\n")
         show_verdict(verdict, answers(no_color=no_color))
     return 0 if verdict.ok else 20
 
@@ -163,8 +161,8 @@ def export(
 ) -> int:
     """Write checksums and provenance of a run, or an archive."""
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.machine import checked_path, shown_path
-    from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.cli.state import checked_path, shown_path
+    from skills_runtime.cli.text import write_text
     from skills_runtime.runs import export_run
     from skills_runtime.runs.page import write_page
 
@@ -227,7 +225,7 @@ def transcript(
 ) -> int:
     """Write a run as prose, made from its log."""
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.cli.text import write_text
     from skills_runtime.projections import render
     from skills_runtime.runs import read_events
     from skills_runtime.runs.derived import transcript_agrees

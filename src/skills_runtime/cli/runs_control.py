@@ -53,8 +53,8 @@ def send(
 ) -> int:
     """Tell a run something; its model reads it at the next turn."""
     from skills_runtime.cli.counter import at_counter, when_read
-    from skills_runtime.cli.prompt import read_words
-    from skills_runtime.cli.render.receipts import write_receipt
+    from skills_runtime.cli.inputs import read_words
+    from skills_runtime.cli.output import write_receipt
 
     said = read_words(text, "TEXT")
     with at_counter(run, workspace_root) as counter:
@@ -89,9 +89,8 @@ def answer(
 ) -> int:
     """Answer what a run has asked; it goes on with `runs resume`."""
     from skills_runtime.cli.counter import at_counter, when_read
-    from skills_runtime.cli.prompt import read_words
-    from skills_runtime.cli.render.receipts import write_receipt
-    from skills_runtime.cli.settings import parse_answers
+    from skills_runtime.cli.inputs import parse_answers, read_words
+    from skills_runtime.cli.output import write_receipt
 
     if (text is None) == (not assignments):
         raise Misuse("give the answer once, as `TEXT` or as `--set ID=TEXT`")
@@ -116,8 +115,8 @@ def cancel(
     """End a run for good, and return when it has ended."""
     from skills_runtime.cli.cancelling import cancel_run
     from skills_runtime.cli.counter import at_counter
-    from skills_runtime.cli.machine import checked_text
-    from skills_runtime.cli.render.receipts import Receipt, write_receipt
+    from skills_runtime.cli.output import Receipt, write_receipt
+    from skills_runtime.cli.state import checked_text
 
     reason = checked_text(reason, "--reason")
     with at_counter(run, workspace_root) as counter:
@@ -142,8 +141,8 @@ def approve(
     """Accept the result of a run; it is completed then."""
     from skills_runtime.cli.counter import at_counter
     from skills_runtime.cli.execution import exit_code_for
-    from skills_runtime.cli.machine import checked_text
-    from skills_runtime.cli.render.receipts import Receipt, write_receipt
+    from skills_runtime.cli.output import Receipt, write_receipt
+    from skills_runtime.cli.state import checked_text
 
     note = checked_text(note, "--note")
     with at_counter(run, workspace_root) as counter:
@@ -171,8 +170,8 @@ def revise(
 ) -> int:
     """Send the result of a run back to work, with a note that its model reads next."""
     from skills_runtime.cli.counter import at_counter
-    from skills_runtime.cli.prompt import read_words
-    from skills_runtime.cli.render.receipts import Receipt, write_receipt
+    from skills_runtime.cli.inputs import read_words
+    from skills_runtime.cli.output import Receipt, write_receipt
 
     note = read_words(note, "--note")
     with at_counter(run, workspace_root) as counter:
@@ -236,9 +235,9 @@ def fork(
     from skills_runtime.agent import RunRequest
     from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.machine import checked_path, log_ports
-    from skills_runtime.cli.people import people_here
     from skills_runtime.cli.planning import plan_run
+    from skills_runtime.cli.state import checked_path, log_ports
+    from skills_runtime.cli.terminal import people_here
     from skills_runtime.cli.working import work_on
     from skills_runtime.runs import check_id, fork_point
     from skills_runtime.safety.policy.rule_files import user_rule_file
@@ -276,7 +275,7 @@ def replay(
 
     from skills_runtime.cli.continuing import settings_of, state_of
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.cli.text import write_text
     from skills_runtime.engine.replay import replay as replay_run
 
     given = ConfigOptions(workspace_root, config, assignments)
@@ -302,7 +301,7 @@ def diff(
 ) -> int:
     """Compare what two runs said and did, leaving out ids and times."""
     from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.render.answer import write_text
+    from skills_runtime.cli.text import write_text
     from skills_runtime.projections import Moves, fold
     from skills_runtime.runs import whole_history
     from skills_runtime.text import unified_diff

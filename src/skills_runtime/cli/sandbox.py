@@ -81,8 +81,7 @@ def sandbox_doctor(
     """Say which fences work here, and what is missing."""
     import msgspec
 
-    from skills_runtime.cli.fencing import FenceOptions, fence_from
-    from skills_runtime.cli.render.sandboxing import write_state
+    from skills_runtime.cli.sandbox_command import FenceOptions, fence_from, write_state
     from skills_runtime.errors import EXIT_CODES
 
     options = FenceOptions(
@@ -139,8 +138,7 @@ def sandbox_exec(
     deny_host: DenyHost,
 ) -> int:
     """Run a command behind the fence; streams and exit code pass through."""
-    from skills_runtime.cli.fencing import FenceOptions, fence_from
-    from skills_runtime.cli.sandbox_command import run_command
+    from skills_runtime.cli.sandbox_command import FenceOptions, fence_from, run_command
 
     del overlay
     options = FenceOptions(
@@ -185,8 +183,7 @@ def sandbox_plan(
     """Show how a command would be started behind the fence."""
     import msgspec
 
-    from skills_runtime.cli.fencing import FenceOptions, fence_from, variables_of
-    from skills_runtime.cli.render.sandboxing import plan_values, write_plan
+    from skills_runtime.cli.sandbox_command import FenceOptions, fence_from, plan_values, variables_of, write_plan
     from skills_runtime.ports import ProcessRequest
 
     options = FenceOptions(

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from skills_runtime.cli.machine import log_ports
+from skills_runtime.cli.state import log_ports
 from skills_runtime.engine import refresh, workspace_roots
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.states import RunStatus

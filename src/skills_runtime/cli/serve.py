@@ -76,7 +76,7 @@ def serve(
     assignments: Assignments,
 ) -> int:
     """Serve skills, runs and approvals over HTTP until it is stopped."""
-    from skills_runtime.cli.http_serving import ServeOptions, serve_until_stopped, show_services
+    from skills_runtime.cli.http_service import ServeOptions, serve_until_stopped, show_services
 
     given = ConfigOptions(workspace_root, config, assignments)
     options = ServeOptions(
@@ -121,8 +121,7 @@ def studio(
     show: Show = False,
 ) -> int:
     """Serve this workspace and open Studio, its web app, in a browser."""
-    from skills_runtime.cli.browsing import open_page
-    from skills_runtime.cli.http_serving import ServeOptions, serve_until_stopped, show_services
+    from skills_runtime.cli.http_service import ServeOptions, open_page, serve_until_stopped, show_services
 
     given = ConfigOptions(workspace_root, config, assignments)
     options = ServeOptions(
@@ -162,8 +161,7 @@ def keys_create(
     as_json: Json = False,
 ) -> int:
     """Make a key and show it once; only a digest of it is kept."""
-    from skills_runtime.cli.api_keys import make_key
-    from skills_runtime.cli.render.api_keys import show_new, write_new
+    from skills_runtime.cli.http_service import make_key, show_new, write_new
 
     key, text = make_key(name, tuple(scope) or ("read",))
     (write_new if as_json else show_new)(key, text, sys.stdout)
@@ -176,8 +174,7 @@ def keys_list(
     as_json: Json = False,
 ) -> int:
     """List the keys: their names, their scopes, when they were last used or revoked."""
-    from skills_runtime.cli.api_keys import all_keys
-    from skills_runtime.cli.render.api_keys import show_keys, write_keys
+    from skills_runtime.cli.http_service import all_keys, show_keys, write_keys
 
     (write_keys if as_json else show_keys)(all_keys(), sys.stdout)
     return 0
@@ -189,7 +186,7 @@ def keys_revoke(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The name or the id of a key.")],
 ) -> int:
     """Revoke a key; a service that runs refuses it at once."""
-    from skills_runtime.cli.api_keys import revoke_key
+    from skills_runtime.cli.http_service import revoke_key
 
     revoked = revoke_key(key)
     sys.stdout.write(f"Revoked {revoked.name} ({revoked.id}).\n")

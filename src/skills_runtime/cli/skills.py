@@ -11,6 +11,7 @@ from skills_runtime.cli.errors import Misuse
 from skills_runtime.cli.help import ExampleCommand, create_app
 from skills_runtime.cli.options import Assignments, ConfigFiles, ConfigOptions, Json, WorkspaceRoot, repeatable
 from skills_runtime.errors import ValidationFailed
+from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -48,9 +49,8 @@ def skills_validate(
     as_json: Json = False,
 ) -> int:
     """Say what is wrong with skills, line by line."""
-    from skills_runtime.cli.machine import checked_path
-    from skills_runtime.cli.render.skills import show_findings, write_findings
-    from skills_runtime.cli.skill_reports import checked_skills, exit_code
+    from skills_runtime.cli.skill_report import checked_skills, exit_code, show_findings, write_findings
+    from skills_runtime.cli.state import checked_path
 
     if strict and lenient:
         raise Misuse("`--strict` and `--lenient` exclude each other")
@@ -78,10 +78,9 @@ def skills_show(
     assignments: Assignments,
 ) -> int:
     """Show what a skill says of itself, what it brings and what is odd about it."""
-    from skills_runtime.cli.machine import checked_text
-    from skills_runtime.cli.render.skills import show_skill, write_skill
-    from skills_runtime.cli.settings import resolve_settings
-    from skills_runtime.cli.skill_reports import described, found_by_name, found_by_path
+    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.skill_report import described, found_by_name, found_by_path, show_skill, write_skill
+    from skills_runtime.cli.state import checked_text
 
     given = ConfigOptions(workspace_root, config, assignments)
     text = checked_text(skill, "PATH|NAME")
@@ -117,10 +116,9 @@ def skills_route(
 ) -> int:
     """Explain which skills a task calls for, and what the model would be told."""
     from skills_runtime.agent.skills.libraries import library_of
-    from skills_runtime.cli.machine import checked_text
-    from skills_runtime.cli.render.routing import show_routing, write_routing
-    from skills_runtime.cli.routing import budget_of, explained, library_at
-    from skills_runtime.cli.settings import resolve_settings
+    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.skill_report import budget_of, explained, library_at, show_routing, write_routing
+    from skills_runtime.cli.state import checked_text
 
     given = ConfigOptions(workspace_root, config, assignments)
     if not checked_text(task, "TASK").strip():
@@ -152,8 +150,7 @@ def skills_new(
     ] = "",
 ) -> int:
     """Begin a new skill."""
-    from skills_runtime.cli.machine import checked_path, checked_text, shown_path
-    from skills_runtime.cli.render.text import one_line
+    from skills_runtime.cli.state import checked_path, checked_text, shown_path
     from skills_runtime.skills.standard.directories import new_skill
 
     file = new_skill(
@@ -161,7 +158,7 @@ def skills_new(
         checked_path(directory, option="--dir"),
         checked_text(description, "--description").strip(),
     )
-    print(one_line(shown_path(file)))
+    print(readable_line(shown_path(file)))
     return 0
 
 
@@ -178,9 +175,8 @@ def skills_list(
     assignments: Assignments,
 ) -> int:
     """List every skill, and say which are offered and why others are not."""
-    from skills_runtime.cli.render.skill_lists import show_list, write_list
-    from skills_runtime.cli.settings import resolve_settings
-    from skills_runtime.cli.skill_listing import listed_skills
+    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.skill_list import listed_skills, show_list, write_list
 
     given = ConfigOptions(workspace_root, config, assignments)
     resolved = resolve_settings(given, program=context.obj.name)
@@ -192,9 +188,7 @@ def skills_list(
 
 def _watch(resolved: "Resolved", *, as_json: bool) -> int:
     """The list, for people, and then each change; programs get one line for each change and nothing else."""
-    from skills_runtime.cli.render.skill_lists import show_change, show_list, write_change
-    from skills_runtime.cli.skill_listing import listed_skills
-    from skills_runtime.cli.skill_watching import watch
+    from skills_runtime.cli.skill_list import listed_skills, show_change, show_list, watch, write_change
 
     def ready() -> None:
         if not as_json:
@@ -216,8 +210,7 @@ def skills_trust(
     remove: Annotated[bool, typer.Option("--remove", help="Do not trust it any more.")] = False,
 ) -> int:
     """Trust the project in a directory, so that its skills are offered."""
-    from skills_runtime.cli.machine import checked_path
-    from skills_runtime.cli.render.text import one_line
+    from skills_runtime.cli.state import checked_path
     from skills_runtime.config import state_home
     from skills_runtime.skills.discovery import TrustStore, project_root
 
@@ -229,7 +222,7 @@ def skills_trust(
     else:
         changed = store.trust(project)
         said = "is trusted now" if changed else "is trusted already"
-    print(f"{one_line(str(project))} {said}")
+    print(f"{readable_line(str(project))} {said}")
     return 0
 
 
@@ -275,11 +268,11 @@ def skills_eval(
     import asyncio
 
     from skills_runtime.agent.run_defaults import backend_for
+    from skills_runtime.cli.inputs import resolve_settings
     from skills_runtime.cli.interrupts import exit_code_of
-    from skills_runtime.cli.machine import checked_path, shown_path
     from skills_runtime.cli.planning import model_name
-    from skills_runtime.cli.render.skill_evals import show_report, write_report
-    from skills_runtime.cli.settings import resolve_settings
+    from skills_runtime.cli.skill_evals import show_report, write_report
+    from skills_runtime.cli.state import checked_path, shown_path
     from skills_runtime.engine.skill_evals import Bench, Evaluation, Plan, place_for, report_of, suite_at
     from skills_runtime.engine.skill_evals.places import keep_report
 
@@ -311,7 +304,7 @@ async def _run(evaluation: "Evaluation", backend: "Backend", *, quiet: bool) -> 
     import asyncio
 
     from skills_runtime.cli.interrupts import interrupts
-    from skills_runtime.cli.render.skill_evals import progress
+    from skills_runtime.cli.skill_evals import progress
     from skills_runtime.engine.skill_evals.trials import close_backend
 
     def done(trial: "Trial", number: int, of: int) -> None:
@@ -368,11 +361,11 @@ def skills_exec(
     """Execute a skill behind the fence, without a model; its output is JSON."""
     from skills_runtime.agent.skills.executing import executor_for
     from skills_runtime.agent.skills.libraries import library_of
-    from skills_runtime.cli.machine import checked_path, checked_text
-    from skills_runtime.cli.routing import library_at
-    from skills_runtime.cli.settings import resolve_settings
-    from skills_runtime.cli.skill_executing import execute, input_of, skill_named, tell
-    from skills_runtime.cli.visits import Visits
+    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.sandbox_command import Visits
+    from skills_runtime.cli.skill_execution import execute, input_of, skill_named, tell
+    from skills_runtime.cli.skill_report import library_at
+    from skills_runtime.cli.state import checked_path, checked_text
     from skills_runtime.executions import PoolLimits
 
     given = ConfigOptions(workspace_root, config, assignments)

@@ -82,8 +82,8 @@ def skills_install(
     allow_host: AllowHost,
 ) -> int:
     """Install skills, after showing what they are and asking."""
-    from skills_runtime.cli.machine import checked_text
-    from skills_runtime.cli.skill_installing import Agreed, bring, places_of, tell, trust_of
+    from skills_runtime.cli.skill_install import Agreed, bring, places_of, tell, trust_of
+    from skills_runtime.cli.state import checked_text
     from skills_runtime.skills.install.frozen import locked_skills
     from skills_runtime.skills.install.sources import parse_source
 
@@ -137,7 +137,7 @@ def skills_update(
     allow_host: AllowHost,
 ) -> int:
     """Update skills, after showing what changes and asking."""
-    from skills_runtime.cli.skill_installing import Agreed, bring, places_of, tell, trust_of
+    from skills_runtime.cli.skill_install import Agreed, bring, places_of, tell, trust_of
 
     agreed = Agreed(yes=yes, force=force, accept_risk=accept_risk, allowed_hosts=allow_host)
     trust = trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
@@ -158,8 +158,8 @@ def skills_remove(
     scope: Scope = "project",
 ) -> int:
     """Remove skills; `skills rollback` brings them back."""
-    from skills_runtime.cli.machine import checked_text
-    from skills_runtime.cli.skill_installing import places_of
+    from skills_runtime.cli.skill_install import places_of
+    from skills_runtime.cli.state import checked_text
     from skills_runtime.skills.install.operations import remove
 
     remove(places_of(scope, workspace_root), [checked_text(name, "NAME") for name in names], unlocked_too=force)
@@ -180,9 +180,8 @@ def skills_rollback(
     allow_host: AllowHost,
 ) -> int:
     """Put the version of a skill back that was there before."""
-    from skills_runtime.cli.machine import checked_text
-    from skills_runtime.cli.render.skill_changes import show_prepared
-    from skills_runtime.cli.skill_installing import Agreed, ask, check, places_of, tell
+    from skills_runtime.cli.skill_install import Agreed, ask, check, places_of, show_prepared, tell
+    from skills_runtime.cli.state import checked_text
     from skills_runtime.skills.install.applying import working
     from skills_runtime.skills.install.fetching import LocalFetcher
     from skills_runtime.skills.install.lockfile import LockEntry
@@ -211,8 +210,7 @@ def skills_lock(
     scope: Scope = "project",
 ) -> int:
     """Write the lock file from what is installed."""
-    from skills_runtime.cli.render.skill_changes import show_installed, write_installed
-    from skills_runtime.cli.skill_installing import places_of
+    from skills_runtime.cli.skill_install import places_of, show_installed, write_installed
     from skills_runtime.skills.install.operations import write_lock_from_installed
 
     skills = write_lock_from_installed(places_of(scope, workspace_root))
@@ -229,8 +227,7 @@ def skills_verify(
     scope: Scope = "project",
 ) -> int:
     """Compare installed skills with the lock file; exit code 20 if they differ."""
-    from skills_runtime.cli.render.skill_changes import show_installed, write_installed
-    from skills_runtime.cli.skill_installing import places_of
+    from skills_runtime.cli.skill_install import places_of, show_installed, write_installed
     from skills_runtime.errors import EXIT_CODES
     from skills_runtime.skills.install.operations import verify
 

@@ -34,8 +34,7 @@ def skills_preflight(
     no_dotenv: NoDotenv = False,
 ) -> int:
     """Judge the settings of skills alone; nothing is searched."""
-    from skills_runtime.cli.render.skill_scans import preflight_answer, write_json
-    from skills_runtime.cli.skill_settings import CLEAN, SETTINGS_WRONG, WARNED, looked_at
+    from skills_runtime.cli.skill_scan import CLEAN, SETTINGS_WRONG, WARNED, looked_at, preflight_answer, write_json
 
     given = ConfigOptions(workspace_root, config, assignments)
     found = looked_at(given, no_dotenv=no_dotenv, program=context.obj.name)
@@ -77,9 +76,7 @@ def skills_scan(
     no_dotenv: NoDotenv = False,
 ) -> int:
     """Search every source, and report all skills and all problems as JSON."""
-    from skills_runtime.cli.render.skill_scans import write_json
-    from skills_runtime.cli.skill_scanning import scanned
-    from skills_runtime.cli.skill_settings import CLEAN, SKILLS_WRONG, WARNED
+    from skills_runtime.cli.skill_scan import CLEAN, SKILLS_WRONG, WARNED, scanned, write_json
 
     if security:
         return _scan_for_harm(paths or [], as_json=as_json, sarif=sarif)
@@ -94,9 +91,8 @@ def skills_scan(
 
 
 def _scan_for_harm(paths: list[str], *, as_json: bool, sarif: bool) -> int:
-    from skills_runtime.cli.machine import checked_path
-    from skills_runtime.cli.render.security import show_security, write_sarif, write_security
-    from skills_runtime.cli.skill_security import exit_code, security_reports
+    from skills_runtime.cli.skill_scan import security_reports, show_security, worst, write_sarif, write_security
+    from skills_runtime.cli.state import checked_path
 
     if as_json and sarif:
         raise Misuse("`--json` and `--sarif` exclude each other")
@@ -105,4 +101,4 @@ def _scan_for_harm(paths: list[str], *, as_json: bool, sarif: bool) -> int:
     scanned = security_reports(checked_path(path, option="PATH") for path in paths)
     write = write_sarif if sarif else write_security if as_json else show_security
     write(scanned, sys.stdout)
-    return exit_code(scanned)
+    return 0 if worst(scanned) == "clean" else 1

@@ -6,11 +6,28 @@ import select
 import signal
 import sys
 import termios
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from rich.console import Console, RenderableType
 from rich.text import Text
+
+from skills_runtime.cli import approval_text as asking
+from skills_runtime.cli.approval_text import SCOPE_WORDS, line_argument, read_arguments, rules_of, why_no_rule
+from skills_runtime.cli.options import Approving, ViewOptions
+from skills_runtime.cli.state import login_name
+from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
+from skills_runtime.ports import ApprovalRequest, Approver, Decision, HumanIO, Parked, Question
+from skills_runtime.safety import InboxApprovals
+from skills_runtime.safety.approvals.proposal import as_recorded
+from skills_runtime.safety.policy import Rule, add_rule
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Pause = Callable[[], AbstractAsyncContextManager[None]]
 """Makes everybody else silent while a `with` block lasts."""
@@ -124,3 +141,215 @@ async def _readable(fd: int) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(fd)
+
+
+def chosen(text: str, choices: Sequence[str]) -> str:
+    """The choice whose number was typed, or what was typed; a choice that is itself a number is meant first."""
+    text = text.strip()
+    if text in choices or not text.isdecimal() or not text.isascii():
+        return text
+    number = int(text[:9])
+    return choices[number - 1] if 1 <= number <= len(choices) else text
+
+
+class Met(NamedTuple):
+    """Those who answer for one run."""
+
+    human: HumanIO | None
+    approver: Approver | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """Those who may be asked by the runs of one command."""
+
+    console: "Console | None" = None
+    """Where they sit; nothing when nobody is there."""
+    approvals: Approving = "none"
+    """Who decides on calls."""
+    rule_file: Path | None = None
+    """Where the rules of whoever sits there are."""
+    remembered: dict[str, str] = field(default_factory=dict[str, str])
+    """What was approved for as long as the command lasts, and by whom."""
+
+    def meet(self, pause: "Pause") -> Met:
+        """Those who answer for a run that is shown by somebody who can pause."""
+        later = InboxApprovals() if self.approvals == "inbox" else None
+        if self.console is None:
+            return Met(None, later)
+
+        terminal = Terminal(self.console, pause, fd=sys.stdin.fileno())
+        if self.approvals != "terminal":
+            return Met(TerminalHuman(terminal), later)
+
+        approver = TerminalApprover(terminal, who=login_name(), rule_file=self.rule_file)
+        return Met(TerminalHuman(terminal), approver)
+
+
+NOBODY = People()
+
+
+def people_here(
+    options: ViewOptions,
+    approvals: Approving | None = None,
+    *,
+    otherwise: Approving = "none",
+    rule_file: Path | None = None,
+) -> People:
+    """Whoever sits at the terminal, unless the command is to be silent; who approves, or `otherwise` without them."""
+    if options.json or options.quiet or not somebody_is_there():
+        if approvals == "terminal":
+            raise ValidationFailed(
+                "`--approvals terminal` needs somebody at a terminal, and nobody is asked here",
+                hint="`--approvals inbox` lets the run wait for `approvals approve`",
+            )
+        return People(approvals=approvals or otherwise)
+    from skills_runtime.cli.output import talk
+
+    console = talk(no_color=options.no_color)
+    return People(console=console, approvals=approvals or "terminal", rule_file=rule_file)
+
+
+class TerminalHuman:
+    """Asks questions at the terminal; who ends the input leaves a question for later."""
+
+    def __init__(self, terminal: "Terminal") -> None:
+        self._terminal = terminal
+
+    async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
+        """What they type, or the choice whose number they type."""
+        from skills_runtime.cli.approval_text import hint, question_lines
+
+        async with self._terminal.floor():
+            self._terminal.show(*question_lines(question))
+            try:
+                async with asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
+                    answer = await self._answer(question)
+            except TimeoutError:
+                answer = None
+            if answer is None:
+                self._terminal.show(hint("the question waits; it can be answered later"))
+                raise Parked(call_id)
+            return answer
+
+    async def _answer(self, question: Question) -> str | None:
+        from skills_runtime.cli.approval_text import ANSWER, hint
+
+        while (line := await self._terminal.read(ANSWER)) is not None:
+            if line.strip():
+                return chosen(line, [choice.label for choice in question.choices])
+            self._terminal.show(hint("type an answer; Ctrl-D leaves the question for later"))
+        return None
+
+
+YES = "yes"
+ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
+_WAYS = "answer with y, s, r, e, n or q; v shows everything"
+
+
+class TerminalApprover:
+    """Asks at the terminal whether a call may run; who ends the input leaves the request for later."""
+
+    keeps_time = True  # what is asked at the same time is shown one after the other
+
+    def __init__(self, terminal: "Terminal", *, who: str = "", rule_file: Path | None = None) -> None:
+        self._terminal = terminal
+        self._who = who
+        self._rule_file = rule_file
+
+    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
+        """Decide on one call."""
+        async with self._terminal.floor(), asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
+            self._terminal.show(*asking.approval_lines(request))
+            self._terminal.show(asking.ways_line(ruled=bool(self._rules(request)), timeout_ms=timeout_ms))
+            decision = await self._decided(request)
+        if decision is None:
+            raise Parked(request.call_id)
+        return msgspec.structs.replace(decision, decided_by=self._who)
+
+    async def _decided(self, request: ApprovalRequest) -> Decision | None:
+        """What they decide; nothing when they leave it for later."""
+        while (line := await self._terminal.read(asking.ALLOW)) is not None:
+            word, _, rest = line.strip().partition(" ")
+            decision = await self._chosen(word.lower(), rest.strip(), request)
+            if decision is not None:
+                return decision
+        self._terminal.show(asking.hint("the request waits; it can be decided later"))
+        return None
+
+    async def _chosen(self, word: str, rest: str, request: ApprovalRequest) -> Decision | None:
+        """What a word means; nothing when it decides nothing."""
+        match word, rest:
+            case (("y" | "yes"), ""):
+                return await self._allowed(request, ONCE, "it, once", sure=word == YES)
+            case "s", "":
+                return await self._allowed(request, SESSION, "this very call, also again in this session")
+            case "", _:
+                return Decision(decision="denied")
+            case (("n" | "no"), _):
+                return Decision(decision="denied", note=rest or (await self._terminal.read(asking.WHY) or "").strip())
+            case "q", _:
+                return Decision(decision="abort", note=rest)
+            case "r", "":
+                return await self._ruled(request)
+            case "e", "":
+                return await self._edited(request)
+            case "v", "":
+                self._terminal.show(*asking.approval_lines(request, whole=True))
+            case _:
+                self._terminal.show(asking.hint(_WAYS))
+        return None
+
+    async def _allowed(
+        self, request: ApprovalRequest, decision: Decision, grant: str, *, sure: bool = False
+    ) -> Decision | None:
+        """A yes, which has to be typed out where much is at stake."""
+        if sure or request.risk.get("level") != "high":
+            return decision
+        self._terminal.show(asking.hint(f"this is of high risk: `yes` allows {grant}"))
+        return decision if await self._is_sure() else None
+
+    async def _ruled(self, request: ApprovalRequest) -> Decision | None:
+        """A yes with a rule, which is shown in full before anybody can say how far it reaches."""
+        rules = self._rules(request)
+        if not rules:
+            self._terminal.show(asking.hint(why_no_rule(request)))
+            return None
+        self._terminal.show(*asking.rule_lines(rules))
+        word = (await self._terminal.read(asking.WHICH) or "").strip().lower()
+        if word not in rules or not self._keep(rules[word], word):
+            return None
+        return Decision(decision="approved", rule=as_recorded(rules[word], SCOPE_WORDS[word]))
+
+    def _rules(self, request: ApprovalRequest) -> dict[str, Rule]:
+        return rules_of(request, lasting=self._rule_file is not None)
+
+    def _keep(self, rule: Rule, word: str) -> bool:
+        """Add a rule that reaches further than the run to the user's own; false when that cannot be."""
+        if word == "run" or self._rule_file is None:
+            return True
+        try:
+            add_rule(self._rule_file, rule)
+        except SkillsRuntimeError as error:
+            self._terminal.show(asking.hint(f"{error.message}; {error.hint}"))
+            return False
+        self._terminal.show(asking.hint(f"the rule is in {self._rule_file}"))
+        return True
+
+    async def _edited(self, request: ApprovalRequest) -> Decision | None:
+        """A yes to something else: a line of shell is typed anew as text, other arguments as JSON."""
+        line = line_argument(request)
+        typed = (await self._terminal.read(asking.COMMAND if line else asking.ARGUMENTS) or "").strip()
+        if not typed:
+            return None
+        try:
+            arguments = {**request.details, line: typed} if line else read_arguments(typed)
+        except ValidationFailed as error:
+            self._terminal.show(asking.hint(f"{error.message}; {error.hint}"))
+            return None
+        self._terminal.show(asking.instead_line(typed))
+        return Decision(decision="approved", arguments=arguments) if await self._is_sure() else None
+
+    async def _is_sure(self) -> bool:
+        self._terminal.forget_typed()
+        return (await self._terminal.read(asking.SURE) or "").strip().lower() == YES

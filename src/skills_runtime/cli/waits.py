@@ -5,18 +5,23 @@ Pure.
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
 
 from skills_runtime.cli.locate import short_approval
+from skills_runtime.cli.output import labelled
 from skills_runtime.events.payloads import HumanRequest
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Pending, RunState
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
+from skills_runtime.text import readable_line
 
 THEN = "then"
 """The label of a command that follows the one before it."""
@@ -138,3 +143,14 @@ def _parts(questions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         choices = f"  [{' | '.join(labels)}]" if labels else ""
         found[str(one.get("id", ""))] = f"{one.get('question', '')}{choices}"
     return found
+
+
+def wait_lines(wait: Wait, *, indent: int, width: int, titled: bool = True) -> Iterator[RenderableType]:
+    """One thing that is waited for; without its title where that stands elsewhere."""
+    if titled:
+        yield Padding(Text(readable_line(wait.what)), (0, 0, 0, indent), expand=False)
+    offered = {str(number): readable_line(choice) for number, choice in enumerate(wait.choices, start=1)}
+    offered |= {readable_line(name): readable_line(text) for name, text in wait.parts.items()}
+    for facts in (offered, dict(wait.commands)):
+        if facts:
+            yield labelled(facts, indent=indent, width=width)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 
 from skills_runtime.cli.errors import Program
 from skills_runtime.cli.execution import Ending, Plan, execute
-from skills_runtime.cli.machine import this_ledger
 from skills_runtime.cli.options import ViewOptions
-from skills_runtime.cli.people import NOBODY, People
-from skills_runtime.cli.render.answer import write_answer
-from skills_runtime.cli.views import view_of
+from skills_runtime.cli.run_view import view_of
+from skills_runtime.cli.state import this_ledger
+from skills_runtime.cli.terminal import NOBODY, People
+from skills_runtime.cli.text import write_answer
 from skills_runtime.ledger import RunIndex
 
 MakePlan = Callable[[RunIndex], tuple[Plan, Iterable[str]]]

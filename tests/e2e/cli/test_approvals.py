@@ -7,8 +7,8 @@ import pytest
 
 from skills_runtime.cli.deciding import go_on, look_up
 from skills_runtime.cli.errors import Program
-from skills_runtime.cli.machine import this_ledger
 from skills_runtime.cli.options import ConfigOptions, ViewOptions
+from skills_runtime.cli.state import this_ledger
 from skills_runtime.errors import ApprovalStale
 from skills_runtime.ports import InboxMessage
 from tests.e2e.cli.asking import ASK, FIRST, PARKED, SECOND, asked, events, park

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.cli.cancelling import StillWorking, cancel_run
-from skills_runtime.cli.machine import log_ports, this_ledger
+from skills_runtime.cli.state import log_ports, this_ledger
 from skills_runtime.engine import RunControl
 from skills_runtime.errors import LogEnded
 from skills_runtime.events.payloads import InboxReceived, RunCompleted

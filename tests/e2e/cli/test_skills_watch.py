@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.cli.render.skill_lists import show_change
-from skills_runtime.cli.skill_watching import SkillChange, changes_in
+from skills_runtime.cli.skill_list import SkillChange, changes_in, show_change
 from skills_runtime.skills.index.changes import changes_between
 from tests.e2e.cli.models import read_until
 from tests.e2e.cli.programs import TIMEOUT_SECONDS, start

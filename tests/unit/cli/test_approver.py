@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.cli.approver import TerminalApprover
+from skills_runtime.cli.terminal import TerminalApprover
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Intent, Parked
 from skills_runtime.safety.policy import load_rules
 from tests.unit.cli.seat import END, Tty, open_tty, seated

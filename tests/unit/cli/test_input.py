@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.cli.errors import Misuse
+from skills_runtime.cli.inputs import MAX_BYTES, parse_assignments, read_prompt
 from skills_runtime.cli.locate import short_id
-from skills_runtime.cli.machine import shown_path
-from skills_runtime.cli.prompt import MAX_BYTES, read_prompt
-from skills_runtime.cli.settings import parse_assignments
+from skills_runtime.cli.state import shown_path
 from skills_runtime.errors import ConfigError, ValidationFailed
 
 

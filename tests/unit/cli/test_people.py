@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from skills_runtime.cli.options import ViewOptions
-from skills_runtime.cli.people import NOBODY, People, TerminalHuman, people_here
+from skills_runtime.cli.terminal import NOBODY, People, TerminalHuman, people_here
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Choice, Parked, Question
 from skills_runtime.safety import InboxApprovals

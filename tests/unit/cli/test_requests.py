@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.cli.machine import this_ledger
+from skills_runtime.cli.approval_text import line_argument, rules_of
 from skills_runtime.cli.requests import Asked, find_request, open_requests
-from skills_runtime.cli.ruling import line_argument, rules_of
+from skills_runtime.cli.state import this_ledger
 from skills_runtime.errors import ApprovalStale
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 from skills_runtime.projections.approvals import PendingApproval

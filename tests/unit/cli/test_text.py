@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.cli.render.text import age, between, count, duration, local_time, neutral, one_line, plural
+from skills_runtime.cli.text import age, between, count, duration, local_time, plural
+from skills_runtime.text import readable, readable_line
 
 any_text = st.text(alphabet=st.characters(codec=None), max_size=200)
 safe_text = st.text(alphabet=st.characters(categories=("L", "M", "N", "P", "S", "Zs")), max_size=200)
@@ -16,29 +17,29 @@ JOINERS = "\u200c\u200d"
 
 @given(any_text)
 def test_nothing_a_terminal_obeys_is_left(text: str) -> None:
-    left = {character for character in neutral(text) if unicodedata.category(character) in OBEYED}
+    left = {character for character in readable(text) if unicodedata.category(character) in OBEYED}
     assert left <= {"\n", "\t"}
 
 
 @given(any_text)
 def test_nothing_invisible_is_left_but_joiners(text: str) -> None:
-    left = {character for character in neutral(text) if unicodedata.category(character) == "Cf"}
+    left = {character for character in readable(text) if unicodedata.category(character) == "Cf"}
     assert left <= set(JOINERS)
 
 
 @given(safe_text)
 def test_what_can_be_read_is_shown_as_it_is(text: str) -> None:
-    assert neutral(text) == text
+    assert readable(text) == text
 
 
 @given(any_text)
 def test_text_that_is_safe_stays_as_it_is(text: str) -> None:
-    assert neutral(neutral(text)) == neutral(text)
+    assert readable(readable(text)) == readable(text)
 
 
 @given(any_text)
 def test_one_line_is_one_line_and_can_be_written_anywhere(text: str) -> None:
-    line = one_line(text)
+    line = readable_line(text)
     assert len(line.splitlines()) <= 1
     line.encode()
 
@@ -56,7 +57,7 @@ def test_one_line_is_one_line_and_can_be_written_anywhere(text: str) -> None:
     ],
 )
 def test_characters_are_shown_instead_of_obeyed(text: str, shown: str) -> None:
-    assert neutral(text) == shown
+    assert readable(text) == shown
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from skills_runtime.cli.event_text import Steps
 from skills_runtime.cli.execution import Ending
-from skills_runtime.cli.render.console import answers, cut, spread, talk
-from skills_runtime.cli.render.quiet import QuietView
-from skills_runtime.cli.render.steps import Steps
+from skills_runtime.cli.output import answers, cut, spread, talk
+from skills_runtime.cli.run_view import QuietView
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import (
     ApprovalDecided,

@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from skills_runtime.cli.event_text import Steps
 from skills_runtime.cli.execution import Ending
-from skills_runtime.cli.render.ending import used
-from skills_runtime.cli.render.human import Heading, HumanView
-from skills_runtime.cli.render.quiet import QuietView
-from skills_runtime.cli.render.steps import Steps
-from skills_runtime.cli.render.words import signed
+from skills_runtime.cli.output import signed
+from skills_runtime.cli.run_view import Heading, HumanView, QuietView, used
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.cli.answers import chosen
+from skills_runtime.cli.terminal import chosen
 from skills_runtime.cli.waits import Wait, command_for, waits_of
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (

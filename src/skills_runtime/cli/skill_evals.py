@@ -4,16 +4,17 @@ from typing import TextIO
 
 import msgspec
 
-from skills_runtime.cli.render.text import money, one_line, plural
+from skills_runtime.cli.text import money, plural
 from skills_runtime.engine.skill_evals import Report, Trial
 from skills_runtime.engine.skill_evals.report import Delta, Summary
 from skills_runtime.engine.skill_evals.statistics import Difference, Rate, Spread
 from skills_runtime.engine.skill_evals.trigger_report import Choices, Compared, QueryReport, TriggerReport
+from skills_runtime.text import readable_line
 
 
 def progress(trial: Trial, number: int, of: int) -> str:
     """One line for a trial that is done."""
-    name = f"{one_line(trial.id)} {trial.variant.replace('_', ' ')} run {trial.number}"
+    name = f"{readable_line(trial.id)} {trial.variant.replace('_', ' ')} run {trial.number}"
     return f"[{number}/{of}] {name}: {_outcome(trial)} ({trial.ended.seconds:.1f} s, {trial.ended.tokens} tokens)"
 
 
@@ -24,25 +25,27 @@ def write_report(report: Report, out: TextIO) -> None:
 
 def show_report(report: Report, out: TextIO) -> None:
     """Write the report for a person."""
-    out.write(f"{one_line(report.skill_name)} with {one_line(report.model)}, {plural(report.runs, 'run')} each\n")
+    out.write(
+        f"{readable_line(report.skill_name)} with {readable_line(report.model)}, {plural(report.runs, 'run')} each\n"
+    )
     for name, part in report.run_summary.items():
         _show_delta(part, out) if isinstance(part, Delta) else _show_summary(name, part, out)
     for case in report.evals:
-        out.write(f"\n{one_line(case.id)}: {_rate(case.with_skill)} with, {_rate(case.without_skill)} without\n")
+        out.write(f"\n{readable_line(case.id)}: {_rate(case.with_skill)} with, {_rate(case.without_skill)} without\n")
         for text, rates in case.assertions.items():
             both = " / ".join(_share(rates[name]) for name in ("with_skill", "without_skill"))
-            out.write(f"  {both:>12}  {one_line(text)}\n")
+            out.write(f"  {both:>12}  {readable_line(text)}\n")
     if report.triggers is not None:
         _show_triggers(report.triggers, out)
     if report.cost_usd:
         out.write(f"\ncost of everything: {money(report.cost_usd)}\n")
     for error in report.errors:
-        out.write(f"does not count: {one_line(error)}\n")
+        out.write(f"does not count: {readable_line(error)}\n")
 
 
 def _outcome(trial: Trial) -> str:
     if trial.ended.error:
-        return f"does not count: {one_line(trial.ended.error)}"
+        return f"does not count: {readable_line(trial.ended.error)}"
     if trial.triggered is not None:
         return _called(trial)
     held = [one.passed for one in trial.graded]
@@ -53,7 +56,7 @@ def _outcome(trial: Trial) -> str:
 def _called(trial: Trial) -> str:
     if trial.triggered:
         return "called the skill"
-    others = f"called {', '.join(map(one_line, trial.chosen))}" if trial.chosen else ""
+    others = f"called {', '.join(map(readable_line, trial.chosen))}" if trial.chosen else ""
     if trial.variant == "without_skill":
         return others or "called no skill"
     return f"did not call the skill but {others}" if others else "did not call the skill"
@@ -99,7 +102,7 @@ def _show_compared(compared: Compared, out: TextIO) -> None:
 def _show_query(query: QueryReport, out: TextIO) -> None:
     mark = {True: "right", False: "WRONG", None: "?"}[query.passed]
     should = "should" if query.should_trigger else "should not"
-    out.write(f"  {mark:5} {_share(query.triggered):>6}  {should:10} {one_line(query.query)[:100]}\n")
+    out.write(f"  {mark:5} {_share(query.triggered):>6}  {should:10} {readable_line(query.query)[:100]}\n")
     if query.chosen.with_skill.others.hits:
         out.write(f"{'':15} with it: {_names(query.chosen.with_skill)}\n")
     if query.chosen.without_skill is not None:
@@ -107,7 +110,7 @@ def _show_query(query: QueryReport, out: TextIO) -> None:
 
 
 def _names(choices: Choices) -> str:
-    called = [f"{one_line(name)} {_share(rate)}" for name, rate in choices.skills.items()]
+    called = [f"{readable_line(name)} {_share(rate)}" for name, rate in choices.skills.items()]
     return ", ".join([*called, f"no skill {_share(choices.none)}"] if choices.none.hits or not called else called)
 
 

@@ -2,12 +2,19 @@
 
 import sys
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
+import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from skills_runtime.events.states import RunStatus
+from skills_runtime.ports import InboxMessage
+from skills_runtime.text import readable_line
 
 PLAIN_WIDTH = 80
 _UNBOUNDED = 10_000
@@ -62,3 +69,69 @@ def labelled(facts: Mapping[str, str], *, indent: int, width: int) -> Padding:
 def cut(text: str, width: int) -> str:
     """The text in at most `width` cells."""
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
+
+
+class Sign(NamedTuple):
+    """How a state looks."""
+
+    symbol: str
+    word: str
+    style: str
+
+
+STATUS: Mapping[str, Sign] = MappingProxyType(
+    {
+        RunStatus.PENDING: Sign("○", "pending", "dim"),
+        RunStatus.RUNNING: Sign("▸", "running", "magenta"),
+        RunStatus.WAITING_FOR_TOOL: Sign("◇", "waiting for a tool", "magenta"),
+        RunStatus.WAITING_FOR_USER: Sign("◆", "waiting for you", "cyan"),
+        RunStatus.REVIEW_REQUIRED: Sign("◆", "review required", "cyan"),
+        RunStatus.REVISION_REQUIRED: Sign("◇", "revision required", "cyan"),
+        RunStatus.COMPLETED: Sign("✓", "completed", "green"),
+        RunStatus.FAILED: Sign("✗", "failed", "red"),
+        RunStatus.CANCELLED: Sign("■", "cancelled", "dim"),
+    }
+)
+
+
+WAITING: Mapping[str, Sign] = MappingProxyType(
+    {
+        "human_required": Sign("◆", "asks you", "cyan"),
+        "budget_exceeded": Sign("◆", "limit reached", "cyan"),
+        "stopped": Sign("◇", "stopped", "cyan"),
+    }
+)
+"""What a run waits for, where that is known."""
+
+
+def sign_of(status: str, waiting_kind: str | None = None) -> Sign:
+    """How a state looks; a run that waits says what for."""
+    waiting = WAITING.get(waiting_kind or "") if status == RunStatus.WAITING_FOR_USER else None
+    return waiting or STATUS[status]
+
+
+def signed(status: str, waiting_kind: str | None = None) -> Text:
+    """A state as a symbol and a word."""
+    sign = sign_of(status, waiting_kind)
+    return Text(f"{sign.symbol} {sign.word}", style=sign.style)
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a run stands after a decision about it."""
+
+    run_id: str
+    status: str
+    reason: str = ""
+    note: str = ""
+
+
+def write_receipt(receipt: Receipt | InboxMessage, told: str, following: str = "", *, as_json: bool) -> int:
+    """Say what happened, and the command that comes next; the exit code is that of success."""
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(receipt).decode() + "\n")
+        return 0
+    sys.stdout.write(f"{readable_line(told)}\n")
+    if following:
+        sys.stdout.flush()
+        sys.stderr.write(f"  next: {following}\n")
+    return 0

@@ -1,32 +1,13 @@
-"""Text that is safe to show: nothing from a model or a tool can move the cursor or pretend to be us.
+"""Numbers, times and text as people read them, and the two plain ways to write to stdout.
 
-Pure: from text to text.
+Imports nothing slow: help pages and errors use it too.
 """
 
-import unicodedata
+import sys
 from datetime import datetime
+from typing import Any
 
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_KEPT = frozenset("\n\t\u200c\u200d")
-"""Line breaks, and the joiners that some scripts and emoji are written with."""
-
-
-def neutral(text: str) -> str:
-    """The text with control, escape, direction and other invisible characters shown instead of obeyed."""
-    if text.isprintable():
-        return text
-    return "".join(map(_shown, text.replace("\r\n", "\n")))
-
-
-def one_line(text: str) -> str:
-    """The same, on one line."""
-    return " ".join(neutral(text).split())
-
-
-def _shown(character: str) -> str:
-    if character in _KEPT or unicodedata.category(character) not in _HIDDEN_CATEGORIES:
-        return character
-    return character.encode("unicode_escape").decode()
+from skills_runtime.text import readable
 
 
 def duration(milliseconds: float | None) -> str:
@@ -90,3 +71,21 @@ def _parsed(timestamp: str | None) -> datetime | None:
     except ValueError:
         return None
     return at if at.tzinfo else None
+
+
+def write_answer(text: str) -> None:
+    """Write the answer, if there is one."""
+    if text:
+        write_text(text if text.endswith("\n") else f"{text}\n")
+
+
+def write_text(text: str) -> None:
+    """Write text that may come from a model."""
+    sys.stdout.write(readable(text))
+
+
+def write_json(value: Any) -> None:
+    """Write a value as JSON with line breaks."""
+    import msgspec  # slow to import, and only JSON needs it
+
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")

@@ -1,22 +1,120 @@
-"""The HTTP service as the command line starts it."""
+"""The keys of the service as the command line changes them; every change is in the audit log."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from skills_runtime.cli.machine import checked_path
+import msgspec
+
+from skills_runtime.cli.inputs import parse_assignments, resolve_settings
 from skills_runtime.cli.options import ConfigOptions
-from skills_runtime.cli.settings import parse_assignments, resolve_settings
+from skills_runtime.cli.state import checked_path, login_name
+from skills_runtime.clock import SystemClock
 from skills_runtime.config import state_home
 from skills_runtime.errors import ConfigError
+from skills_runtime.service.access.keys import ApiKey, KeyFile
+from skills_runtime.service.audit import AuditEntry, AuditLog
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.service.access.token import Announced
     from skills_runtime.service.settings import Listener, ServiceSettings
+
+
+def make_key(name: str, scopes: Iterable[str]) -> tuple[ApiKey, str]:
+    """A new key and its text."""
+    key, text = _keys().create(name, tuple(scopes))
+    _note("key_created", key)
+    return key, text
+
+
+def all_keys() -> tuple[ApiKey, ...]:
+    """Every key there is."""
+    return _keys().list()
+
+
+def revoke_key(name_or_id: str) -> ApiKey:
+    """Make a key worthless."""
+    key = _keys().revoke(name_or_id)
+    _note("key_revoked", key)
+    return key
+
+
+def _keys() -> KeyFile:
+    return KeyFile(state_home(), SystemClock().now)
+
+
+def _note(what: str, key: ApiKey) -> None:
+    about = {"key": key.id, "name": key.name, "scopes": list(key.scopes)}
+    with closing(AuditLog(state_home())) as log:
+        log.add(AuditEntry(time=SystemClock().now(), what=what, who=login_name(), details=about))
+
+
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
+
+
+def has_screen(environ: Mapping[str, str]) -> bool:
+    """Whether a browser with windows can be opened; one that takes over the terminal is of no use to a server."""
+    return sys.platform in ("darwin", "win32") or any(environ.get(name) for name in _SCREENS)
+
+
+def open_page(link: str, environ: Mapping[str, str]) -> None:
+    """Open a link without waiting for the browser; where there is no screen the printed link is enough."""
+    if has_screen(environ):
+        threading.Thread(target=_open, args=(link,), daemon=True, name="browser").start()
+
+
+def _open(link: str) -> None:
+    import webbrowser
+
+    webbrowser.open(link, new=2)
+
+
+def show_new(key: ApiKey, text: str, out: TextIO) -> None:
+    """Show a new key to a person, who will not see it again."""
+    out.write(f"{text}\n\nThis is the key `{key.name}` ({', '.join(key.scopes)}). It is shown only now.\n")
+
+
+def write_new(key: ApiKey, text: str, out: TextIO) -> None:
+    """Write a new key for a program."""
+    _write({**_document(key), "key": text}, out)
+
+
+def show_keys(keys: Sequence[ApiKey], out: TextIO) -> None:
+    """Show keys as a table."""
+    if not keys:
+        out.write("There are no keys.\n")
+        return
+    rows = [("NAME", "ID", "SCOPES", "LAST USED", "STATE")]
+    for key in keys:
+        state = f"revoked {_day(key.revoked_at)}" if key.revoked_at else "valid"
+        rows.append((key.name, key.id, ",".join(key.scopes), _day(key.last_used_at) or "never", state))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        out.write("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() + "\n")
+
+
+def write_keys(keys: Iterable[ApiKey], out: TextIO) -> None:
+    """Write keys for a program, without what was kept of their texts."""
+    _write([_document(key) for key in keys], out)
+
+
+def _document(key: ApiKey) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(key).items() if name != "digest"}
+
+
+def _day(moment: str | None) -> str:
+    return moment[:16].replace("T", " ") if moment else ""
+
+
+def _write(value: Any, out: TextIO) -> None:
+    out.write(msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

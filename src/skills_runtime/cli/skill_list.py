@@ -1,18 +1,25 @@
 """Every skill there is, where it comes from, and whether it is offered."""
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import msgspec
 
 from skills_runtime.agent.skills.libraries import library_of
+from skills_runtime.cli.interrupts import interrupts
+from skills_runtime.cli.text import plural
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills import Library, Problem, Skill
 from skills_runtime.skills.discovery import Discovery, discover, discovered_sources, places_of
+from skills_runtime.skills.index import Changes, watch_skills
 from skills_runtime.skills.install.changed import changed_skills
 from skills_runtime.skills.install.places import project_places, user_places
 from skills_runtime.skills.mentions import is_name, without_mention
+from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -159,3 +166,114 @@ def _unnamed(problem: Problem, state: State) -> ListedSkill:
         path=problem.locator,
         reason=problem.message,
     )
+
+
+Kind = Literal["added", "changed", "removed", "broken", "warning"]
+
+
+class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is different now."""
+
+    change: Kind
+    name: str
+    mention: str = ""
+    """How it is called, or was."""
+    description: str = ""
+    path: str = ""
+    reason: str = ""
+    """What is wrong with it."""
+
+
+def watch(resolved: "Resolved", ready: Callable[[], None], tell: Callable[[SkillChange], None]) -> None:
+    """Tell of every change from the moment that `ready` is called in, until Ctrl-C or SIGTERM."""
+    asyncio.run(_watch(resolved, ready, tell))
+
+
+async def _watch(resolved: "Resolved", ready: Callable[[], None], tell: Callable[[SkillChange], None]) -> None:
+    since, stop = library_of(resolved), asyncio.Event()
+    since.list()
+    with interrupts(lambda: None) as interruption:
+        ending = asyncio.create_task(_set_after(interruption.wait, stop))
+        ready()
+        async with aclosing(watch_skills(lambda: library_of(resolved), since=since, stop=stop)) as told:
+            async for changes in told:
+                for change in changes_in(changes):
+                    tell(change)
+        ending.cancel()
+
+
+async def _set_after(wait: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    await wait()
+    stop.set()
+
+
+def changes_in(changes: Changes) -> Iterator[SkillChange]:
+    """The changes one by one; a skill that broke is told once, as broken, and not as removed as well."""
+    broken = {one.locator: one for one in reversed(changes.problems) if one.severity == "error"}
+    yield from (_of_skill("added", skill) for skill in changes.added)
+    yield from (_of_skill("changed", skill) for skill in changes.changed)
+    yield from (_of_skill("removed", skill) for skill in changes.removed if _places(skill).isdisjoint(broken))
+    yield from (_of_problem("broken", one) for one in reversed(broken.values()))
+    yield from (_of_problem("warning", one) for one in changes.problems if one.severity != "error")
+
+
+def _places(skill: Skill) -> set[str]:
+    """Where a skill is, as problems with it name the place."""
+    return {skill.locator, str(skill.directory)}
+
+
+def _of_problem(kind: Kind, one: Problem) -> SkillChange:
+    return SkillChange(change=kind, name=one.name, path=one.locator, reason=one.message)
+
+
+def _of_skill(kind: Kind, skill: Skill) -> SkillChange:
+    said = skill.description if kind != "removed" else ""
+    return SkillChange(change=kind, name=skill.name, mention=skill.mention.text, description=said, path=skill.locator)
+
+
+_DESCRIPTION_CHARS = 100
+
+
+def write_list(found: SkillList, out: TextIO) -> None:
+    """Write the list for programs."""
+    out.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+
+
+def show_list(found: SkillList, out: TextIO) -> None:
+    """Write the list for a person."""
+    if not found.skills:
+        out.write("no skills found; `skills new NAME` begins one\n")
+    for skill in found.skills:
+        out.write(f"{skill.state:9} {readable_line(skill.mention or skill.name)}\n")
+        _about(skill.reason or skill.description, skill.path, out)
+    for problem in found.problems:
+        out.write(f"{problem.severity}: {readable_line(problem.message)}\n")
+        if problem.locator and problem.locator not in problem.message:
+            out.write(f"  at {readable_line(problem.locator)}\n")
+        if problem.hint:
+            out.write(f"  hint: {readable_line(problem.hint)}\n")
+    if len(found.skills) > 1:
+        numbers = Counter(skill.state for skill in found.skills)
+        states = ", ".join(f"{number} {state}" for state, number in sorted(numbers.items()))
+        out.write(f"{plural(len(found.skills), 'skill')}: {states}\n")
+
+
+def write_change(change: SkillChange, out: TextIO) -> None:
+    """Write one change for programs: one line, at once."""
+    out.write(msgspec.json.encode(change).decode() + "\n")
+    out.flush()
+
+
+def show_change(change: SkillChange, out: TextIO) -> None:
+    """Write one change for a person, at once."""
+    out.write(f"{change.change:9} {readable_line(change.mention or change.name or change.path)}\n")
+    _about(change.reason or change.description, change.path, out)
+    out.flush()
+
+
+def _about(text: str, path: str, out: TextIO) -> None:
+    """What a skill does or what is wrong with it, as far as there is room, and where it is."""
+    said = readable_line(text)
+    if said:
+        out.write(f"          {said[:_DESCRIPTION_CHARS] + ('…' if len(said) > _DESCRIPTION_CHARS else '')}\n")
+    out.write(f"          {readable_line(path)}\n")

@@ -10,18 +10,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from skills_runtime.cli.approval_text import call_lines, fact_lines, grant_of, rule_paragraph, title_line
 from skills_runtime.cli.locate import short_approval, short_id
-from skills_runtime.cli.machine import shown_path
-from skills_runtime.cli.render.asking import rule_paragraph
-from skills_runtime.cli.render.console import answers, cut, labelled, talk
-from skills_runtime.cli.render.grants import grant_of
-from skills_runtime.cli.render.request import call_lines, fact_lines, title_line
-from skills_runtime.cli.render.text import age, between, local_time, one_line, plural
+from skills_runtime.cli.output import answers, cut, labelled, talk
 from skills_runtime.cli.requests import Asked
+from skills_runtime.cli.state import shown_path
+from skills_runtime.cli.text import age, between, local_time, plural
 from skills_runtime.cli.waits import command_for, decision_commands
 from skills_runtime.clock import SystemClock
 from skills_runtime.safety.approvals.proposal import Scope
 from skills_runtime.safety.policy import Rule
+from skills_runtime.text import readable_line
 
 _CALL = "call"
 _COLUMNS: dict[str, JustifyMethod] = {
@@ -68,7 +67,7 @@ def show_rule(rule: Rule, scope: Scope, file: Path, *, no_color: bool) -> None:
     """A rule in full before it is added, and what it allows."""
     console = talk(no_color=no_color)
     place = "" if scope == "run" else f", kept in {shown_path(file)}"
-    console.print(Text.assemble(("the rule ", "bold"), one_line(f"allows {grant_of(rule, scope)}{place}")))
+    console.print(Text.assemble(("the rule ", "bold"), readable_line(f"allows {grant_of(rule, scope)}{place}")))
     console.print(rule_paragraph(rule, indent=2))
 
 
@@ -84,9 +83,9 @@ def _page(asked: Asked, program: str) -> Iterator[RenderableType]:
         "expires": f"{local_time(pending.expires_at)} · {_left(pending.expires_at, now)}" if pending.expires_at else "",
         "id": asked.id,
     }
-    yield labelled({label: one_line(text) for label, text in facts.items() if text}, indent=2, width=9)
+    yield labelled({label: readable_line(text) for label, text in facts.items() if text}, indent=2, width=9)
     if asked.decided is not None:
-        yield Padding(Text(f"decided: {one_line(str(asked.decided.get('decision')))}", style="bold"), (0, 0, 0, 2))
+        yield Padding(Text(f"decided: {readable_line(str(asked.decided.get('decision')))}", style="bold"), (0, 0, 0, 2))
     yield Text("next", style="bold")
     yield labelled(_commands(asked, program), indent=2, width=9)
 
@@ -138,11 +137,11 @@ def _cells(asked: Asked, now: str, *, is_cut: bool) -> dict[str, Text]:
     return {
         "id": Text(short_approval(asked.id), style="cyan"),
         "run": Text(cut(run, _RUN_CELLS) if is_cut else run),
-        "tool": Text(one_line(pending.tool)),
-        _CALL: Text(one_line(pending.summary.removeprefix(f"{pending.tool} "))),
-        "risk": Text(one_line(level) or "-", style=_RISKS.get(level, "dim")),
+        "tool": Text(readable_line(pending.tool)),
+        _CALL: Text(readable_line(pending.summary.removeprefix(f"{pending.tool} "))),
+        "risk": Text(readable_line(level) or "-", style=_RISKS.get(level, "dim")),
         "since": Text(age(between(pending.since, now)), style="dim"),
-        "expires": Text(one_line(decided) or _left(pending.expires_at, now), style="dim"),
+        "expires": Text(readable_line(decided) or _left(pending.expires_at, now), style="dim"),
     }
 
 
