@@ -20,6 +20,7 @@ from skills_runtime import errors
 from skills_runtime.cli.main import build, run_program
 from skills_runtime.config import Settings
 from skills_runtime.events import PAYLOAD_TYPES, TERMINAL_TYPES
+from skills_runtime.tools import builtin_tools
 
 NOTE = "<!-- Written by scripts/reference.py; change the code instead. -->\n\n"
 
@@ -145,12 +146,36 @@ def _meaning(value: Any) -> str:
     return (text or f"`{value}`").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
 
 
+def tools() -> str:
+    """Every built-in tool, its arguments and an example."""
+    parts = [
+        f"# Tools\n\n{NOTE}What every agent can call. Tools for skills come along where there are skills, and"
+        " `file_delete` is refused unless `sandbox.delete` allows it.\n"
+    ]
+    for tool in builtin_tools():
+        spec = tool.spec
+        note = "" if spec.listed else " The model is told of it only with `tools.compat: true`."
+        rows = "\n".join(f"| `{name}` | {_argument(field)} |" for name, field in spec.parameters["properties"].items())
+        example = msgspec.json.encode(spec.example).decode()
+        parts.append(
+            f"\n## {spec.name}\n\n{spec.description}{note} Effect: {spec.effect}.\n\n"
+            f"| argument | meaning |\n|---|---|\n{rows}\n\n```json\n{example}\n```\n"
+        )
+    return "".join(parts)
+
+
+def _argument(field: dict[str, Any]) -> str:
+    options = (field, *field.get("anyOf", ()))
+    return next((str(one["description"]) for one in options if "description" in one), "").replace("|", "\\|")
+
+
 PAGES = {
     "configuration.md": configuration,
     "events.md": events,
     "errors.md": error_kinds,
     "cli.md": command_line,
     "python.md": python_names,
+    "tools.md": tools,
 }
 
 

@@ -16,6 +16,7 @@ from skills_runtime.errors import EXIT_CODES, SkillsRuntimeError, ToolError
 from skills_runtime.events import canonical_json
 from skills_runtime.ports import Sandbox, Tool, ToolResult
 from skills_runtime.safety import sanitize
+from skills_runtime.safety.policy.names import names_of_tool
 from skills_runtime.sandbox import NoFence
 from skills_runtime.tools import builtin_tools
 from skills_runtime.tools.builtin import ExecCommand
@@ -36,31 +37,6 @@ KEYWORDS = {
     "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
 }  # fmt: skip
 """What a schema may say: the part of JSON Schema that model providers take."""
-MAKING: dict[str, dict[str, Any]] = {
-    "close_agent": {"id": "child_1"},
-    "resume_agent": {"id": "child_1"},
-    "send_input": {"id": "child_1", "message": "hurry"},
-    "spawn_agent": {"message": "do a part"},
-    "wait": {"ids": ["child_1"]},
-    "apply_patch": {"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"},
-    "ask_human": {"question": "Well?"},
-    "exec_command": {"cmd": "touch made", "yield_time_ms": 20_000},
-    "file_delete": {"path": "a.txt"},
-    "file_read": {"path": "a.txt"},
-    "file_write": {"path": "b.txt", "content": "secret content"},
-    "grep_files": {"pattern": "one"},
-    "list_dir": {"dir_path": "."},
-    "read_file": {"file_path": "a.txt"},
-    "request_user_input": {"questions": [{"id": "answer", "question": "Well?"}]},
-    "shell": {"command": ["touch", "made"], "env": {"TOKEN": "secret value"}},
-    "shell_command": {"command": "touch made", "env": {"TOKEN": "secret value"}},
-    "shell_exec": {"argv": ["touch", "made"], "env": {"TOKEN": "secret value"}},
-    "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
-    "view_image": {"path": "dot.gif"},
-    "web_search": {"q": "something"},
-    "write_stdin": {"session_id": 1, "chars": "made\n", "yield_time_ms": 20_000},
-}
-"""Arguments with which each tool succeeds in the workshop below."""
 SEED_ARGUMENTS = {
     "close_agent": "id",
     "resume_agent": "id",
@@ -97,7 +73,7 @@ def _workshop(sandbox: Sandbox | None = None) -> Generator[Workshop]:
         yield workshop
 
 
-def _call(tool: Tool, arguments: dict[str, Any], workshop: Workshop) -> ToolResult:
+def _call(tool: Tool, arguments: Mapping[str, Any], workshop: Workshop) -> ToolResult:
     async def call() -> ToolResult:
         try:
             if tool.spec.name == "write_stdin" and not isinstance(workshop.sandbox, NoFence):
@@ -107,10 +83,6 @@ def _call(tool: Tool, arguments: dict[str, Any], workshop: Workshop) -> ToolResu
             await workshop.scope.aclose()
 
     return asyncio.run(call())
-
-
-def test_each_tool_has_arguments_here() -> None:
-    assert MAKING.keys() == TOOLS.keys()
 
 
 @pytest.fixture(params=TOOLS)
@@ -162,9 +134,14 @@ def test_hidden_names_are_names_of_the_tool(tool: Tool) -> None:
     assert set(tool.spec.hidden_results) <= set(ToolResult.__struct_fields__)
 
 
-def test_a_call_succeeds_and_its_result_is_json(tool: Tool) -> None:
+def test_one_name_of_each_tool_is_listed_and_rules_know_the_others(tool: Tool) -> None:
+    listed = [name for name in names_of_tool(tool.spec.name) if name in TOOLS and TOOLS[name].spec.listed]
+    assert len(listed) == 1
+
+
+def test_its_example_succeeds_and_the_result_is_json(tool: Tool) -> None:
     with _workshop() as workshop:
-        result = _call(tool, MAKING[tool.spec.name], workshop)
+        result = _call(tool, tool.spec.example, workshop)
     assert result.ok
     assert msgspec.json.decode(msgspec.json.encode(result), type=ToolResult) == result
     assert canonical_json(msgspec.to_builtins(result))
@@ -174,7 +151,7 @@ def test_an_argument_it_does_not_have_is_refused_and_nothing_happens(tool: Tool)
     with _workshop() as workshop:
         before = tree(workshop.root)
         with pytest.raises(ToolError, match="surprise") as caught:
-            _call(tool, {**MAKING[tool.spec.name], "surprise": 1}, workshop)
+            _call(tool, {**tool.spec.example, "surprise": 1}, workshop)
         assert tree(workshop.root) == before
     assert caught.value.kind == "validation"
     assert workshop.records == []
@@ -185,7 +162,7 @@ def test_an_argument_of_another_type_is_refused_by_name_and_nothing_happens(tool
         with _workshop(NoFence()) as workshop:
             before = tree(workshop.root)
             with pytest.raises(ToolError, match=rf"\$\.{name}\b|surprise") as caught:
-                _call(tool, {**MAKING[tool.spec.name], name: {"surprise": {"inside": []}}}, workshop)
+                _call(tool, {**tool.spec.example, name: {"surprise": {"inside": []}}}, workshop)
             assert tree(workshop.root) == before
         assert caught.value.kind == "validation"
         assert workshop.records == []
@@ -207,7 +184,7 @@ def test_only_what_may_be_repeated_is_repeated(tool: Tool) -> None:
 
 def test_a_missing_argument_is_refused_by_name(tool: Tool) -> None:
     for name in tool.spec.parameters.get("required", ()):
-        given_ones = {other: value for other, value in MAKING[tool.spec.name].items() if other != name}
+        given_ones = {other: value for other, value in tool.spec.example.items() if other != name}
         with _workshop() as workshop, pytest.raises(ToolError, match=name):
             _call(tool, given_ones, workshop)
 
@@ -215,13 +192,13 @@ def test_a_missing_argument_is_refused_by_name(tool: Tool) -> None:
 def test_what_may_be_left_out_may_be_null_as_many_models_write_it(tool: Tool) -> None:
     optional = tool.spec.parameters["properties"].keys() - set(tool.spec.parameters.get("required", ()))
     with _workshop() as workshop:
-        assert _call(tool, dict.fromkeys(optional) | MAKING[tool.spec.name], workshop).ok
+        assert _call(tool, {**dict.fromkeys(optional), **tool.spec.example}, workshop).ok
 
 
 def test_a_tool_that_only_reads_changes_nothing(tool: Tool) -> None:
     with _workshop() as workshop:
         before = tree(workshop.root)
-        _call(tool, MAKING[tool.spec.name], workshop)
+        _call(tool, tool.spec.example, workshop)
         if tool.spec.effect == "read":
             assert tree(workshop.root) == before
             assert {record.op for record in workshop.records} <= {"read", "list", "stat"}
@@ -234,7 +211,7 @@ def _texts(value: str | dict[str, str]) -> list[str]:
 
 
 def test_hidden_arguments_are_not_in_the_sanitized_form(tool: Tool) -> None:
-    arguments = MAKING[tool.spec.name]
+    arguments = tool.spec.example
     shown = sanitize(tool.spec, arguments)
     assert set(tool.spec.hidden_arguments) <= arguments.keys()
     for name in tool.spec.hidden_arguments:
@@ -270,7 +247,7 @@ def test_whatever_the_arguments_are_a_tool_answers_or_raises_an_error_of_ours(na
         st.one_of(st.dictionaries(words, values, max_size=3), st.fixed_dictionaries({}, optional=likely))
     )
     if data.draw(st.booleans()):
-        arguments = MAKING[name] | arguments
+        arguments = {**tool.spec.example, **arguments}
     problem, result = None, None
     with _workshop(NoFence()) as workshop:  # arguments made up by a machine are nothing to execute
         try:

@@ -162,7 +162,10 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
     settings, task = with_template(resolved.settings.prompt, options.templates), run.text("prompt.md")
     names = exposed(settings, task, [tool.spec.name for tool in tools])
     for allowed in (names, options.only):
-        tools = tools if allowed is None else Registry(*(tool for tool in tools if tool.spec.name in allowed))
+        if allowed is not None:  # whoever names a tool that is not listed means it
+            tools = Registry(*(tool for tool in tools if tool.spec.name in allowed), listing=allowed)
+    if resolved.settings.tools.compat:
+        tools = Registry(*tools, listing=[tool.spec.name for tool in tools])
     return tools
 
 

@@ -197,6 +197,16 @@ class ModelPrice(Section):
     output: Dollars = Field(description="What the answer costs.")
 
 
+class ToolSettings(Section):
+    """Which tools a model is told of."""
+
+    compat: bool = Field(
+        default=False,
+        description="Tell the model of `shell`, `shell_exec`, `file_read`, `request_user_input` and `skill_ref_read`"
+        " too; they can be called in any case.",
+    )
+
+
 class LlmSettings(Section):
     """Where the model is and how it is called."""
 
@@ -250,6 +260,7 @@ class Settings(Section):
     run: RunSettings = Field(default_factory=RunSettings, description="Limits of one run and how it continues.")
     safety: SafetySettings = Field(default_factory=SafetySettings, description="The gate.")
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings, description="The fence.")
+    tools: ToolSettings = Field(default_factory=ToolSettings, description="Which tools a model is told of.")
     llm: LlmSettings = Field(default_factory=LlmSettings, description="Where the model is and how it is called.")
     models: ModelNames = Field(default_factory=ModelNames, description="Which model does what.")
     skills: SkillsSettings = Field(default_factory=SkillsSettings, description="Where skills come from.")

@@ -61,6 +61,10 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """How many calls of this tool may run at the same time."""
     hidden_results: tuple[str, ...] = ()
     """Fields of the result for which the same holds."""
+    listed: bool = True
+    """Whether the model is told of it; one that is not can be called nevertheless."""
+    example: Mapping[str, Any] = {}
+    """Arguments of a typical call, for documentation and tests."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -2,9 +2,8 @@
 
 from skills_runtime.ports import Tool, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.defaults import builtin_tools
 from skills_runtime.tools.function import FunctionTool, tool, tool_from
-from skills_runtime.tools.registry import Registry
+from skills_runtime.tools.registry import Registry, builtin_tools
 
 __all__ = [
     "Arguments",

@@ -1,17 +1,22 @@
 """The tools of one agent: by name, in a fixed order, each name once."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Tool
+
+if TYPE_CHECKING:
+    from skills_runtime.tools.builtin import SearchProvider
 
 
 class Registry:
     """What the model may call."""
 
-    def __init__(self, *tools: Tool) -> None:
+    def __init__(self, *tools: Tool, listing: Collection[str] = ()) -> None:
+        """Hold these tools; the model is told of those that are listed, and of those that `listing` names."""
         self._tools: dict[str, Tool] = {}
+        self._listing = listing
         self._schemas: list[dict[str, Any]] | None = None
         for tool in tools:
             self.add(tool)
@@ -42,5 +47,13 @@ class Registry:
             self._schemas = [
                 {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
                 for spec in (tool.spec for tool in self)
+                if spec.listed or spec.name in self._listing
             ]
         return self._schemas
+
+
+def builtin_tools(search: "SearchProvider | None" = None) -> Registry:
+    """A new registry with every built-in tool; `search` is what web_search asks."""
+    from skills_runtime.tools import builtin  # loads the process tools, which only an agent needs
+
+    return Registry(*builtin.all_tools(search))

@@ -56,6 +56,7 @@ DEFAULTS: dict[str, Any] = {
     "sandbox.egress.allow_private": [],
     "sandbox.egress.deny": [],
     "sandbox.egress.unknown": "deny",
+    "tools.compat": False,
     "llm.backend": "openai",
     "llm.base_url": "https://api.openai.com/v1",
     "llm.api_key_env": "OPENAI_API_KEY",

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 import msgspec
 
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Parked
+from skills_runtime.safety.policy.names import names_of_tool
 
 
 class CallbackApprovals:
@@ -57,7 +58,7 @@ class RuleBasedApprovalProvider:
 
 
 def _fits(rule: ApprovalRule, request: ApprovalRequest) -> bool:
-    if rule.tool != request.tool:
+    if rule.tool not in names_of_tool(request.tool):
         return False
     try:
         return rule.condition is None or bool(rule.condition(request))

@@ -20,6 +20,7 @@ from skills_runtime.safety.policy.matching import (
     speaks_of_everything,
     stops,
 )
+from skills_runtime.safety.policy.names import names_of_tool
 from skills_runtime.safety.policy.paths import Anchor
 from skills_runtime.safety.policy.rule import Rule, Rules
 from skills_runtime.safety.policy.steps import wanders
@@ -74,7 +75,7 @@ def _denied(facts: Facts, rules: Rules) -> Deny | None:
         )
     if part := speaks_for_people(facts):
         return Deny(f"{BUILT_IN}: decisions of people", f"`{_cut(part)}` would decide in a person's place")
-    if facts.tool in rules.tool_denylist:
+    if not names_of_tool(facts.tool).isdisjoint(rules.tool_denylist):
         return Deny("safety.tool_denylist")
     for entry in rules.denylist:
         if any(entry_may_match(entry, command.words) for command in facts.commands):
@@ -118,7 +119,7 @@ def _asked_for_its_risk(facts: Facts, rules: Rules) -> Ask | Allow | None:
 
 
 def _allowed(facts: Facts, rules: Rules) -> Allow | None:
-    if facts.tool in rules.tool_allowlist:
+    if not names_of_tool(facts.tool).isdisjoint(rules.tool_allowlist):
         return Allow("safety.tool_allowlist")
     parts = list(_parts(facts, rules, rules.allowlist, rules.rules))
     if not _is_covered(parts):

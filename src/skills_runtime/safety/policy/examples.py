@@ -7,7 +7,7 @@ from skills_runtime.safety.guard import Facts, Reading, read_argv, read_line
 from skills_runtime.safety.policy.decide import decide
 from skills_runtime.safety.policy.document import Entries, Items, Node, Text, refusal
 from skills_runtime.safety.policy.matching import stops
-from skills_runtime.safety.policy.names import named
+from skills_runtime.safety.policy.names import is_tool
 from skills_runtime.safety.policy.paths import Anchor
 from skills_runtime.safety.policy.rule import Example, Rule, Rules
 from skills_runtime.safety.policy.verdict import Allow
@@ -114,7 +114,7 @@ def _reading(example: Example) -> Reading:
 def _tool_of(example: Example, rule: Rule) -> str:
     """A tool the rule is about, for an example that names none."""
     usual = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
-    fitting = (tool for tool in usual if not rule.tool or named(rule.tool, tool))
+    fitting = (tool for tool in usual if not rule.tool or is_tool(rule.tool, tool))
     return next(fitting, rule.tool[0] if rule.tool else usual[0])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from skills_runtime.safety.guard.facts import LEVELS, Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import is_elsewhere, pattern_covers, pattern_may_match
-from skills_runtime.safety.policy.names import is_host, named
+from skills_runtime.safety.policy.names import is_host, is_tool, named
 from skills_runtime.safety.policy.paths import Anchor, fits, has_glob, may_fit, tokens_of
 from skills_runtime.safety.policy.rule import END, Rule
 from skills_runtime.safety.policy.steps import places_of, seen_from
@@ -27,7 +27,7 @@ def could_stop(rule: Rule, facts: Facts) -> bool:
 
 def _is_of_concern(rule: Rule, facts: Facts) -> bool:
     return (
-        (not rule.tool or named(rule.tool, facts.tool))
+        (not rule.tool or is_tool(rule.tool, facts.tool))
         and (rule.risk is None or LEVELS.index(facts.risk.level) >= LEVELS.index(rule.risk))
         and (not rule.skill or named(rule.skill, facts.skill))
         and (not rule.command or any(_may_be(rule, command) for command in facts.commands))
@@ -70,7 +70,7 @@ def may_allow(rule: Rule, facts: Facts) -> bool:
     """Whether an allow rule is about calls of this tool, this skill and this risk at all."""
     return (
         rule.effect == "allow"
-        and (not rule.tool or named(rule.tool, facts.tool))
+        and (not rule.tool or is_tool(rule.tool, facts.tool))
         and (not rule.skill or (bool(facts.skill) and named(rule.skill, facts.skill)))
         and LEVELS.index(facts.risk.level) <= LEVELS.index(rule.risk or "medium")
     )

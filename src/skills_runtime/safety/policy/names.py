@@ -3,6 +3,25 @@
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+SAME_TOOL = (
+    frozenset({"shell_command", "shell", "shell_exec"}),
+    frozenset({"read_file", "file_read"}),
+    frozenset({"ask_human", "request_user_input"}),
+    frozenset({"read_skill_file", "skill_ref_read"}),
+)
+"""Names of one tool: a rule that names one of them is about all of them."""
+
+
+def names_of_tool(tool: str) -> frozenset[str]:
+    """Every name of the tool that has this name."""
+    return next((names for names in SAME_TOOL if tool in names), frozenset({tool}))
+
+
+def is_tool(patterns: Iterable[str], tool: str) -> bool:
+    """Whether a tool, by any of its names, fits one of the patterns."""
+    names = names_of_tool(tool)
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
 
 def named(patterns: Iterable[str], name: str) -> bool:
     """Whether a name fits one of the patterns; `*` stands for any characters."""

@@ -49,6 +49,7 @@ class ApplyPatch:
         parameters=schema_of(ApplyPatchArguments),
         effect="effectful",
         hidden_arguments=("input",),
+        example={"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:

@@ -32,6 +32,7 @@ class AskHuman:
         effect="read",
         recovery="retry",
         max_parallel=1,
+        example={"question": "Well?"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

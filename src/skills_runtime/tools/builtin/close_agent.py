@@ -24,6 +24,7 @@ class CloseAgent:
         description="Stop a sub-agent that is not needed any more.",
         parameters=schema_of(AgentArguments),
         effect="idempotent",
+        example={"id": "child_1"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

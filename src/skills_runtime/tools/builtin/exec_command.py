@@ -45,6 +45,7 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
         " `session_id` for write_stdin. Do not count on a session once the run has ended.",
         parameters=schema_of(ExecCommandArguments),
         effect="effectful",
+        example={"cmd": "touch made", "yield_time_ms": 20_000},
     )
     arguments = ExecCommandArguments
 

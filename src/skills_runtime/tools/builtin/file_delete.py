@@ -24,6 +24,7 @@ class FileDelete:
         description="Delete a file, where the user has allowed it; directories are never deleted.",
         parameters=schema_of(FileDeleteArguments),
         effect="effectful",
+        example={"path": "a.txt"},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:

@@ -35,6 +35,7 @@ class FileWrite:
         parameters=schema_of(FileWriteArguments),
         effect="idempotent",
         hidden_arguments=("content",),
+        example={"path": "b.txt", "content": "secret content"},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:

@@ -63,6 +63,7 @@ class GrepFiles:
         parameters=schema_of(GrepFilesArguments),
         effect="read",
         hidden_results=("stdout",),
+        example={"pattern": "one"},
     )
 
     def __init__(self, *, max_seconds: float = MAX_SECONDS, many: int = MANY) -> None:

@@ -30,6 +30,7 @@ class ListDir:
         description="List a directory and what is below it. Names that begin with a dot are left out and counted.",
         parameters=schema_of(ListDirArguments),
         effect="read",
+        example={"dir_path": "."},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:

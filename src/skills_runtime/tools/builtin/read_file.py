@@ -61,6 +61,7 @@ class ReadFile:
         parameters=schema_of(ReadFileArguments),
         effect="read",
         hidden_results=("stdout",),
+        example={"file_path": "a.txt"},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:

@@ -17,6 +17,7 @@ class ResumeAgent:
         description="Go on with a sub-agent that stopped, or ask where one stands.",
         parameters=schema_of(AgentArguments),
         effect="idempotent",
+        example={"id": "child_1"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

@@ -25,6 +25,7 @@ class SendInput:
         name="send_input",
         description="Tell a sub-agent something; it reads it at its next turn.",
         parameters=schema_of(SendInputArguments),
+        example={"id": "child_1", "message": "hurry"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

@@ -30,5 +30,6 @@ class ShellCommand(processes.ProgramTool[ShellCommandArguments]):
         parameters=schema_of(ShellCommandArguments),
         effect="effectful",
         hidden_arguments=("env",),
+        example={"command": "touch made", "env": {"TOKEN": "secret value"}},
     )
     arguments = ShellCommandArguments

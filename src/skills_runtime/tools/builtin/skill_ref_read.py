@@ -36,6 +36,7 @@ class SkillRefRead:
         parameters=schema_of(SkillRefReadArguments),
         effect="read",
         hidden_results=("stdout",),
+        listed=False,
     )
 
     def __init__(

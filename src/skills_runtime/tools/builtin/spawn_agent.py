@@ -25,6 +25,7 @@ class SpawnAgent:
         description="Begin a sub-agent that works on a part of the task beside you. `wait` gives its result.",
         parameters=schema_of(SpawnAgentArguments),
         effect="idempotent",
+        example={"message": "do a part"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

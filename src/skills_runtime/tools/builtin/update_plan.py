@@ -34,6 +34,7 @@ class UpdatePlan:
         description="Record your plan as a list of steps, and call this again whenever a step begins or ends.",
         parameters=schema_of(UpdatePlanArguments),
         effect="idempotent",
+        example={"plan": [{"step": "a", "status": "pending"}]},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

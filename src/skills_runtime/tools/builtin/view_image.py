@@ -31,6 +31,7 @@ class ViewImage:
         description="Look at a picture (PNG, JPEG, GIF or WebP, at most 5 MiB).",
         parameters=schema_of(ViewImageArguments),
         effect="read",
+        example={"path": "dot.gif"},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:

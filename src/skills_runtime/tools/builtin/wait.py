@@ -25,6 +25,7 @@ class Wait:
         description="Wait until sub-agents have ended, and get their final outputs.",
         parameters=schema_of(WaitArguments),
         effect="read",
+        example={"ids": ["child_1"]},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

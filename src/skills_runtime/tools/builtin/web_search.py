@@ -45,6 +45,7 @@ class WebSearch:
         effect="read",
         timeout_sec=TIMEOUT_SEC,
         max_parallel=4,
+        example={"q": "something"},
     )
 
     def __init__(self, provider: SearchProvider | None = None) -> None:

@@ -30,6 +30,7 @@ class WriteStdin:
         parameters=schema_of(WriteStdinArguments),
         effect="effectful",
         hidden_arguments=("chars",),
+        example={"session_id": 1, "chars": "made\n", "yield_time_ms": 20_000},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:

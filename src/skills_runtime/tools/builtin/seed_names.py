@@ -1,0 +1,175 @@
+"""The tools that other runtimes and older models know by other names: shell, shell_exec, file_read, request_user_input.
+
+They are called like `shell_command`, `read_file` and `ask_human` behind the same rules, but models are told of them
+only with `tools.compat: true`.
+"""
+
+import codecs
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from skills_runtime.errors import ToolError
+from skills_runtime.ports import Choice, Intent, Question, ToolContext, ToolResult, ToolSpec
+from skills_runtime.tools import processes
+from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.intents import touching
+
+
+class ShellArguments(processes.ProgramArguments, frozen=True, kw_only=True):
+    """What shell takes."""
+
+    command: processes.Words
+    workdir: processes.Directory | None = None
+
+    def work(self) -> processes.Work:
+        """The command these arguments ask for."""
+        return self.program(tuple(self.command), self.workdir)
+
+
+class Shell(processes.ProgramTool[ShellArguments]):
+    """Runs one program."""
+
+    spec = ToolSpec(
+        name="shell",
+        description='Run a program with arguments, such as ["ls", "-l"] or ["sh", "-c", "…"], and wait for its end.',
+        parameters=schema_of(ShellArguments),
+        effect="effectful",
+        hidden_arguments=("env",),
+        example={"command": ["touch", "made"], "env": {"TOKEN": "secret value"}},
+        listed=False,
+    )
+    arguments = ShellArguments
+
+
+class ShellExecArguments(processes.ProgramArguments, frozen=True, kw_only=True):
+    """What shell_exec takes."""
+
+    argv: processes.Words
+    cwd: processes.Directory | None = None
+    tty: Annotated[bool, Meta(description="Has no effect: exec_command starts programs on a terminal.")] | None = None
+
+    def work(self) -> processes.Work:
+        """The command these arguments ask for."""
+        return self.program(tuple(self.argv), self.cwd)
+
+
+class ShellExec(processes.ProgramTool[ShellExecArguments]):
+    """Runs one program."""
+
+    spec = ToolSpec(
+        name="shell_exec",
+        description="Run a program with arguments, without a shell, and wait for its end.",
+        parameters=schema_of(ShellExecArguments),
+        effect="effectful",
+        hidden_arguments=("env",),
+        example={"argv": ["touch", "made"], "env": {"TOKEN": "secret value"}},
+        listed=False,
+    )
+    arguments = ShellExecArguments
+
+
+DEFAULT_BYTES = 256 * 1024
+
+
+class FileReadArguments(Arguments, frozen=True):
+    """What file_read takes."""
+
+    path: Annotated[str, Meta(description="The file, relative to the working directory.")]
+    max_bytes: Annotated[int, Meta(ge=1, le=16 << 20, description="How many bytes to read at most.")] = DEFAULT_BYTES
+
+
+class FileRead:
+    """Reads one file of the run."""
+
+    spec = ToolSpec(
+        name="file_read",
+        description="Read a text file.",
+        parameters=schema_of(FileReadArguments),
+        effect="read",
+        hidden_results=("stdout",),
+        example={"path": "a.txt"},
+        listed=False,
+    )
+
+    async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
+        """The file it is about."""
+        return touching(context.files, "read", parse(arguments, FileReadArguments).path)
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Read it."""
+        wanted = parse(arguments, FileReadArguments)
+        data = context.files.read(wanted.path, limit=wanted.max_bytes + 1)
+        truncated = len(data) > wanted.max_bytes
+        kept = data[: wanted.max_bytes]
+        # A character cut in two at the limit is left out rather than shown as damage.
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(kept, final=not truncated)
+        note = f"[the file goes on: only its first {len(kept)} bytes were read; read_file shows the rest by lines]"
+        return ToolResult(
+            ok=True,
+            stdout=text,
+            stderr=note if truncated else "",
+            truncated=truncated,
+            data={"path": wanted.path, "bytes": len(kept)},
+        )
+
+
+MAX_QUESTIONS = 20
+MAX_OPTIONS = 50
+MAX_CHARS = 20_000
+
+
+class Option(Arguments, frozen=True):
+    """One answer that is offered."""
+
+    label: Annotated[str, Meta(min_length=1, max_length=2000, description="The answer.")]
+    description: Annotated[str, Meta(max_length=MAX_CHARS, description="What choosing it means.")] = ""
+
+
+class AskedQuestion(Arguments, frozen=True):
+    """One question."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=200, description="A name for the answer, each only once.")]
+    question: Annotated[str, Meta(min_length=1, max_length=MAX_CHARS, description="What to ask.")]
+    header: Annotated[str, Meta(max_length=200, description="A title of a few words.")] = ""
+    options: Annotated[list[Option], Meta(max_length=MAX_OPTIONS, description="Answers to choose from.")] | None = None
+
+
+class RequestUserInputArguments(Arguments, frozen=True):
+    """What request_user_input takes."""
+
+    questions: Annotated[
+        list[AskedQuestion], Meta(min_length=1, max_length=MAX_QUESTIONS, description="What to ask, in order.")
+    ]
+
+
+class RequestUserInput:
+    """Asks a person several things; the run may wait for days."""
+
+    spec = ToolSpec(
+        name="request_user_input",
+        description="Ask the user one or more questions, with answers to choose from, and wait for all answers.",
+        parameters=schema_of(RequestUserInputArguments),
+        effect="read",
+        recovery="retry",
+        max_parallel=1,
+        example={"questions": [{"id": "answer", "question": "Well?"}]},
+        listed=False,
+    )
+
+    async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Ask."""
+        wanted = parse(arguments, RequestUserInputArguments)
+        names = [one.id for one in wanted.questions]
+        if len(set(names)) < len(names):
+            raise ToolError("validation", "two questions have the same `id`", hint="give each its own")
+        given = await context.ask(*map(_question, wanted.questions))
+        answers = [{"id": name, "answer": given[name]} for name in names]
+        stdout = "\n".join(f"{one['id']}: {one['answer']}" for one in answers)
+        return ToolResult(ok=True, stdout=stdout, data={"answers": answers})
+
+
+def _question(one: AskedQuestion) -> Question:
+    choices = tuple(Choice(option.label, option.description) for option in one.options or ())
+    return Question(id=one.id, question=one.question, header=one.header, choices=choices)
