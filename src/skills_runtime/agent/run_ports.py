@@ -28,7 +28,7 @@ from skills_runtime.tools import Registry, builtin_tools
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.ports import Grant
-    from skills_runtime.sandbox.denials import Aftermath, Denial
+    from skills_runtime.sandbox.denials import Denial, ProcessOutcome
     from skills_runtime.skills import Library
 
 SEARCHABLE_SKILLS = 30
@@ -246,10 +246,10 @@ class LazySandbox:
         self._may_leave = may_leave
         self._sandbox: Sandbox | None = None
 
-    def denials(self, aftermath: "Aftermath", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
+    def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
         """Return what the sandbox stopped of a command that has ended; where there is none it stops nothing."""
         describe = getattr(self._sandbox, "denials", None)
-        return describe(aftermath, grant) if describe is not None else ()
+        return describe(outcome, grant) if describe is not None else ()
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """Return the command inside the sandbox."""
@@ -270,7 +270,7 @@ class LazySandbox:
         directories = [path for path in self._skills() if not path.is_relative_to(self._root)]
         if not directories:
             return request
-        from skills_runtime.sandbox.denials import control_directories, why_not_path
+        from skills_runtime.sandbox.grants import control_directories, why_not_path
 
         control = control_directories(self._resolved.environment.process)
         readable = [

@@ -13,6 +13,7 @@ from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, kept
 from skills_runtime.sandbox.environment import fenced_environment
+from skills_runtime.sandbox.grants import control_directories, granted, program_directories
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.networking import egress_of, enclose_with_network, network_evidence, network_variables
 from skills_runtime.sandbox.opening import findings_for
@@ -22,7 +23,7 @@ from skills_runtime.sandbox.survey import Findings
 from skills_runtime.sandbox.work_trees import repository_elsewhere
 
 if TYPE_CHECKING:
-    from skills_runtime.sandbox.denials import Aftermath, Denial
+    from skills_runtime.sandbox.denials import Denial, ProcessOutcome
 
 FORBIDDEN_WORKSPACES = (
     "/", "/boot", "/home", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run", "/tmp",
@@ -83,23 +84,17 @@ class Fence:
         """What this fence keeps."""
         return self._policy
 
-    def denials(self, aftermath: "Aftermath", grant: Grant | None = None) -> "tuple[Denial, ...]":
+    def denials(self, outcome: "ProcessOutcome", grant: Grant | None = None) -> "tuple[Denial, ...]":
         """What this fence, widened by a grant, stopped of a command that has ended, and the least that would help."""
         if grant:
-            return self.widened(grant).denials(aftermath)
-        from skills_runtime.sandbox.denials import ThisMachine, control_directories, denials_of
-        from skills_runtime.sandbox.denials.obeyed import program_directories
+            return self.widened(grant).denials(outcome)
+        from skills_runtime.sandbox.denials import denials_of
 
-        policy = self._policy
-        machine, control = ThisMachine(self._variables), control_directories(self._variables)
-        programs = program_directories(self._variables)
-        return denials_of(aftermath, policy, findings_for(policy), machine, control=control, programs=programs)
+        control, programs = control_directories(self._variables), program_directories(self._variables)
+        return denials_of(outcome, self._policy, findings_for(self._policy), control=control, programs=programs)
 
     def widened(self, grant: Grant) -> "Fence":
         """A fence with the grant, under another digest; raises `SandboxError` for what no grant opens."""
-        from skills_runtime.sandbox.denials import control_directories, granted
-        from skills_runtime.sandbox.denials.obeyed import program_directories
-
         control, programs = control_directories(self._variables), program_directories(self._variables)
         policy = granted(self._policy, grant, control=control, programs=programs)
         return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)

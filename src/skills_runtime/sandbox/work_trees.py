@@ -7,6 +7,7 @@ the repository is shown only if it knows the work tree, belongs to the same user
 import os
 from pathlib import Path
 
+from skills_runtime.sandbox.grants import why_not_path
 from skills_runtime.sandbox.protected import REPOSITORY
 
 MAX_BYTES = 4096
@@ -28,8 +29,6 @@ def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:
 
 
 def _may_be_read(repository: Path, workspace: Path) -> bool:
-    from skills_runtime.sandbox.denials.forbidden import why_not_path
-
     if workspace.is_relative_to(repository) or repository.is_relative_to(workspace):
         return False
     try:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from skills_runtime.ports import Grant, Sandbox
     from skills_runtime.processes import Finished
-    from skills_runtime.sandbox.denials import Aftermath, Denial
+    from skills_runtime.sandbox.denials import Denial, ProcessOutcome
 
 
 @runtime_checkable
 class Explaining(Protocol):
     """A fence that can tell what it stopped."""
 
-    def denials(self, aftermath: "Aftermath", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
+    def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
         """What it stopped of a command that has ended, and that had this grant."""
         ...
 
@@ -41,9 +41,10 @@ def with_denials(
     """
     if result.ok or result.error_kind == "timeout" or not isinstance(fence, Explaining):
         return result
-    from skills_runtime.sandbox.denials import Aftermath, combined
+    from skills_runtime.sandbox.denials import ProcessOutcome
+    from skills_runtime.sandbox.grants import combined
 
-    aftermath = Aftermath(
+    outcome = ProcessOutcome(
         cwd=asked.cwd,
         argv=asked.argv,
         exit_code=finished.exit_code,
@@ -53,7 +54,7 @@ def with_denials(
         exceeded=finished.exceeded,
         counted=finished.counted,
     )
-    denials = fence.denials(aftermath, asked.grant)
+    denials = fence.denials(outcome, asked.grant)
     if not denials:
         return result
     if not grantable:

@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.sandbox import directories
 from skills_runtime.sandbox import survey as module
-from skills_runtime.sandbox.denials.forbidden import SECRET_NAMES
+from skills_runtime.sandbox.grants import SECRET_NAMES
 from skills_runtime.sandbox.opening import survey_gaps
 from skills_runtime.sandbox.profiles import policy_for
 from skills_runtime.sandbox.promises import unmet

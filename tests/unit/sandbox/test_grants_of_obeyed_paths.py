@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.sandbox.denials import Grant, LimitName, RaisedLimit, granted, why_not_host, why_not_path
-from skills_runtime.sandbox.denials.obeyed import program_directories
+from skills_runtime.ports import Grant, LimitName, RaisedLimit
+from skills_runtime.sandbox.grants import granted, program_directories, why_not_host, why_not_path
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 
 HOME = "/".join(("", "home", "somebody"))

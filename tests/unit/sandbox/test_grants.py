@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.ports import Egress
-from skills_runtime.sandbox.denials import Grant, RaisedLimit, combined, granted, why_not_host, why_not_path
+from skills_runtime.ports import Egress, Grant, RaisedLimit
+from skills_runtime.sandbox.grants import combined, granted, why_not_host, why_not_path
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 
 POLICY = SandboxPolicy(profile="workspace-write", workspace=Path("/project"), limits=CAREFUL)

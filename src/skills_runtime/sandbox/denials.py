@@ -1,0 +1,237 @@
+"""Says what the sandbox stopped of a command that has ended, and the least that would let it go on.
+
+What the proxy decided and what the kernel and the supervisor counted is proof. Beyond that there is one guess: a
+command that failed, and whose last words are those of the kernel about a path that the sandbox closes. A failure is
+otherwise the command's own. Starts nothing, asks nobody; looks only whether a path is there.
+"""
+
+import os
+import re
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from skills_runtime.ports import Grant, LimitName, RaisedLimit
+from skills_runtime.sandbox.egress import EgressRecord
+from skills_runtime.sandbox.grants import IS_OBEYED, IS_OWN, IS_SECRET, MOST, why_not_host, why_not_path
+from skills_runtime.sandbox.machine import SYSTEM_FILES, SYSTEM_ROOTS
+from skills_runtime.sandbox.policy import SandboxPolicy
+from skills_runtime.sandbox.survey import Findings
+
+Certainty = Literal["proven", "suspected"]
+"""Told by the kernel, the supervisor or the proxy; or read out of what the command wrote, which may say anything."""
+What = Literal["write", "read", "network", "system_call", "limit"]
+
+MAX_DENIALS = 8
+"""Told of one command; a build can complain a thousand times."""
+LINES, CHARACTERS = 40, 1000
+"""Read at the end of what a command wrote, and of each line."""
+RAISED = 2
+"""A limit that was met is offered so many times as high."""
+
+_SENTENCE = re.compile(
+    r"(?P<read_only>read-only file ?system)|(?P<refused>permission denied|operation not permitted)"
+    r"|(?P<missing>no such file or directory|directory nonexistent)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"(?<!\w)'([^']+)'|‘([^’]+)’|\"([^\"]+)\"|`([^`']+)[`']")
+_PLAIN = re.compile(r"(?:^|[\s:=])(\.{0,2}/[^\s'\"`‘’,;:()<>|]+)|([^\s:'\"]+): ?$")
+_PRIVATE = ("/tmp", "/var/tmp")
+"""Every command has its own of these."""
+_KERNEL = ("/dev", "/proc", "/sys", "/run")
+_SHOWN = (*SYSTEM_ROOTS, *SYSTEM_FILES)
+"""Where every command sees what is there, so that what it misses is missing."""
+_EXCEEDED: Mapping[str, LimitName] = {"memory": "memory_bytes", "disk": "disk_bytes", "output": "output_bytes"}
+_COUNTED: Mapping[str, LimitName] = {"out_of_memory_kills": "memory_bytes", "process_limit_hits": "processes"}
+_SIGNALS: Mapping[int, LimitName] = {signal.SIGXFSZ: "file_bytes", signal.SIGXCPU: "cpu_seconds"}
+
+
+class Denial(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that the sandbox did not let happen."""
+
+    certainty: Certainty
+    what: What
+    target: str
+    """A path, `host:port` or the name of a limit; empty when nobody said."""
+    grant: Grant | None
+    """The least that would help; nothing when no grant can open it."""
+    sentence: str
+    """For a person and for the model: what was stopped, and why there is no grant if there is none."""
+
+
+class ProcessOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a command that has ended."""
+
+    cwd: Path
+    argv: tuple[str, ...] = ()
+    """As it was asked for, outside the sandbox."""
+    exit_code: int | None
+    signal: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    exceeded: str | None = None
+    """The limit that its supervisor ended it for."""
+    counted: Mapping[str, int] = {}
+    """What the kernel counted for it."""
+    decisions: tuple[EgressRecord, ...] = ()
+    """What the proxy said to its requests."""
+
+
+def denials_of(
+    outcome: ProcessOutcome,
+    policy: SandboxPolicy,
+    findings: Findings,
+    *,
+    control: tuple[Path, ...] = (),
+    programs: tuple[Path, ...] = (),
+) -> tuple[Denial, ...]:
+    """What the sandbox stopped, the proven first; nothing for a command that failed by itself.
+
+    `control` and `programs` are as in `grants.why_not_path`.
+    """
+    if policy.profile == "danger":
+        return ()
+    found = [*_limits(outcome, policy), *_hosts(outcome, policy), *_system_calls(outcome)]
+    if outcome.exit_code != 0:
+        judge = _PathJudge(policy=policy, findings=findings, control=control, programs=programs)
+        found += _suspected_paths(outcome, judge)
+    different: dict[tuple[str, str], Denial] = {}
+    for denial in sorted(found, key=lambda denial: denial.certainty != "proven"):
+        different.setdefault((denial.what, denial.target), denial)
+    return tuple(different.values())[:MAX_DENIALS]
+
+
+def _limits(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
+    proven: list[LimitName] = [name for limit, name in _EXCEEDED.items() if outcome.exceeded == limit]
+    suspected: list[LimitName] = []
+    if outcome.exit_code != 0:
+        proven.extend(name for counter, name in _COUNTED.items() if outcome.counted.get(counter, 0) > 0)
+        proven.extend(name for number, name in _SIGNALS.items() if outcome.signal == number)
+        suspected.extend(name for number, name in _SIGNALS.items() if outcome.exit_code == 128 + number)
+    for name in dict.fromkeys((*proven, *suspected)):
+        now: int | None = getattr(policy.limits, name)
+        if now is None:
+            continue
+        more = min(now * RAISED, MOST.get(name, now * RAISED))
+        verb = "met" if name in proven else "seems to have met"
+        yield Denial(
+            certainty="proven" if name in proven else "suspected",
+            what="limit",
+            target=name,
+            grant=Grant(limits=(RaisedLimit(name, more),)) if more > now else None,
+            sentence=f"The command {verb} its limit `{name}`, which is {now}.",
+        )
+
+
+def _hosts(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
+    if policy.network == "host":
+        return
+    for record in outcome.decisions:
+        if record.stage != "decided" or record.verdict != "deny" or not record.host:
+            continue
+        target = f"{record.host}:{record.port}"
+        by_rule = record.kind == "not_allowed"  # a denied host and a private address stay what they are
+        closed = why_not_host(target) if by_rule else None
+        sentence = f"The command was not let reach `{target}`: {record.reason}."
+        if closed is not None:
+            sentence += f" No grant opens it, for {closed}."
+        grant = Grant(hosts=(target,)) if by_rule and closed is None else None
+        yield Denial(certainty="proven", what="network", target=target, grant=grant, sentence=sentence)
+
+
+def _system_calls(outcome: ProcessOutcome) -> Iterator[Denial]:
+    """The end that the filter of system calls puts to a command; its shell tells of it by an exit code."""
+    if outcome.signal == signal.SIGSYS or outcome.exit_code == 128 + signal.SIGSYS:
+        proven = outcome.signal == signal.SIGSYS
+        used = "used" if proven else "seems to have used"
+        sentence = f"The command {used} a system call that the sandbox does not allow."
+        certainty = "proven" if proven else "suspected"
+        yield Denial(certainty=certainty, what="system_call", target="", grant=None, sentence=sentence)
+
+
+def _suspected_paths(outcome: ProcessOutcome, judge: "_PathJudge") -> Iterator[Denial]:
+    """The paths of which the kernel's own sentences were the last words, the last first."""
+    words = " ".join(outcome.argv)[: LINES * CHARACTERS]
+    for line in reversed((outcome.stderr.strip() or outcome.stdout).splitlines()[-LINES:]):
+        said = _SENTENCE.search(line[:CHARACTERS])
+        if said is None:
+            continue
+        for text in _named(said.string, said):
+            path = Path(os.path.normpath(outcome.cwd / text))
+            redirected = re.search(rf">\s*['\"]?{re.escape(text)}", words) is not None
+            writing = said["read_only"] is not None or redirected or not os.path.lexists(path)
+            denial = judge.judged(path, missing=said["missing"] is not None, writing=writing)
+            if denial is not None:
+                yield denial
+                break
+
+
+def _named(line: str, said: "re.Match[str]") -> Iterator[str]:
+    """The paths that a line is plainly about: behind the sentence, else the last before it."""
+    for part, last_first in ((line[said.end() :], False), (line[: said.start()], True)):
+        found = [next(filter(None, match.groups())) for match in _QUOTED.finditer(part)]
+        found = found or [next(filter(None, match.groups())) for match in _PLAIN.finditer(part)]
+        for text in reversed(found) if last_first else found:
+            if "\0" not in text and "://" not in text and len(text) < CHARACTERS:
+                yield text
+
+
+class _PathJudge(msgspec.Struct, frozen=True, kw_only=True):
+    """Tells whether the sandbox closes a path, and the least that would open it."""
+
+    policy: SandboxPolicy
+    findings: Findings
+    control: tuple[Path, ...]
+    programs: tuple[Path, ...]
+
+    def judged(self, path: Path, *, missing: bool, writing: bool) -> Denial | None:
+        """The denial of a path that is closed; nothing for one that is not, or that nobody can have meant."""
+        policy, findings, around = self.policy, self.findings, {path, *path.parents}
+        if not around.isdisjoint((*findings.hidden_files, *findings.hidden_directories, *policy.hidden)):
+            return _denial(path, None, "what is there is secret", writing=False) if os.path.lexists(path) else None
+        if not around.isdisjoint((*findings.read_only, *findings.placeholders)):
+            return None if missing else _denial(path, None, IS_OBEYED, writing=True)
+        if self._is_own(path) and not (missing and not writing and _is_in(path, _PRIVATE)):
+            return None
+        shown = _is_in(path, (*_SHOWN, *map(str, policy.readable)))
+        if shown and (missing or not writing):
+            return None
+        if missing and not _is_there(path.parent if writing else path):
+            return None
+        place = path
+        while writing and not os.path.lexists(place):
+            place = place.parent
+        workspace = policy.workspace
+        programs = [one for one in self.programs if not one.is_relative_to(workspace)]
+        control = (*self.control, *policy.hidden)
+        reason = why_not_path(str(place), writing=writing, control=control, within=workspace, programs=programs)
+        if missing and reason in (IS_SECRET, IS_OWN):
+            return None  # not even whether it is there is told
+        return _denial(path, place, reason, writing=writing)
+
+    def _is_own(self, path: Path) -> bool:
+        """Whether a command has the place for itself, so that a refusal there is no matter of the sandbox."""
+        places = (*self.policy.writable, *([self.policy.workspace] if self.policy.access == "write" else []))
+        return any(path.is_relative_to(place) for place in places) or _is_in(path, (*_PRIVATE, *_KERNEL))
+
+
+def _denial(path: Path, place: Path | None, reason: str | None, *, writing: bool) -> Denial:
+    sentence = f"The command seems not to have been let {'write to' if writing else 'read'} `{path}`."
+    grant: Grant | None = None
+    if reason is not None:
+        sentence += f" No grant opens it, for {reason}."
+    elif place is not None:
+        grant = Grant(writable=(str(place),)) if writing else Grant(readable=(str(place),))
+    what = "write" if writing else "read"
+    return Denial(certainty="suspected", what=what, target=str(path), grant=grant, sentence=sentence)
+
+
+def _is_there(path: Path) -> bool:
+    return len(path.parts) > 1 and os.path.lexists(path)
+
+
+def _is_in(path: Path, places: Iterable[str]) -> bool:
+    return any(path.is_relative_to(place) for place in places)

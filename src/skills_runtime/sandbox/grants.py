@@ -1,0 +1,305 @@
+"""Widens the policy of one command by what somebody has allowed, and refuses what nobody can allow.
+
+Never opened are secrets, the runtime's own state, the system, networks within, and (to writing) whatever programs
+outside the sandbox obey. Pure, save for `control_directories`, which is told the variables to look into.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.errors import SandboxError, ValidationFailed
+from skills_runtime.ports import Egress, Grant, LimitName, RaisedLimit
+from skills_runtime.sandbox.egress import allow_rule, canonical_host
+from skills_runtime.sandbox.egress.addresses import reach_of
+from skills_runtime.sandbox.egress.values import Refused
+from skills_runtime.sandbox.policy import Network, ResourceLimits, SandboxPolicy
+from skills_runtime.sandbox.protected import CREDENTIALS, HOME_SECRETS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
+
+MOST: dict[LimitName, int] = {"open_files": 1 << 20, "processes": 1 << 15}
+"""Beyond which no kernel goes."""
+IS_OBEYED = "programs outside the sandbox obey what is there"
+OBEYED_PLACES = (
+    ".config/autostart", ".config/autostart-scripts", ".config/systemd", ".config/environment.d", ".config/fish",
+    ".config/git", ".config/nvim", ".config/emacs", ".config/Code", ".config/Cursor", ".config/pip", ".config/uv",
+    ".config/zsh", ".config/plasma-workspace", ".config/claude", ".config/codex", ".config/gemini", ".config/opencode",
+    ".config/aider", ".config/goose", ".config/zed", ".local/bin", ".local/lib", ".local/share/applications",
+    ".local/share/systemd", ".local/share/dbus-1", ".local/share/nvim", ".local/share/uv", ".local/share/pipx",
+    ".cargo/bin", ".cargo/config", ".cargo/config.toml", ".cargo/env", ".rustup", ".pyenv", ".nvm", ".rbenv", ".asdf",
+    ".sdkman", ".volta", ".bun/bin", ".deno/bin", ".npm-global", ".oh-my-zsh", ".antigen", ".zsh", ".vim", ".vimrc",
+    ".emacs", ".emacs.d", ".tmux.conf", ".screenrc", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".Xresources",
+    ".pam_environment", ".pip", ".pydistutils.cfg", ".condarc", ".irbrc", ".pryrc", ".gdbinit", ".lldbinit", ".curlrc",
+    ".wgetrc", ".mailcap", ".pythonrc", ".pythonstartup", ".ipython", ".jupyter", ".direnvrc", ".envrc", ".continue",
+    ".windsurf", ".aider.conf.yml", ".opencode", ".crontab", "Library/LaunchAgents", "Library/LaunchDaemons",
+    "Library/Application Scripts", "Library/Preferences",
+)  # fmt: skip
+"""What sessions, shells, editors, agents and package managers of a user run or read when they start."""
+_ABOVE_OBEYED = tuple(
+    "/".join(place.split("/")[:depth])
+    for place in OBEYED_PLACES
+    for depth in range(1, place.count("/") + 1)
+    if place.startswith(".")
+)
+_PROGRAMS_OF_A_HOME = re.compile(r"(?:/home/[^/]+|/Users/[^/]+|/root)/(?:go/|\.[^/]+/(?:.*/)?)?s?bin(?:/.*)?")
+"""Where a user keeps programs that are found by their name."""
+CLOSED_TO_ALL = ("/proc", "/sys", "/dev", "/run", "/boot")
+CLOSED_TO_WRITING = (
+    *CLOSED_TO_ALL, "/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr", "/var", "/nix", "/gnu",
+    "/System", "/Library", "/private/etc", "/private/var",
+)  # fmt: skip
+TOO_WIDE = (
+    "/", "/home", "/root", "/Users", "/tmp", "/etc", "/usr", "/var", "/opt", "/mnt", "/media", "/srv", "/private",
+)  # fmt: skip
+"""They hold what belongs to others, or everything; a directory in them may be opened, if nothing else forbids it."""
+SECRET_PLACES = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private")
+SECRET_NAMES = frozenset(
+    (*CREDENTIALS, *HOME_SECRETS, "credentials", "credentials.toml", "credentials.json", "keyrings")
+)
+_ABOVE_SECRETS = tuple(
+    "/".join(name.split("/")[:depth])
+    for name in sorted(SECRET_NAMES)
+    for depth in range(1, name.count("/") + 1)
+    if name.startswith(".")
+)
+MOST_BYTES = 4095
+MOST_BYTES_OF_A_NAME = 255
+"""Beyond which no kernel takes a path."""
+IS_SECRET = "secrets are kept there"
+IS_OWN = "the runtime keeps its own state there"
+_KEY_FILE = re.compile(
+    r"id_(rsa|dsa|ecdsa|ed25519)(\.\w+)?|.*\.(pem|key|p12|pfx|kdbx|jks|keystore|gpg)|.*_history", re.IGNORECASE
+)
+_LOCAL_NAMES = re.compile(
+    r"(?:.*\.)?(localhost|local|internal|intranet|lan|home|corp|private"
+    r"|localhost6|localdomain|localdomain6|localnet|domain|workgroup|mshome|router|gateway|box|host|arpa|svc|consul)"
+    r"|metadata(\..*)?|[^.]+"
+)
+_HOME = re.compile(r"/(?:home|Users)/[^/]+(?:/Library(?:/Application Support)?)?|/root")
+HIGHEST = 1 << 50
+"""What no limit is raised beyond: more than any machine has, and less than any kernel refuses to take."""
+SHOWN = 200
+"""Characters of a path that are told."""
+Resolve = Callable[[str], str]
+
+
+def granted(
+    policy: SandboxPolicy,
+    grant: Grant,
+    *,
+    control: Iterable[Path] = (),
+    programs: Iterable[Path] = (),
+    resolve: Resolve = os.path.realpath,
+) -> SandboxPolicy:
+    """The policy with the grant in it; raises `SandboxError` for what cannot be granted.
+
+    `control` are the runtime's own directories outside the workspace, `programs` those of programs that the user calls
+    by name. Paths must be real: one that leads through a link could be turned elsewhere after somebody has said yes.
+    """
+    refuse_ungrantable(policy, grant, control=control, programs=programs, resolve=resolve)
+    writable = [path for path in map(Path, grant.writable) if not _is_writable(path, policy)]
+    readable = [path for path in map(Path, grant.readable) if not _is_readable(path, policy, writable)]
+    network, egress = _reaching(policy, grant)
+    return msgspec.structs.replace(
+        policy,
+        writable=_with(policy.writable, writable),
+        readable=_with(policy.readable, readable),
+        opened=_with(policy.opened, [*writable, *readable]),
+        network=network,
+        egress=egress,
+        limits=_raised(policy.limits, grant.limits),
+    )
+
+
+def refuse_ungrantable(
+    policy: SandboxPolicy,
+    grant: Grant,
+    *,
+    control: Iterable[Path] = (),
+    programs: Iterable[Path] = (),
+    resolve: Resolve = os.path.realpath,
+) -> None:
+    """Raise for the first thing in a grant that nobody can allow."""
+    closed = (*control, *policy.hidden)
+    called = tuple(place for place in programs if not place.is_relative_to(policy.workspace))
+    for path, writing in (*((path, True) for path in grant.writable), *((path, False) for path in grant.readable)):
+        reason = why_not_path(path, writing=writing, control=closed, within=policy.workspace, programs=called)
+        if reason is None and Path(path) in (policy.workspace, *policy.workspace.parents):
+            reason = "the workspace lies in it"
+        if reason is None and resolve(path) != path:
+            reason = "a link is on the way to it"
+        if reason is not None:
+            raise _refusal(f"`{_short(path)}` cannot be opened to a command: {reason}", path)
+    for host in grant.hosts:
+        if (reason := why_not_host(host)) is not None:
+            raise _refusal(f"`{host}` cannot be opened to a command: {reason}", host)
+    for limit in grant.limits:
+        if not 0 < limit.value <= MOST.get(limit.name, HIGHEST):
+            raise _refusal(f"the limit `{limit.name}` cannot be {limit.value}", limit.name)
+
+
+def combined(grants: Iterable[Grant]) -> Grant:
+    """One grant that opens what several open, each thing once and the highest of each limit."""
+    every = tuple(grants)
+    highest: dict[str, RaisedLimit] = {}
+    for limit in (limit for grant in every for limit in grant.limits):
+        known = highest.get(limit.name)
+        highest[limit.name] = limit if known is None or limit.value > known.value else known
+    return Grant(
+        writable=tuple(dict.fromkeys(path for grant in every for path in grant.writable)),
+        readable=tuple(dict.fromkeys(path for grant in every for path in grant.readable)),
+        hosts=tuple(dict.fromkeys(host for grant in every for host in grant.hosts)),
+        limits=tuple(highest.values()),
+    )
+
+
+def _reaching(policy: SandboxPolicy, grant: Grant) -> tuple[Network, Egress | None]:
+    if not grant.hosts or policy.network == "host":
+        return policy.network, policy.egress
+    egress = policy.egress or Egress()
+    rules = tuple(allow_rule(host).text for host in grant.hosts)
+    return "allow-list", msgspec.structs.replace(egress, allow=tuple(dict.fromkeys((*egress.allow, *rules))))
+
+
+def _raised(limits: ResourceLimits, raised: tuple[RaisedLimit, ...]) -> ResourceLimits:
+    """Limits only go up: no limit at all stays none."""
+    changes: dict[str, int] = {}
+    for limit in raised:
+        now: int | None = getattr(limits, limit.name)
+        if now is not None and limit.value > now:
+            changes[limit.name] = limit.value
+    return msgspec.structs.replace(limits, **changes)
+
+
+def _with(paths: tuple[Path, ...], more: list[Path]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys((*paths, *more)))
+
+
+def _is_writable(path: Path, policy: SandboxPolicy) -> bool:
+    places = (*policy.writable, *([policy.workspace] if policy.access == "write" else []))
+    return any(path.is_relative_to(place) for place in places)
+
+
+def _is_readable(path: Path, policy: SandboxPolicy, writable: list[Path]) -> bool:
+    return any(
+        path.is_relative_to(place) for place in (policy.workspace, *policy.readable, *policy.writable, *writable)
+    )
+
+
+def _refusal(message: str, target: str) -> SandboxError:
+    return SandboxError(
+        message, hint="no grant opens it; have the user do this part", details={"target": target, "grantable": False}
+    )
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= SHOWN else f"{path[:SHOWN]}…"
+
+
+def why_not_path(
+    path: str,
+    *,
+    writing: bool,
+    control: Iterable[Path] = (),
+    within: Path | None = None,
+    programs: Iterable[Path] = (),
+) -> str | None:
+    """Why a path can never be opened, as the end of a sentence; nothing when it may be.
+
+    `control` are the runtime's own directories, `programs` those in which the user's programs are found by name, and
+    `within` is the workspace.
+    """
+    if not path.startswith("/") or "\0" in path or path != os.path.normpath(path) or path.startswith("//"):
+        return "it is not a plain absolute path"
+    if _is_too_long(path):
+        return "it is too long for a path"
+    place = Path(path)
+    if reason := _closed(path, writing=writing):
+        return reason
+    if path in TOO_WIDE or _HOME.fullmatch(path):
+        return "it holds far more than one command needs"
+    if is_secret(place):
+        return IS_SECRET
+    if RUNTIME_DIRECTORY in place.parts or any(
+        place.is_relative_to(own) or own.is_relative_to(place) for own in control
+    ):
+        return IS_OWN
+    if writing and is_obeyed(place, within=within, programs=programs):
+        return IS_OBEYED
+    return None
+
+
+def why_not_host(rule: str) -> str | None:
+    """Why a host can never be reached by a grant; nothing when it may be."""
+    if "*" in rule:
+        return "a grant names one host and its ports"
+    try:
+        host = canonical_host(allow_rule(rule).host)
+    except ValidationFailed as error:
+        return f"it is not a host: {error.message}"
+    if isinstance(host, Refused):
+        return f"it is not a host: {host.reason}"
+    if host.address is not None:
+        reach = reach_of(host.address)
+        return None if reach == "public" else f"it is a {reach} address"
+    return "it is a name of a network within" if _LOCAL_NAMES.fullmatch(host.text) else None
+
+
+def control_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where the runtime keeps keys, records and configuration of this user."""
+    from skills_runtime.config.environment import config_home, keys_home, state_home
+
+    return tuple(sorted({Path(os.path.realpath(home(variables))) for home in (config_home, keys_home, state_home)}))
+
+
+def program_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where this user's programs are found by name."""
+    return tuple(Path(place) for place in variables.get("PATH", "").split(":") if place.startswith("/"))
+
+
+def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path] = ()) -> bool:
+    """Whether to write there would change what programs do; above a workspace its own place says nothing."""
+    inside = path.relative_to(within) if within is not None and path.is_relative_to(within) else path
+    if any(part.casefold() in READ_ONLY for part in inside.parts):
+        return True
+    if any(path.is_relative_to(place) or place.is_relative_to(path) for place in programs):
+        return True
+    if _PROGRAMS_OF_A_HOME.fullmatch(str(path)) and inside is path:
+        return True
+    text = f"/{'/'.join(part for part in inside.parts if part != '/')}/"
+    return any(f"/{place}/" in text for place in OBEYED_PLACES) or holds(text.rstrip("/"), _ABOVE_OBEYED)
+
+
+def holds(path: str, endings: Iterable[str]) -> bool:
+    """Whether the path is one of these places, whatever lies above it."""
+    return any(path.endswith(f"/{ending}") for ending in endings)
+
+
+def is_secret(path: Path) -> bool:
+    """Whether a name on the way to it, or one that such a directory has in it, says that it holds secrets."""
+    text = f"{path}/"
+    if any(f"/{name}/" in text for name in SECRET_NAMES) or _below(str(path), SECRET_PLACES):
+        return True
+    if holds(str(path), _ABOVE_SECRETS):
+        return True
+    return any(part.startswith(SECRETS) for part in path.parts) or _KEY_FILE.fullmatch(path.name) is not None
+
+
+def _is_too_long(path: str) -> bool:
+    written = path.encode(errors="surrogatepass")
+    return len(written) > MOST_BYTES or any(len(part) > MOST_BYTES_OF_A_NAME for part in written.split(b"/"))
+
+
+def _closed(path: str, *, writing: bool) -> str | None:
+    if _below(path, CLOSED_TO_ALL):
+        return "it belongs to the kernel"
+    # Temporary files of other programs lie there, and those of no system.
+    if writing and _below(path, CLOSED_TO_WRITING) and not path.startswith(("/var/tmp/", "/private/var/folders/")):
+        return "it belongs to the system"
+    return None
+
+
+def _below(path: str, roots: Iterable[str]) -> bool:
+    return any(path == root or path.startswith(f"{root}/") for root in roots)
