@@ -13,8 +13,8 @@ from benchmarks.measure import Number, report
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.executions import Executor, Supplies, stages_in_memory
 from skills_runtime.ports import Sandbox
-from skills_runtime.processes.supervision import tree
 from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox.supervision import tree
 from skills_runtime.skills import FilesystemSource, Library, Origin, Skill
 
 ROUNDS = 200

@@ -56,10 +56,10 @@ from skills_runtime.ports import (
     ToolResult,
     ToolSpec,
 )
-from skills_runtime.processes.supervision import tree
 from skills_runtime.runs import RunPaths, runs_root
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.run import Run, open_run
+from skills_runtime.sandbox.supervision import tree
 from skills_runtime.testing import FakeModel, FaultyDisk, says
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Doing, agent_in, calls, writes

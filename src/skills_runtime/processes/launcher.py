@@ -22,11 +22,12 @@ from types import CodeType
 
 from skills_runtime.errors import ToolError
 from skills_runtime.processes.failures import unavailable
+from skills_runtime.sandbox import supervision
 
 MAX_IDLE = 4
 """Supervisors kept for the next commands: to fork one costs more than all the rest of a small command."""
 
-HOME = Path(__file__).parent
+HOME = Path(supervision.__file__).parents[1]
 """Where the code of the launcher is; it must be readable by whoever starts the first command."""
 PACKAGE = "supervision"
 

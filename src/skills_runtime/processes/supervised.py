@@ -17,7 +17,7 @@ from skills_runtime.processes.command import Command, check, find_program
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.failures import lost, not_started
 from skills_runtime.processes.launcher import Groups, Launcher, engage
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 
 MARKER = "SKILLS_RUNTIME_PROCESS"
 """The environment variable by which the processes of a command can be recognised."""

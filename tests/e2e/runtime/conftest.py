@@ -14,8 +14,8 @@ import yaml
 
 from skills_runtime.processes.server.calling import server_info
 from skills_runtime.processes.server.place import NoServer, Place
-from skills_runtime.processes.supervision import tree
 from skills_runtime.runtime.client import RuntimeClient
+from skills_runtime.sandbox.supervision import tree
 
 PATIENCE_MS = 30_000
 PYTHON = sys.executable

@@ -13,8 +13,8 @@ import pytest
 from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
-from skills_runtime.processes.supervision import tree
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox.supervision import tree
 from tests.support.users import Unprivileged
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.processes.supervision.placeholders import DIRECTORY_MODE, MODE
+from skills_runtime.sandbox.supervision.placeholders import DIRECTORY_MODE, MODE
 from tests.e2e.sandbox.arena import ORIGINAL, SECRET, Arena, new_arena
 from tests.e2e.sandbox.attempt import snapshot
 from tests.support.users import NOBODY, Unprivileged

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx2
 
-from skills_runtime.processes.supervision import tree
 from skills_runtime.runs import RunPaths, runs_root
+from skills_runtime.sandbox.supervision import tree
 from tests.e2e.service.killable import SKILLS, WITH_PROCESS, serve_until_killed
 from tests.support.children import Child, Zygote
 from tests.support.subreaper import outlast, strays

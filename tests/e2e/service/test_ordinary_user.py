@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 from tests.e2e.service.servers import Service, serving, write_python
 from tests.support import ROOT
 from tests.support.users import NOBODY, Unprivileged

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import skills_runtime
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 from tests.e2e.service.servers import Service, serving, write_python, write_skill
 
 COLD = {"name": "cold", "description": "Never waited for.", "runtime": {"type": "shell", "warm": False}}
@@ -56,7 +56,7 @@ def test_executions_go_on_when_the_package_is_gone(service: Service, installed: 
 def test_executions_go_on_when_the_launcher_is_killed_and_the_package_another(
     service: Service, installed: Path
 ) -> None:
-    for path in (installed / "processes" / "supervision").glob("*.py"):
+    for path in (installed / "sandbox" / "supervision").glob("*.py"):
         path.write_text("raise ImportError('this is another version')")
     os.kill(launcher_of(service), signal.SIGKILL)
     assert answers(service) == [{"a": 1}] * 3

@@ -11,7 +11,7 @@ import pytest
 from skills_runtime.agent import AgentBuilder
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import SandboxPlan
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 from skills_runtime.testing import FakeModel, says
 from skills_runtime.tools.exec_sessions import ExecSessions
 from tests.support.agents import Answering, calls, payloads_of

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.errors import Busy
 from skills_runtime.executions import Executor
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 from tests.unit.executions.conftest import MakeSkill
 from tests.unit.executions.samples import ECHO, an_executor
 

@@ -12,7 +12,7 @@ import pytest
 
 from skills_runtime.processes import Command, shell_command
 from skills_runtime.processes.launcher import dismiss
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 
 TAG = "TEST_TAG"
 PATIENCE_MS = 10_000

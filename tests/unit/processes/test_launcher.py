@@ -14,7 +14,7 @@ from skills_runtime.errors import ToolError
 from skills_runtime.processes import Finished, Limits, PtySession, execute
 from skills_runtime.processes import launcher as launching
 from skills_runtime.processes.launcher import MAX_IDLE, dismiss, ready
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 from tests.unit.processes.conftest import Tagged, children, wait_for_end
 
 SOON = Limits(20, grace_seconds=0.2)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.processes.supervision.placeholders import DIRECTORY_MODE, MODE, Placeholders
+from skills_runtime.sandbox.supervision.placeholders import DIRECTORY_MODE, MODE, Placeholders
 
 
 @pytest.fixture

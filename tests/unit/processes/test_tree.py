@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from skills_runtime.processes.supervision import tree
-from skills_runtime.processes.supervision.tree import Process
+from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision.tree import Process
 from tests.support.users import Unprivileged
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.processes.supervision import memory, opened
-from skills_runtime.processes.supervision.tree import Process
-from skills_runtime.processes.supervision.watching import Watching
+from skills_runtime.sandbox.supervision import memory, opened
+from skills_runtime.sandbox.supervision.tree import Process
+from skills_runtime.sandbox.supervision.watching import Watching
 from tests.support.users import Unprivileged
 
 MEBIBYTE = 1 << 20

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from skills_runtime.processes import Limits, execute
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 from tests.unit.processes.conftest import Tagged
 
 QUICK = Limits(20, grace_seconds=0.2)

@@ -18,7 +18,7 @@ from skills_runtime.processes import (
     execute,
     shell_command,
 )
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 from tests.support.users import NOBODY, Unprivileged
 from tests.unit.processes.conftest import wait_for_end
 

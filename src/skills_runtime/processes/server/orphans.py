@@ -13,7 +13,7 @@ from signal import SIGKILL
 import msgspec
 
 from skills_runtime.processes.server.registry import Entries, Known, this_machine
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 
 PATIENCE_MS = 5000
 """How long killed processes may take to disappear."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.processes.server.place import REGISTRY, Place
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 
 MARKER = "SKILLS_RUNTIME_SDK_RUNTIME_EXEC_SESSION_MARKER"
 """The environment variable that the processes of a session carry; its value is random, and no secret."""

@@ -10,7 +10,7 @@ import pytest
 from skills_runtime.processes.server.orphans import end_orphans, orphans_of
 from skills_runtime.processes.server.place import REGISTRY, Place
 from skills_runtime.processes.server.registry import MARKER, Entries, Entry, Known, Registry, load, this_machine
-from skills_runtime.processes.supervision import tree
+from skills_runtime.sandbox.supervision import tree
 from tests.unit.processes.conftest import wait_for_end
 
 SLEEP = ["/bin/sleep", "1000"]

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.processes.supervision import tree
 from skills_runtime.sandbox import Unfenced
+from skills_runtime.sandbox.supervision import tree
 from tests.support.tools import PATH, Workshop
 
 TAG = "TEST_TAG"
