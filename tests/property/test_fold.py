@@ -16,10 +16,9 @@ from skills_runtime.projections import (
     Projection,
     RunState,
     RunView,
-    Transcript,
     fold,
-    render,
 )
+from skills_runtime.render.transcript import Transcript, render_transcript
 from tests.support.events import histories, line_of
 
 
@@ -54,7 +53,7 @@ def test_folding_in_two_parts_gives_the_same_wherever_the_cut_is(history: list[E
 @settings(max_examples=50)
 @given(history=histories())
 def test_a_transcript_written_in_two_parts_is_the_same_wherever_the_cut_is(history: list[Event]) -> None:
-    whole = "".join(render(history))
+    whole = "".join(render_transcript(history))
     for cut in range(len(history) + 1):
         first = Transcript()
         head = "".join(first.take(event) for event in history[:cut])

@@ -29,10 +29,10 @@ from skills_runtime.projections import (
     RunState,
     RunView,
     Timeline,
-    Transcript,
     UsageTotals,
     fold,
 )
+from skills_runtime.render.transcript import Transcript
 from tests.support.events import numbered
 from tests.support.runs import sample_events
 

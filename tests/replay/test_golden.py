@@ -8,7 +8,16 @@ import pytest
 from skills_runtime.errors import LogCorrupt, LogEnded
 from skills_runtime.events import Event, Unknown
 from skills_runtime.events.payloads import HumanRequest, HumanResponse
-from skills_runtime.projections import Conversation, FileRecords, Metrics, Pending, RunState, RunView, fold, render
+from skills_runtime.projections import (
+    Conversation,
+    FileRecords,
+    Metrics,
+    Pending,
+    RunState,
+    RunView,
+    fold,
+)
+from skills_runtime.render import render_transcript
 from skills_runtime.runs import Blobs, RunPaths, read_record, verify_run
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, follow_lines, read_events, read_verified
@@ -75,7 +84,7 @@ def test_a_waiting_run_of_version_0_says_what_it_waits_for(tmp_path: Path) -> No
     ],
 )
 def test_the_transcript_of_a_run_of_version_0_tells_its_story(name: str, told: list[str], tmp_path: Path) -> None:
-    text = "".join(render(read_events(old_log(name, tmp_path))))
+    text = "".join(render_transcript(read_events(old_log(name, tmp_path))))
     places = [text.find(one) for one in told]
     assert -1 not in places
     assert places == sorted(places)
@@ -170,12 +179,7 @@ def test_the_record_of_a_run_of_version_1_agrees_with_its_log(complete: RunPaths
 @pytest.mark.parametrize("name", ["complete", "agent"])
 def test_the_transcript_of_a_run_of_version_1_is_written_again_byte_for_byte(name: str, tmp_path: Path) -> None:
     paths = golden(name, tmp_path)
-    assert "".join(render(read_events(paths), version=1)).encode() == paths.transcript.read_bytes()
-
-
-def test_the_transcript_of_version_2_stays_as_it_was_when_it_was_new(tmp_path: Path) -> None:
-    told = "".join(render(read_events(golden("agent", tmp_path)), version=2)).encode()
-    assert told == (GOLDEN.parent / "transcripts" / "agent.v2.md").read_bytes()
+    assert "".join(render_transcript(read_events(paths))).encode() == paths.transcript.read_bytes()
 
 
 def test_a_completed_run_of_version_1_is_not_continued(complete: RunPaths, keys: KeyRing) -> None:

@@ -24,8 +24,8 @@ from skills_runtime.events.payloads import (
     ToolCallRequested,
     ToolCallStarted,
 )
-from skills_runtime.projections.skill_notes import skill_note
 from skills_runtime.projections.state import number_of
+from skills_runtime.render import skill_note
 from skills_runtime.text import readable_line
 
 Data = Mapping[str, Any]

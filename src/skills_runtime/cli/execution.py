@@ -20,7 +20,7 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger
 from skills_runtime.ports import Backend
 from skills_runtime.projections import Pending, RunState
-from skills_runtime.projections.skill_notes import skill_note
+from skills_runtime.render import skill_note
 from skills_runtime.runs import Run
 from skills_runtime.tools import builtin_tools
 

@@ -40,7 +40,7 @@ from skills_runtime.events.payloads import (
 from skills_runtime.ledger import title_of
 from skills_runtime.ports import Clock
 from skills_runtime.projections import RunState
-from skills_runtime.projections.skill_notes import is_skill_notice, skill_note
+from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.runs import RunPaths, Verdict
 from skills_runtime.text import readable_line
 

@@ -163,8 +163,7 @@ def export(
     from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.state import checked_path, shown_path
     from skills_runtime.cli.text import write_text
-    from skills_runtime.runs import export_run
-    from skills_runtime.runs.page import write_page
+    from skills_runtime.runs.export import export_run, write_page
 
     if html is not None and (output is not None or with_blobs):
         raise Misuse("`--html` writes a page and nothing else; leave out `--output` and `--with-blobs`")
@@ -226,13 +225,13 @@ def transcript(
     """Write a run as prose, made from its log."""
     from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.text import write_text
-    from skills_runtime.projections import render
+    from skills_runtime.render import render_transcript
     from skills_runtime.runs import read_events
     from skills_runtime.runs.derived import transcript_agrees
 
     paths = find_run(run, workspace_root)
     if not check:
-        for piece in render(read_events(paths)):
+        for piece in render_transcript(read_events(paths)):
             write_text(piece)
         return 0
     if transcript_agrees(paths, read_events(paths)):

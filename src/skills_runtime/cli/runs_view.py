@@ -25,7 +25,7 @@ from skills_runtime.events.payloads import HumanRequest
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Problem, RunRow, title_of
 from skills_runtime.projections import Metrics, RunState, RunView
-from skills_runtime.projections.skill_notes import is_skill_notice, skill_note
+from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.runs import (
     Finding,
     KeyRing,

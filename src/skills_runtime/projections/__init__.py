@@ -1,4 +1,4 @@
-"""Pure folds of events: state, conversation, transcript, timeline, usage, pending, metrics."""
+"""Pure folds of events: state, conversation, timeline, usage, pending, metrics."""
 
 from skills_runtime.projections.conversation import Conversation
 from skills_runtime.projections.files import FileRecord, FileRecords
@@ -9,7 +9,6 @@ from skills_runtime.projections.moves import Move, Moves
 from skills_runtime.projections.pending import Pending
 from skills_runtime.projections.state import RunState
 from skills_runtime.projections.timeline import Timeline
-from skills_runtime.projections.transcript import Transcript, render
 from skills_runtime.projections.usage import UsageTotals
 from skills_runtime.projections.view import VIEW_KIND, RunView
 
@@ -29,8 +28,6 @@ __all__ = [
     "RunState",
     "RunView",
     "Timeline",
-    "Transcript",
     "UsageTotals",
     "fold",
-    "render",
 ]

@@ -4,7 +4,6 @@ from skills_runtime.events.states import RunStatus, check_transition, parse_stat
 from skills_runtime.runs.artifacts import files_of
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.create import create_run
-from skills_runtime.runs.export import export_run
 from skills_runtime.runs.finish import End, finish_run, finish_run_async
 from skills_runtime.runs.fork import blobs_of, fork_point, whole_history
 from skills_runtime.runs.ids import check_id, is_legal_id
@@ -43,7 +42,6 @@ __all__ = [
     "check_id",
     "check_transition",
     "create_run",
-    "export_run",
     "files_of",
     "finish_run",
     "finish_run_async",

@@ -13,7 +13,8 @@ from pathlib import Path
 from skills_runtime.errors import AccessRefused, RunExists, ValidationFailed
 from skills_runtime.events import LOG_SCHEMA, Event
 from skills_runtime.events.payloads import Descriptor, RunCreated, SandboxCreated
-from skills_runtime.projections import RunView, fold, render
+from skills_runtime.projections import RunView, fold
+from skills_runtime.render import render_transcript
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.drafts import Draft, made_aside, put_in_place, real_place
 from skills_runtime.runs.fork import beginning
@@ -77,7 +78,7 @@ def _fill(draft: Draft, spec: RunSpec, ports: LogPorts, log: EventLog) -> tuple[
     view = fold(events, beginning(spec.fork, ports))
     write_new("run.json", pretty(record_of(view.state)), dir_fd=directory)
     write_new("artifact-manifest.json", pretty(empty_manifest(view.state, generated_at=now)), dir_fd=directory)
-    write_new("transcript.md", "".join(render(events)).encode(), dir_fd=directory)
+    write_new("transcript.md", "".join(render_transcript(events)).encode(), dir_fd=directory)
     return view, events
 
 

@@ -4,24 +4,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from skills_runtime.events import Event
-from skills_runtime.projections import RunState, render
-from skills_runtime.projections.transcript_versions import version_of
+from skills_runtime.projections import RunState
+from skills_runtime.render import render_transcript
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import LogPorts, RunLock, read_verified
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.snapshot_files import pretty
 from skills_runtime.storage.files import append, explain_write, sync_path, write_atomic
 
-_BEGINNING = 100
-"""As many bytes of a transcript as surely say which rules it follows."""
-
 
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
-    """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows.
-
-    One that was begun by the rules of an older version is written anew by those of the latest.
-    """
-    text, path = "".join(render(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
+    """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
+    text, path = "".join(render_transcript(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
     there = content_of(path)
     if there is not None and text.startswith(there):
         if len(text) > len(there):
@@ -33,12 +27,10 @@ def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
 
 
 def transcript_agrees(paths: RunPaths, events: Iterable[Event]) -> bool:
-    """Whether transcript.md is what the log gives by the rules it follows, to the last byte."""
+    """Whether transcript.md is what the log gives, to the last byte."""
     try:
         with paths.transcript.open("rb") as file:
-            version = version_of(file.read(_BEGINNING))
-            file.seek(0)
-            told = (piece.encode(errors="surrogatepass") for piece in render(events, version))
+            told = (piece.encode(errors="surrogatepass") for piece in render_transcript(events))
             return all(file.read(len(piece)) == piece for piece in told) and not file.read(1)
     except (FileNotFoundError, IsADirectoryError):
         return False

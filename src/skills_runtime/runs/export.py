@@ -3,8 +3,10 @@
 Private blobs stay behind unless they are asked for.
 """
 
+import gzip
 import os
-from collections.abc import Generator
+import tarfile
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ import msgspec
 from skills_runtime import __version__
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
-from skills_runtime.runs.layout import RunPaths
+from skills_runtime.render.page import Language, PageFile, render_page
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.snapshot_files import pretty
@@ -48,8 +51,6 @@ def export_run(root: Path, *, output: Path | None = None, with_blobs: bool = Fal
     written = [sums, provenance]
     if output is not None:
         with _explained(output):
-            from skills_runtime.runs.pack import pack
-
             pack(paths.root, [*listed, f"archive/{sums.name}"], output, prefix=state.run_id)
         written.append(output)
     return written
@@ -136,3 +137,67 @@ def _read(paths: RunPaths) -> tuple[ArtifactManifest, dict[str, str]]:
             f"the run `{paths.root.name}` is not whole: {error}",
             hint="`skills-runtime runs verify` names what is wrong",
         ) from error
+
+
+def pack(root: Path, names: list[str], output: Path, *, prefix: str) -> None:
+    """One gzip-ed tar whose bytes depend on the run alone."""
+    draft = output.with_name(f".{output.name[:100]}.{os.urandom(4).hex()}")
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    try:
+        with (
+            open(fd, "wb") as file,
+            gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as zipped,
+            tarfile.open(fileobj=zipped, mode="w") as tar,
+        ):
+            for name in SUBDIRECTORIES:  # an empty one belongs to the run as well
+                tar.addfile(_member(f"{prefix}/{name}", DIRECTORY_MODE, kind=tarfile.DIRTYPE))
+            for name in names:
+                member = _member(f"{prefix}/{name}", FILE_MODE, size=(root / name).stat().st_size)
+                with (root / name).open("rb") as content:
+                    tar.addfile(member, content)
+        draft.rename(output)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _member(name: str, mode: int, *, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.mode, member.type, member.size = mode, kind, size
+    return member
+
+
+def page_of(paths: RunPaths, language: Language = "en") -> Iterator[str]:
+    """The page of a run, piece by piece; the log is read twice, and never held as a whole."""
+    state = fold(read_events(paths), RunState())
+    return render_page(state, read_events(paths), deliverables_of(paths), language)
+
+
+def write_page(paths: RunPaths, place: Path, language: Language = "en") -> None:
+    """Write the page of a run into a new file that only its user can read."""
+    pieces = page_of(paths, language)
+    try:
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    except FileExistsError:
+        raise ValidationFailed(f"`{place}` already exists", hint="name another file") from None
+    except OSError as error:
+        raise StorageFailed(f"`{place}` cannot be written: {error.strerror}", hint="choose another place") from error
+    with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        try:
+            file.writelines(pieces)
+        except BaseException:
+            place.unlink(missing_ok=True)
+            raise
+
+
+def deliverables_of(paths: RunPaths) -> list[PageFile]:
+    """What the run handed over, as its manifest has it; one without a manifest has nothing to tell yet."""
+    try:
+        manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
+    except (OSError, msgspec.MsgspecError):
+        return []
+    return [
+        PageFile(one.name, one.size, one.digest.get("sha256", ""))
+        for one in manifest.artifacts
+        if one.role == "deliverable"
+    ]

@@ -8,8 +8,8 @@ from skills_runtime.engine import read_row
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.projections import RunState
 from skills_runtime.runs import LogPorts, RunPaths, is_legal_id, read_view
+from skills_runtime.runs.export import page_of
 from skills_runtime.runs.manifests import ArtifactManifest
-from skills_runtime.runs.page import page_of
 from skills_runtime.service.run_documents import row_document, run_document
 from skills_runtime.storage.nofollow import relative_parts
 

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.projections import render
-from skills_runtime.runs import RunPaths, read_events
 from tests.e2e.cli.programs import Answer, invoke, say, write, write_config
 
 SCRIPT = (say("", write("deliverables/report.md", "# 报告\n")), say("All is well. 一切正常。"))
@@ -182,13 +180,6 @@ def test_the_transcript_is_the_one_on_disk(three: Path) -> None:
     answer = invoke("transcript", "alpha")
     assert (answer.code, answer.out) == (0, (three / "runs/alpha/transcript.md").read_text())
     assert invoke("transcript", "alpha", "--check") == (0, "the transcript is what the log gives\n", "")
-
-
-def test_a_transcript_of_an_older_version_is_checked_by_its_own_rules(three: Path) -> None:
-    old = "".join(render(read_events(RunPaths(three / "runs/alpha")), version=1))
-    (three / "runs/alpha/transcript.md").write_text(old)
-    assert invoke("transcript", "alpha", "--check") == (0, "the transcript is what the log gives\n", "")
-    assert invoke("verify", "alpha").code == 0
 
 
 def test_a_transcript_that_is_gone_is_noticed(three: Path) -> None:

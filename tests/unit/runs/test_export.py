@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, NotFound, ValidationFailed
-from skills_runtime.runs import KeyRing, RunPaths, export_run, finish_run, verify_run
+from skills_runtime.runs import KeyRing, RunPaths, finish_run, verify_run
+from skills_runtime.runs.export import export_run
 from tests.support.runs import COMPLETED, REPORT, finished_run, keys_in, new_run, working_run
 from tests.support.tools import tree
 from tests.support.users import Unprivileged

@@ -11,7 +11,7 @@ import pytest
 from skills_runtime.errors import IllegalTransition, LogEnded, StorageFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus
-from skills_runtime.projections import render
+from skills_runtime.render import render_transcript
 from skills_runtime.runs import (
     Deliverable,
     End,
@@ -112,7 +112,7 @@ def test_the_manifest_is_written_before_the_end_and_the_end_before_run_json(tmp_
 
 def test_the_transcript_is_what_the_log_gives(tmp_path: Path) -> None:
     paths = finished_run(tmp_path)
-    assert paths.transcript.read_text() == "".join(render(read_events(paths)))
+    assert paths.transcript.read_text() == "".join(render_transcript(read_events(paths)))
 
 
 def test_nothing_follows_the_end(tmp_path: Path) -> None:
@@ -222,4 +222,4 @@ def test_a_transcript_that_says_something_else_is_replaced(tmp_path: Path) -> No
     run.paths.transcript.write_text("---\nmine\n")
     finish_run(run, COMPLETED)
     run.close()
-    assert run.paths.transcript.read_text() == "".join(render(read_events(run.paths)))
+    assert run.paths.transcript.read_text() == "".join(render_transcript(read_events(run.paths)))

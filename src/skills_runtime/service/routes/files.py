@@ -13,13 +13,13 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from skills_runtime.engine import RunService
 from skills_runtime.errors import NotFound
-from skills_runtime.projections import render
-from skills_runtime.projections.page import POLICY
-from skills_runtime.runs import RunPaths, export_run, read_events, verify_run
+from skills_runtime.render import render_transcript
+from skills_runtime.render.page import POLICY
+from skills_runtime.runs import RunPaths, read_events, verify_run
 from skills_runtime.runs.artifacts import ROLES, left_in
+from skills_runtime.runs.export import export_run, page_of
 from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.manifests import ArtifactManifest
-from skills_runtime.runs.page import page_of
 from skills_runtime.runs.verify import Head
 from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
@@ -91,7 +91,7 @@ def get_deliverable(
 )
 def get_transcript(request: Request, run_id: RunId) -> Response:
     """A run as prose, made from its log."""
-    pieces = render(read_events(runs_of(request).find(run_id)))
+    pieces = render_transcript(read_events(runs_of(request).find(run_id)))
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     rest = (piece.encode(errors="replace") for pieces_ in ((first,), pieces) for piece in pieces_)
     return StreamingResponse(rest, media_type="text/markdown; charset=utf-8")

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from skills_runtime.projections import RunState, fold, render
+from skills_runtime.projections import RunState, fold
+from skills_runtime.render import render_transcript
 from skills_runtime.runs import RunPaths, read_events
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.snapshot_files import pretty
@@ -67,7 +68,7 @@ def forged(
         _vouch(events, paths.artifact_manifest)
         paths.events.write_bytes(b"".join(map(_line, events)))
         paths.run_json.write_bytes(pretty(record_of(fold(read_events(paths), RunState()))))
-        paths.transcript.write_bytes("".join(render(read_events(paths))).encode(errors="surrogatepass"))
+        paths.transcript.write_bytes("".join(render_transcript(read_events(paths))).encode(errors="surrogatepass"))
         return packed(root)
 
 

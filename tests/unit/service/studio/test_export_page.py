@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.runs.page import write_page
+from skills_runtime.runs.export import write_page
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import serving

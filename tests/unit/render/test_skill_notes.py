@@ -12,8 +12,7 @@ from skills_runtime.events.payloads import (
     SkillRouted,
     SkillUnloaded,
 )
-from skills_runtime.projections import render
-from skills_runtime.projections.skill_notes import is_skill_notice, skill_note
+from skills_runtime.render import is_skill_notice, render_transcript, skill_note
 from tests.support.events import numbered
 
 NOWHERE = SkillInjectionSkipped(skill_name="writre", reason="`$writre` was left as it is: there is no such skill")
@@ -71,5 +70,5 @@ def test_only_what_was_asked_for_and_is_not_there_is_a_notice() -> None:
 @pytest.mark.parametrize(("payload", "note"), NOTES, ids=[f"{one.event_type}-{note[:30]}" for one, note in NOTES])
 def test_the_transcript_has_each_of_them_once(payload: Payload, note: str) -> None:
     told = f"{note}\n\n{payload.text}" if isinstance(payload, SkillCatalogOffered) and payload.text else note
-    text = "".join(render(numbered([payload])))
+    text = "".join(render_transcript(numbered([payload])))
     assert text == (f"\n<!-- event:0 -->\n## system\n\n```text\n{told}\n```\n" if note else "")

@@ -20,7 +20,7 @@ from skills_runtime.events.payloads import (
     ToolCallFinished,
     ToolCallRequested,
 )
-from skills_runtime.projections import render
+from skills_runtime.render import render_transcript
 from tests.support.events import numbered
 from tests.support.runs import sample_events
 
@@ -30,7 +30,7 @@ BORN = RunCreated(
 
 
 def _text(*payloads: Payload) -> str:
-    return "".join(render(numbered(payloads)))
+    return "".join(render_transcript(numbered(payloads)))
 
 
 def _entries(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the versions of the transcript tell of: version 1 stays as it is, version 2 leaves out nothing that matters."""
+"""What the transcript tells of: it leaves out nothing that matters."""
 
 import re
 
@@ -44,8 +44,8 @@ from skills_runtime.events.payloads import (
     ToolCallRequested,
     ToolCallStarted,
 )
-from skills_runtime.projections import render
-from skills_runtime.projections.transcript_versions import LATEST, RULES, version_of
+from skills_runtime.render import render_transcript
+from skills_runtime.render.transcript import TELLERS
 from tests.support.events import numbered
 
 ANSWER = {LlmRequestStarted, LlmResponseDelta, LlmResponseFinished, ToolCallRequested}
@@ -118,24 +118,15 @@ TOLD: list[tuple[Payload, str, str]] = [
         "completed: another run can go on from here\n\nHalf is done.",
     ),
 ]
-BEFORE = (HumanRequest, HumanResponse, SkillCatalogOffered, RunCompleted)
-"""Those of which version 1 tells a part."""
 
 
-def _text(*payloads: Payload, version: int = LATEST) -> str:
-    return "".join(render(numbered(payloads), version))
+def _text(*payloads: Payload) -> str:
+    return "".join(render_transcript(numbered(payloads)))
 
 
 @pytest.mark.parametrize(("payload", "heading", "text"), TOLD, ids=[one.event_type for one, *_ in TOLD])
-def test_version_2_tells_of_it(payload: Payload, heading: str, text: str) -> None:
+def test_the_transcript_tells_of_it(payload: Payload, heading: str, text: str) -> None:
     assert _text(payload) == f"\n<!-- event:0 -->\n## {heading}\n\n```text\n{text}\n```\n"
-
-
-@pytest.mark.parametrize(
-    "payload", [one for one, *_ in TOLD if not isinstance(one, BEFORE)], ids=lambda one: one.event_type
-)
-def test_version_1_never_told_of_it(payload: Payload) -> None:
-    assert _text(payload, version=1) == ""
 
 
 def test_what_was_said_before_the_run_is_told_message_by_message() -> None:
@@ -177,21 +168,9 @@ def test_the_ids_name_the_run_above_and_the_one_it_was_forked_from() -> None:
 
 
 def test_every_kind_of_event_is_told_or_left_out_on_purpose() -> None:
-    told = {*RULES[LATEST].told, *ANSWER}
+    told = {*TELLERS, *ANSWER, RunStarted}
     assert told.isdisjoint(QUIET)
     assert told | QUIET == set(PAYLOAD_TYPES.values())
-
-
-@pytest.mark.parametrize("version", RULES)
-def test_a_transcript_says_which_version_it_follows(version: int) -> None:
-    assert version_of(_text(BORN, STEER, version=version).encode()) == version
-
-
-@pytest.mark.parametrize(
-    "beginning", [b"", b"---\nschema: kgent.transcript/v1", b"---\nschema: kgent.transcript/v99\n"]
-)
-def test_one_that_names_no_known_version_is_held_against_the_latest(beginning: bytes) -> None:
-    assert version_of(beginning) == LATEST
 
 
 PIECES = ["`", "```", "\n", "\n## system\n", "text\n", "---", "<!-- event:1 -->", "\r", "é", "\x1b["]
