@@ -188,6 +188,11 @@ class RunService:
     def __contains__(self, run_id: str) -> bool:
         return run_id in self._active
 
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The ids of the runs that are worked on here, or wait for a slot."""
+        return tuple(self._active)
+
     def find(self, run: str) -> RunPaths:
         """Find the directory of a run."""
         return self._located.get(run) or self.workspace.find(run, self.ledger.index)
