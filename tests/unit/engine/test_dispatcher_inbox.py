@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.options import RunRequest
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.engine import LocalDispatcher, RunControl
+from skills_runtime.engine import InlineDispatcher, RunControl
 from skills_runtime.errors import LogLocked
 from skills_runtime.events import Event
+from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger, SqliteInbox, open_ledger
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import InboxMessage, ToolContext, ToolResult
 from skills_runtime.processes.launcher import dismiss
-from skills_runtime.runs import RunPaths, read_events, read_record, read_view
+from skills_runtime.runs import RunPaths, read_events, read_record
 from skills_runtime.testing import says
 from tests.support.agents import Doing, calls
 from tests.support.crashes import PLACES, Hanging, Where
+from tests.unit.engine.hosts import WAIT, AgentHost
 
-WAIT = 30
 RUN_ID = "run_1"
 
 
@@ -52,44 +52,41 @@ def workspace_in(place: Path) -> Path:
     return workspace
 
 
-async def _hung(place: Path, where: Where, ledger: Ledger) -> tuple[Hanging, LocalDispatcher, RunPaths]:
-    """A submitted run that hangs."""
+async def _hung(place: Path, where: Where, ledger: Ledger) -> tuple[Hanging, AgentHost, RunPaths]:
+    """A scheduled run that hangs."""
     hanging = Hanging(workspace_in(place), where)
-    dispatcher = LocalDispatcher(hanging.agent, ledger.index, inbox=ledger.inbox)
-    run = hanging.agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
-    await dispatcher.submit(run)
+    host = AgentHost(hanging.agent, ledger)
+    paths = await host.start(RUN_ID)
     await asyncio.wait_for(hanging.arrived.wait(), WAIT)
-    return hanging, dispatcher, run.paths
+    return hanging, host, paths
 
 
 @pytest.mark.parametrize("where", PLACES)
 async def test_a_run_is_cancelled_by_a_message_of_another_process_wherever_it_hangs(
     tmp_path: Path, ledger: Ledger, other_process: RunControl, where: Where
 ) -> None:
-    hanging, dispatcher, paths = await _hung(tmp_path, where, ledger)
+    hanging, host, paths = await _hung(tmp_path, where, ledger)
     message = await asyncio.to_thread(other_process.cancel, paths, "enough")
     assert message is not None
-    result = await asyncio.wait_for(dispatcher.result(RUN_ID), WAIT)
-    assert (result.status, hanging.alive()) == ("cancelled", [])
+    assert ((await host.wait(RUN_ID)).status, hanging.alive()) == ("cancelled", [])
     assert read_record(paths.run_json).status == "cancelled"
     hanging.released.set()
-    await asyncio.wait_for(dispatcher.drain(), WAIT)
+    await host.drain()
 
 
 async def test_the_message_that_cancelled_a_run_is_in_its_log_and_acknowledged(
     tmp_path: Path, ledger: Ledger, other_process: RunControl
 ) -> None:
     agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
-    dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox)
-    run = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
-    await dispatcher.submit(run)
+    host = AgentHost(agent, ledger)
+    paths = await host.start(RUN_ID)
     await asyncio.wait_for(started.wait(), WAIT)
-    await asyncio.to_thread(other_process.cancel, run.paths)
-    await asyncio.wait_for(dispatcher.result(RUN_ID), WAIT)
-    events = [event.type for event in read_events(run.paths)]
+    await asyncio.to_thread(other_process.cancel, paths)
+    await host.wait(RUN_ID)
+    events = [event.type for event in read_events(paths)]
     assert events[-3:] == ["inbox_received", "artifact_manifest_written", "run_cancelled"]
     assert ledger.inbox.unacknowledged_count(RUN_ID) == 0
-    await asyncio.wait_for(dispatcher.drain(), WAIT)
+    await host.drain()
 
 
 def _waiting_agent(workspace: Path, ledger: Ledger, **more: Any) -> tuple[Agent, asyncio.Event]:
@@ -136,18 +133,15 @@ async def test_an_inbox_that_is_busy_once_does_not_make_the_dispatcher_deaf(
 ) -> None:
     agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
     busy: Any = BusyOnce(ledger.inbox)
-    dispatcher = LocalDispatcher(agent, ledger.index, inbox=busy)
-    run = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
-    await dispatcher.submit(run)
+    host = AgentHost(agent, ledger)
+    host.dispatcher = InlineDispatcher(host, Ledger(ledger.index, busy))
+    paths = await host.start(RUN_ID)
     await asyncio.wait_for(started.wait(), WAIT)
-    await asyncio.to_thread(other_process.send, run.paths, "hurry")
+    await asyncio.to_thread(other_process.send, paths, "hurry")
     await asyncio.wait_for(busy.failed.wait(), WAIT)
-    await asyncio.to_thread(other_process.cancel, run.paths)
-    done, _ = await asyncio.wait([asyncio.create_task(dispatcher.result(RUN_ID))], timeout=10)
-    heard = [task.result().status for task in done]
-    await dispatcher.cancel(RUN_ID)
-    await asyncio.wait_for(dispatcher.drain(), WAIT)
-    assert heard == ["cancelled"]
+    await asyncio.to_thread(other_process.cancel, paths)
+    assert (await host.wait(RUN_ID)).status is RunStatus.CANCELLED
+    await host.drain()
 
 
 async def test_a_run_that_is_told_twice_to_stop_ends_only_when_its_tool_has_let_go(
@@ -172,58 +166,57 @@ async def test_a_run_that_is_told_twice_to_stop_ends_only_when_its_tool_has_let_
 
     agent, _ = _waiting_agent(workspace_in(tmp_path), ledger, event_hooks=[listen])
     agent.register_tool(Doing(slow_to_leave), override=True)
-    dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox)
-    await dispatcher.submit(agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)))
+    host = AgentHost(agent, ledger)
+    await host.start(RUN_ID)
     await asyncio.wait_for(started.wait(), WAIT)
     ledger.inbox.send(RUN_ID, "cancel", {})
-    await dispatcher.nudge(RUN_ID)
+    await host.dispatcher.nudge(RUN_ID)
     await asyncio.wait_for(asked.wait(), WAIT)
-    await dispatcher.nudge(RUN_ID)
+    await host.dispatcher.nudge(RUN_ID)
     for _ in range(5):
         await asyncio.sleep(0)
     released.set()
-    await asyncio.wait_for(dispatcher.drain(), WAIT)
+    await host.drain()
     assert order == ["tool gone", "run ended"]
 
 
 @pytest.mark.parametrize("where", PLACES)
 async def test_a_stopped_run_is_left_for_later(tmp_path: Path, ledger: Ledger, where: Where) -> None:
-    hanging, dispatcher, paths = await _hung(tmp_path, where, ledger)
-    await asyncio.wait_for(dispatcher.stop(RUN_ID), WAIT)
-    result = await dispatcher.result(RUN_ID)
-    assert (result.status, result.error_kind, hanging.alive()) == ("waiting_human", "stopped", [])
+    hanging, host, _ = await _hung(tmp_path, where, ledger)
+    await asyncio.wait_for(host.dispatcher.stop(RUN_ID), WAIT)
+    state = host.state(RUN_ID)
+    assert (state.status, state.waiting_kind, hanging.alive()) == ("waiting_for_user", "stopped", [])
     assert ledger.index.get(RUN_ID).status == "waiting_for_user"
     hanging.released.set()
-    await asyncio.wait_for(dispatcher.drain(), WAIT)
-    again = LocalDispatcher(hanging.agent, ledger.index)
-    await again.submit(hanging.agent.resume(paths.root))
-    assert (await asyncio.wait_for(again.result(RUN_ID), WAIT)).status == "completed"
+    await host.drain()
+    again = AgentHost(hanging.agent, ledger)
+    await again.dispatcher.schedule(RUN_ID)
+    assert (await again.wait(RUN_ID)).status == "completed"
 
 
 async def test_a_run_stopped_before_its_turn_came_has_not_failed(tmp_path: Path, ledger: Ledger) -> None:
     agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
-    dispatcher = LocalDispatcher(agent, ledger.index, slots=1)
-    await dispatcher.submit(agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)))
+    host = AgentHost(agent, ledger, slots=1)
+    await host.start(RUN_ID)
     await asyncio.wait_for(started.wait(), WAIT)
-    second = agent.create(RunRequest(prompt="Go.", run_id="run_2"))
-    await dispatcher.submit(second)
-    await asyncio.wait_for(dispatcher.stop("run_2"), WAIT)
-    assert read_view(second.paths, log_ports()).state.open
-    assert (await dispatcher.result("run_2")).status in ("paused", "waiting_human")
-    await dispatcher.cancel(RUN_ID)
-    await asyncio.wait_for(dispatcher.drain(), WAIT)
+    await host.start("run_2")
+    await asyncio.wait_for(host.dispatcher.stop("run_2"), WAIT)
+    assert host.state("run_2").open
+    assert host.state("run_2").status in ("pending", "waiting_for_user")
+    await host.dispatcher.cancel(RUN_ID)
+    await host.drain()
 
 
 async def test_a_cancelled_run_that_waits_for_its_turn_is_cancelled_by_a_message_too(
     tmp_path: Path, ledger: Ledger
 ) -> None:
     agent, started = _waiting_agent(workspace_in(tmp_path), ledger)
-    dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox, slots=1)
-    await dispatcher.submit(agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)))
+    host = AgentHost(agent, ledger, slots=1)
+    await host.start(RUN_ID)
     await asyncio.wait_for(started.wait(), WAIT)
-    await dispatcher.submit(agent.create(RunRequest(prompt="Go.", run_id="run_2")))
+    await host.start("run_2")
     ledger.inbox.send("run_2", "cancel", {})
-    await dispatcher.nudge("run_2")
-    assert (await asyncio.wait_for(dispatcher.result("run_2"), WAIT)).status == "cancelled"
-    await dispatcher.cancel(RUN_ID)
-    await asyncio.wait_for(dispatcher.drain(), WAIT)
+    await host.dispatcher.nudge("run_2")
+    assert (await host.wait("run_2")).status == "cancelled"
+    await host.dispatcher.cancel(RUN_ID)
+    await host.drain()
