@@ -13,8 +13,8 @@ from pathlib import Path
 
 from skills_runtime.ports import Intent
 from skills_runtime.safety.guard import Reading, SimpleCommand, program_name, read_argv, read_line
-from skills_runtime.safety.guard.judges.interpreters import LANGUAGES
-from skills_runtime.safety.guard.judges.shells import SHELLS
+from skills_runtime.safety.guard.programs.interpreters import LANGUAGES
+from skills_runtime.safety.guard.programs.shells import SHELLS
 
 MAX_BYTES = 64 << 20
 _RUNS_FILES = SHELLS | LANGUAGES.keys() | {"source", ".", "awk", "gawk", "mawk", "sed", "make", "cmake", "ninja"}

@@ -34,7 +34,7 @@ IMPORTED = (
     "rfc8785",
     "skills_runtime.tools.builtin",
     "skills_runtime.tools.skill_packages",
-    "skills_runtime.safety.guard.judges.table",
+    "skills_runtime.safety.guard.programs.table",
     "skills_runtime.safety.guard.paths",
     "skills_runtime.safety.guard.walk",
     *(f"{routes.__name__}.{found.name}" for found in iter_modules(routes.__path__)),

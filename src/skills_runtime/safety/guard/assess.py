@@ -1,13 +1,29 @@
 """What any call would do, and how bad that could be: commands, files, and tools that only declare their effect."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from skills_runtime.ports import Effect, FileTouch, Intent, ToolSpec
 from skills_runtime.safety.guard.facts import LEVELS, Facts, Level, Reading, Risk
-from skills_runtime.safety.guard.reading import read_argv, read_line
+
+_NOTHING: Mapping[str, str] = {}
+
+
+def read_line(line: str, environment: Mapping[str, str] = _NOTHING) -> Reading:
+    """What a line or a script of shell would do; `environment` holds variables whose values are known."""
+    from skills_runtime.safety.guard.reader import read_text
+
+    return read_text(line, environment)
+
+
+def read_argv(argv: Sequence[str], environment: Mapping[str, str] = _NOTHING) -> Reading:
+    """What a program would do that is started without a shell."""
+    from skills_runtime.safety.guard.reader import read_words
+
+    return read_words(argv, environment)
+
 
 MANY_FILES = 25
 LARGE_DIFF = 200_000
@@ -106,7 +122,7 @@ def _typed(text: str) -> Reading:
 def _of_variables(environment: Mapping[str, str]) -> list[Risk]:
     if not environment:
         return []
-    from skills_runtime.safety.guard.variables import risk_of_variable
+    from skills_runtime.safety.guard.known_programs import risk_of_variable
 
     judged = ((name, risk_of_variable(name, value)) for name, value in environment.items())
     return [Risk(level=risk[0], reason=risk[1], part=name) for name, risk in judged if risk]

@@ -5,8 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.findings import Findings
+from skills_runtime.safety.guard.facts import Findings, Level
 from skills_runtime.safety.guard.paths import Judgement
 from skills_runtime.safety.guard.syntax import Script
 from skills_runtime.safety.guard.words import Word
@@ -22,7 +21,7 @@ class Feed(msgspec.Struct, frozen=True):
     place: tuple[int, int] = (0, 0)
 
 
-class Scene(msgspec.Struct, frozen=True):
+class CommandContext(msgspec.Struct, frozen=True):
     """What surrounds a command."""
 
     depth: int = 0
@@ -36,7 +35,7 @@ class Scene(msgspec.Struct, frozen=True):
     listed: bool = False
     """Whether arguments are added to it that nobody has seen, as by `xargs`."""
 
-    def deeper(self) -> "Scene":
+    def deeper(self) -> "CommandContext":
         """Inside of one more wrapper."""
         return msgspec.structs.replace(self, depth=self.depth + 1)
 
@@ -49,11 +48,11 @@ class Opener(Protocol):
         """Where everything is collected."""
         ...
 
-    def command(self, script: Script, words: list[Word], scene: Scene) -> None:
+    def command(self, script: Script, words: list[Word], scene: CommandContext) -> None:
         """Judge one simple command."""
         ...
 
-    def code(self, script: Script, text: str, place: tuple[int, int], scene: Scene) -> None:
+    def code(self, script: Script, text: str, place: tuple[int, int], scene: CommandContext) -> None:
         """Read a text as shell."""
         ...
 
@@ -63,7 +62,7 @@ class Call:
 
     __slots__ = ("args", "name", "opener", "scene", "script", "words")
 
-    def __init__(self, opener: Opener, script: Script, words: list[Word], scene: Scene, name: str) -> None:
+    def __init__(self, opener: Opener, script: Script, words: list[Word], scene: CommandContext, name: str) -> None:
         self.opener = opener
         self.script = script
         self.words = words
@@ -94,19 +93,19 @@ class Call:
             return word.start, word.end
         return self.words[0].start, max(part.end for part in self.words)
 
-    def run(self, words: list[Word], scene: Scene | None = None) -> None:
+    def run(self, words: list[Word], scene: CommandContext | None = None) -> None:
         """Judge the command that this one wraps."""
         if words:
             self.opener.command(self.script, words, (scene or self.scene).deeper())
 
-    def code(self, word: Word, scene: Scene | None = None) -> None:
+    def code(self, word: Word, scene: CommandContext | None = None) -> None:
         """Read a word as code for a shell."""
         if word.value is None:
             self.puzzle("runs code that is only known when it runs", word, "high")
         else:
             self.opener.code(self.script, word.value, (word.start, word.end), (scene or self.scene).deeper())
 
-    def joined(self, words: list[Word], scene: Scene | None = None) -> None:
+    def joined(self, words: list[Word], scene: CommandContext | None = None) -> None:
         """Read several words, put together with spaces, as code for a shell."""
         if any(word.value is None for word in words):
             self.puzzle("runs code that is only known when it runs", None, "high")

@@ -5,8 +5,7 @@ import re
 from fnmatch import fnmatchcase
 
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.text import names
-from skills_runtime.safety.guard.words import HOLE
+from skills_runtime.safety.guard.words import HOLE, names
 
 Judgement = tuple[Level, str]
 

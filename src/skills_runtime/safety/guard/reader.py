@@ -3,21 +3,18 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from skills_runtime.safety.guard import programs
-from skills_runtime.safety.guard.addresses import plain_hosts
-from skills_runtime.safety.guard.calls import Call, Scene
-from skills_runtime.safety.guard.facts import Reading, SimpleCommand
-from skills_runtime.safety.guard.findings import Findings
-from skills_runtime.safety.guard.judges import judge_for
-from skills_runtime.safety.guard.judges.table import busy, unknown
-from skills_runtime.safety.guard.names import hosts_of, program_name
-from skills_runtime.safety.guard.options import OPTIONS
+from skills_runtime.safety.guard import known_programs as programs
+from skills_runtime.safety.guard.calls import Call, CommandContext
+from skills_runtime.safety.guard.facts import Findings, Reading, SimpleCommand, Span
+from skills_runtime.safety.guard.known_programs import hosts_of, program_name
 from skills_runtime.safety.guard.paths import matching, may_matter, reading
-from skills_runtime.safety.guard.syntax import Script, Span
-from skills_runtime.safety.guard.text import flaw_of, names
-from skills_runtime.safety.guard.unwrap import is_assignment
+from skills_runtime.safety.guard.programs import judge_for
+from skills_runtime.safety.guard.programs.options import OPTIONS, plain_hosts
+from skills_runtime.safety.guard.programs.table import busy, unknown
+from skills_runtime.safety.guard.programs.wrappers import is_assignment
+from skills_runtime.safety.guard.syntax import Script
 from skills_runtime.safety.guard.walk import read_script
-from skills_runtime.safety.guard.words import HOLE, Word, plain_word, values
+from skills_runtime.safety.guard.words import HOLE, Word, flaw_of, names, plain_word, values
 
 MAX_LEVELS = 8
 """How deep code inside of code is followed."""
@@ -36,11 +33,11 @@ class Reader:
         self.found = Findings()
         self._environment = environment
 
-    def script(self, script: Script, scene: Scene) -> None:
+    def script(self, script: Script, scene: CommandContext) -> None:
         """Read a whole script."""
         read_script(self, script, scene, self._environment)
 
-    def code(self, script: Script, text: str, place: tuple[int, int], scene: Scene) -> None:
+    def code(self, script: Script, text: str, place: tuple[int, int], scene: CommandContext) -> None:
         """Read code that was found inside of a script."""
         flaw = "code inside of code is nested too deep" if script.level >= MAX_LEVELS else flaw_of(text)
         if flaw or not self.found.spend(1 + len(text) // 16):
@@ -48,7 +45,7 @@ class Reader:
             return
         self.script(script.inner(text, *place), scene)
 
-    def command(self, script: Script, words: list[Word], scene: Scene) -> None:
+    def command(self, script: Script, words: list[Word], scene: CommandContext) -> None:
         """Judge one simple command and what it wraps."""
         first = words[0]
         place = (first.start, max(word.end for word in words))
@@ -133,7 +130,7 @@ def read_text(line: str, environment: Mapping[str, str]) -> Reading:
     if flaw := flaw_of(line):
         reader.found.puzzle(flaw, line[:200], (0, len(line)))
     else:
-        reader.script(Script(line), Scene())
+        reader.script(Script(line), CommandContext())
     return reader.found.reading()
 
 
@@ -150,5 +147,5 @@ def read_words(argv: Sequence[str], environment: Mapping[str, str]) -> Reading:
     for part in argv:
         words.append(plain_word(part, at, at + len(part.encode())))
         at += len(part.encode()) + 1
-    reader.command(Script(text), words, Scene())
+    reader.command(Script(text), words, CommandContext())
     return reader.found.reading()

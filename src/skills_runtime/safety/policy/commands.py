@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
-from skills_runtime.safety.guard.names import program_name
+from skills_runtime.safety.guard.known_programs import program_name
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD
 from skills_runtime.safety.policy.steps import option_places
 

@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.judges.files import deleting
 from skills_runtime.safety.guard.paths import reading, writing
-from skills_runtime.safety.guard.text import names
-from skills_runtime.safety.guard.words import Word
+from skills_runtime.safety.guard.programs.files import deleting
+from skills_runtime.safety.guard.words import Word, names
 
 _READS = names(
     """

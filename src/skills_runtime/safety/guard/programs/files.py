@@ -3,9 +3,9 @@
 import re
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.options import judge_options
+from skills_runtime.safety.guard.known_programs import MEDIUM
 from skills_runtime.safety.guard.paths import Judgement, is_wide, reading, writing
-from skills_runtime.safety.guard.programs import MEDIUM
+from skills_runtime.safety.guard.programs.options import judge_options
 from skills_runtime.safety.guard.words import HOLE, Word
 
 _LAST = frozenset({"cp", "ln", "install", "rsync", "scp"})

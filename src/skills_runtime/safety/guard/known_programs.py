@@ -1,9 +1,9 @@
-"""What is known of programs by their names alone, as tables."""
+"""What is known of programs, hosts and environment variables by their names alone, as tables."""
 
 import re
 
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.text import names
+from skills_runtime.safety.guard.words import names
 
 SYSTEM_DIRECTORIES = names("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /opt/homebrew/bin")
 
@@ -157,3 +157,83 @@ def by_name(name: str) -> tuple[Level, str]:
 def is_known(name: str) -> bool:
     """Whether a table or a judge knows the program."""
     return name in LOW or name in HIGH or name in MEDIUM or name.startswith(HIGH_PREFIXES)
+
+
+_URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://(?:[^/?#\s]{0,200}@)?(\[[0-9a-fA-F:]+\]|[\w.-]+)")
+_LOGIN = re.compile(r"^[\w.-]+@([\w.-]+):")
+
+
+def program_name(word: str) -> str:
+    """What a program is called: a path into a system directory is as good as the name alone.
+
+    Any other path stays a path, because `./git` is not the `git` that somebody has allowed.
+    """
+    directory, slash, name = word.rpartition("/")
+    return name if slash and directory in SYSTEM_DIRECTORIES else word
+
+
+def hosts_of(text: str) -> list[str]:
+    """The hosts that a word names by an address or a login."""
+    found = [match.strip("[]").lower() for match in _URL.findall(text)]
+    login = _LOGIN.match(text)
+    return [*found, login[1].lower()] if login else found
+
+
+_HIGH = re.compile(
+    r"(?:LD_|DYLD_|GIT_|GLIBC_|MALLOC_|PYTHON|PYTEST_|PERL|RUBY|NODE_|SKILLS_RUNTIME|LESS|npm_config_|NPM_CONFIG_)\w*"
+    r"|PATH|IFS|ENV|BASH_CMDS|BASH_ALIASES|BASH_ENV|SHELLOPTS|BASHOPTS|CDPATH|GLOBIGNORE|PS[0-4]|PROMPT_COMMAND|SHELL|EDITOR|VISUAL|FCEDIT|PAGER|MANPAGER"
+    r"|BROWSER|SSH_ASKPASS|SUDO_ASKPASS|HOME|XDG_\w+|ZDOTDIR|FPATH|INPUTRC|EXINIT|VIMINIT|TERMINFO|GCONV_PATH|LOCPATH|NLSPATH"
+    r"|HOSTALIASES|CLASSPATH|_?JAVA_\w*OPTIONS|JDK_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS|RUSTC\w*|CARGO_\w+|GOFLAGS|MAKEFLAGS|MAKEFILES"
+    r"|OPENSSL_CONF|CURL_HOME|WGETRC|TAR_OPTIONS|RSYNC_RSH|CVS_RSH|GREP_OPTIONS|DOCKER_HOST|KUBECONFIG|PIP_\w+|UV_\w+|CC|CXX|LUA_\w+"
+    r"|R_PROFILE\w*|PHPRC|PHP_INI_SCAN_DIR|VIMRUNTIME|MYVIMRC|HISTFILE|OLDPWD|PWD"
+)
+_CODE = names(
+    """
+    ACKRC AR AWKLIBPATH AWKPATH BASH_LOADABLES_PATH BZIP BZIP2 CFLAGS COMPILER_PATH CPATH CPLUS_INCLUDE_PATH
+    CPPFLAGS CURL_CA_BUNDLE CVSEDITOR CVSROOT CXXFLAGS C_INCLUDE_PATH DBUS_SESSION_BUS_ADDRESS DOTNET_STARTUP_HOOKS
+    FZF_DEFAULT_COMMAND FZF_DEFAULT_OPTS FZF_DEFAULT_OPTS_FILE GHCRTS GHC_PACKAGE_PATH GNUMAKEFLAGS GNUPGHOME GOBIN
+    GOENV GOPATH GOPROXY GOROOT GOTOOLCHAIN GOTOOLDIR GZIP HG HGEDITOR HGMERGE HGRCPATH HGUSER IPYTHONDIR IRBRC
+    JAVA_HOME JVM_OPTS KOTLIN_HOME LDFLAGS LIBRARY_PATH LOCALDOMAIN M2_HOME MANOPT MANPATH MYPYPATH NETRC PARALLEL
+    PARALLEL_HOME PGPASSFILE PGSERVICEFILE PGSYSCONFDIR PRYRC PSQLRC PSQL_EDITOR PSQL_PAGER PYLINTHOME PYLINTRC
+    RES_OPTIONS RIPGREP_CONFIG_PATH SBT_OPTS SCREENRC SSH_AUTH_SOCK SSLKEYLOGFILE SSL_CERT_DIR SSL_CERT_FILE
+    SVN_EDITOR SVN_MERGE SVN_SSH TCLLIBPATH TERMCAP TEXINPUTS UNZIP VIRTUAL_ENV XZ_DEFAULTS XZ_OPT ZIPOPT
+    ZSTD_CLEVEL
+    """
+)
+"""Names of start-up files, of options, and of programs that other programs run."""
+_CODE_PREFIXES = names(
+    """
+    ANSIBLE_ ANT_ APT_CONFIG ASDF_ BAT_ BUNDLE_ BUN_ CABAL_ CCACHE_ CGO_ CMAKE_ COMPOSER CONDA_ CONTAINERS_
+    CONTAINER_ COREPACK_ CURL_HOME DENO_ DIRENV_ DISTCC_ DOCKER_ ELIXIR_ EMACS ERL_ GCC_ GDB GEM GIO_ GRADLE_ GST_
+    GTK_ GUILE_ GUIX_ HATCH_ HELM_ HOMEBREW_ JULIA_ JUPYTER_ KUBECTL_ LLDB MAMBA_ MAVEN_ MISE_ MYSQL_ NIX_ NOX_
+    NUGET_ NVIM OCAML OPAM PACKER_ PDM_ PKG_CONFIG PNPM_ POETRY_ PRE_COMMIT_ QT_ RAKE RUSTUP_ R_ENVIRON R_HOME
+    R_LIBS SCCACHE_ TEXMF TF_CLI_ TMUX TOX_ VAGRANT_ VIRTUALENV_ YARN_
+    """
+)
+"""How the names begin by which programs take their settings, and with those their plugins and commands."""
+_CODE_START = re.compile("|".join(sorted(_CODE_PREFIXES)))
+_HARMLESS = re.compile(
+    r"GIT_(?:AUTHOR|COMMITTER)_\w+|GIT_TERMINAL_PROMPT|GIT_OPTIONAL_LOCKS|LESSCHARSET"
+    r"|PYTHON(?:UNBUFFERED|DONTWRITEBYTECODE|HASHSEED|IOENCODING|UTF8|OPTIMIZE|FAULTHANDLER)|NODE_ENV|NODE_NO_WARNINGS"
+    r"|PIP_(?:DISABLE_PIP_VERSION_CHECK|NO_INPUT|NO_CACHE_DIR|QUIET)|CARGO_TERM_\w+|CARGO_INCREMENTAL|UV_NO_\w+"
+    r"|HOMEBREW_NO_(?:AUTO_UPDATE|ANALYTICS|ENV_HINTS)|DOTNET_(?:NOLOGO|CLI_TELEMETRY_OPTOUT)|COMPOSE_PROJECT_NAME|HGPLAIN\w*"
+)
+_SHOWING = re.compile(r"(?:GIT_|MAN)?PAGER|(?:GIT_)?EDITOR|VISUAL|GIT_SEQUENCE_EDITOR|LESS")
+_SHOWS = frozenset({"", "cat", "true", ":", "less", "more", "-R", "-FRX", "-F", "-X"})
+_MEDIUM = re.compile(
+    r"(?:https?|ftp|all|no)_proxy|(?:AWS|AZURE|GOOGLE|OPENAI|ANTHROPIC)_\w+|TMPDIR|TZDIR", re.IGNORECASE
+)
+
+
+def risk_of_variable(name: str, value: str | None) -> tuple[Level, str] | None:
+    """What setting a variable means, when it means something."""
+    name = name.removesuffix("+").split("[", 1)[0]
+    if _HARMLESS.fullmatch(name) or (_SHOWING.fullmatch(name) and value in _SHOWS):
+        return None
+    if name in _CODE or _CODE_START.match(name) or _HIGH.fullmatch(name):
+        return "high", "sets a variable that changes what programs do"
+    if name.startswith("BASH_FUNC") or (value or "").startswith("() {"):
+        return "high", "sets a variable that changes what programs do"
+    if _MEDIUM.fullmatch(name):
+        return "medium", "sets a variable that changes where programs connect or write"
+    return None

@@ -5,8 +5,8 @@ import re
 import msgspec
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.judges.shells import fed, script_file
 from skills_runtime.safety.guard.paths import reading, writing
+from skills_runtime.safety.guard.programs.shells import fed, script_file
 from skills_runtime.safety.guard.words import Word, plain_word
 
 _DANGEROUS = re.compile(

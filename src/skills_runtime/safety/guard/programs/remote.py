@@ -3,14 +3,12 @@
 import re
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.judges.files import judge_written
-from skills_runtime.safety.guard.options import judge_options, values_of
+from skills_runtime.safety.guard.known_programs import MEDIUM
 from skills_runtime.safety.guard.paths import reading
-from skills_runtime.safety.guard.programs import MEDIUM
-from skills_runtime.safety.guard.text import names
-from skills_runtime.safety.guard.unwrap import unwrap
-from skills_runtime.safety.guard.words import HOLE, Word
-from skills_runtime.safety.guard.wrappers import Wrapper
+from skills_runtime.safety.guard.programs.files import judge_written
+from skills_runtime.safety.guard.programs.options import judge_options, values_of
+from skills_runtime.safety.guard.programs.wrappers import Wrapper, unwrap
+from skills_runtime.safety.guard.words import HOLE, Word, names
 
 _SSH = Wrapper("46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw")
 _UNPACKED = (

@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.judges import files, git, interpreters, remote, shells, wrapping
-from skills_runtime.safety.guard.options import judge_options
-from skills_runtime.safety.guard.programs import by_name
-from skills_runtime.safety.guard.text import names
-from skills_runtime.safety.guard.wrappers import WRAPPERS
+from skills_runtime.safety.guard.known_programs import by_name
+from skills_runtime.safety.guard.programs import files, git, interpreters, remote, shells
+from skills_runtime.safety.guard.programs import wrappers as wrapping
+from skills_runtime.safety.guard.programs.options import judge_options
+from skills_runtime.safety.guard.programs.wrappers import WRAPPERS
+from skills_runtime.safety.guard.words import names
 
 Judge = Callable[[Call], None]
 

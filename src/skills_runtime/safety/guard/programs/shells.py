@@ -6,12 +6,10 @@ import msgspec
 
 from skills_runtime.safety.guard.calls import Call, Feed
 from skills_runtime.safety.guard.facts import Level
+from skills_runtime.safety.guard.known_programs import DECODERS, NETWORK, risk_of_variable
 from skills_runtime.safety.guard.paths import writing
-from skills_runtime.safety.guard.programs import DECODERS, NETWORK
-from skills_runtime.safety.guard.text import names
-from skills_runtime.safety.guard.unwrap import is_assignment
-from skills_runtime.safety.guard.variables import risk_of_variable
-from skills_runtime.safety.guard.words import Word, plain_word
+from skills_runtime.safety.guard.programs.wrappers import is_assignment
+from skills_runtime.safety.guard.words import Word, names, plain_word
 
 SHELLS = names("sh bash dash zsh ksh mksh ash rbash fish csh tcsh yash pdksh lksh posh oksh bosh elvish nu xonsh pwsh")
 _FOREIGN = names("fish csh tcsh elvish nu xonsh pwsh")
