@@ -10,12 +10,12 @@ import redis
 
 from benchmarks.measure import Number, report
 from skills_runtime.skills import Origin, Source
-from skills_runtime.skills.bundles import Bundles
-from skills_runtime.skills.sources.dsn import Dsn
+from skills_runtime.skills.sources.bundles import Bundles
 from skills_runtime.skills.sources.pgsql import MIGRATIONS, PgsqlSource
 from skills_runtime.skills.sources.pgsql import connection_to as pgsql_at
 from skills_runtime.skills.sources.redis import RedisSource
 from skills_runtime.skills.sources.redis import connection_to as redis_at
+from skills_runtime.skills.sources.stored import Dsn
 from tests.support.servers import Server, counted, postgres_server, redis_server
 
 SKILLS = 10_000

@@ -9,7 +9,7 @@ from benchmarks.measure import Number, report
 from skills_runtime.skills import FilesystemSource, Library, Origin
 from skills_runtime.skills.index import IndexedSource
 from skills_runtime.skills.index.source import RECENT
-from skills_runtime.skills.index.stamps import GRAIN_NS
+from skills_runtime.skills.index.store import GRAIN_NS
 
 SKILLS = 10_000
 ROUNDS = 5

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.skills.install import hash_directory
-from skills_runtime.skills.install.collation import dictionary_key
-from skills_runtime.skills.install.hashing import Entry, digest_of, hash_files
+from skills_runtime.skills.install.hashing import Entry, dictionary_key, digest_of, hash_files
 
 NAMES = st.text(
     st.characters(codec="utf-8", exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.skills import FilesystemSource, Library, Origin
-from skills_runtime.skills.bundled import NAMESPACE, bundled_skills
+from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
 from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.text import one_line
@@ -30,7 +30,8 @@ def skill_named(name: str, library: "Library", environment: "Mapping[str, str]")
         return library, _found(library, name)
     except SkillError as error:
         bundled = Library(
-            [FilesystemSource(Origin("bundled", NAMESPACE, "bundled"), bundled_skills())], environment=environment
+            [FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), bundled_skills())],
+            environment=environment,
         )
         try:
             return bundled, _found(bundled, name)

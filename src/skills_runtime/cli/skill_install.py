@@ -17,13 +17,12 @@ from skills_runtime.config.environment import process_environ
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.skills.discovery import is_trusted
 from skills_runtime.skills.discovery import places_of as discovery_places
-from skills_runtime.skills.install.applying import settle, working
-from skills_runtime.skills.install.memory import consents
+from skills_runtime.skills.install.consents import consents
+from skills_runtime.skills.install.lockfile import Places, project_places, user_places
 from skills_runtime.skills.install.operations import Installed, install
-from skills_runtime.skills.install.places import Places, project_places, user_places
-from skills_runtime.skills.install.preparing import Preparation, Prepared, Trust
-from skills_runtime.skills.install.screening import refuse_malicious
+from skills_runtime.skills.install.prepare import Preparation, Prepared, Trust, refuse_malicious
 from skills_runtime.skills.install.signatures import Signer
+from skills_runtime.skills.install.transaction import settle, working
 from skills_runtime.text import readable, readable_line
 
 _SHOWN_FILES = 30

@@ -84,7 +84,7 @@ def skills_install(
     """Install skills, after showing what they are and asking."""
     from skills_runtime.cli.skill_install import Agreed, bring, places_of, tell, trust_of
     from skills_runtime.cli.state import checked_text
-    from skills_runtime.skills.install.frozen import locked_skills
+    from skills_runtime.skills.install.prepare import locked_skills
     from skills_runtime.skills.install.sources import parse_source
 
     agreed = Agreed(yes=yes, force=force, accept_risk=accept_risk, allowed_hosts=allow_host)
@@ -182,11 +182,11 @@ def skills_rollback(
     """Put the version of a skill back that was there before."""
     from skills_runtime.cli.skill_install import Agreed, ask, check, places_of, show_prepared, tell
     from skills_runtime.cli.state import checked_text
-    from skills_runtime.skills.install.applying import working
     from skills_runtime.skills.install.fetching import LocalFetcher
     from skills_runtime.skills.install.lockfile import LockEntry
     from skills_runtime.skills.install.operations import previous, roll_back
-    from skills_runtime.skills.install.preparing import Preparation
+    from skills_runtime.skills.install.prepare import Preparation
+    from skills_runtime.skills.install.transaction import working
 
     agreed = Agreed(yes=yes, force=force, accept_risk=accept_risk, allowed_hosts=allow_host)
     places, wanted = places_of(scope, workspace_root), checked_text(name, "NAME")

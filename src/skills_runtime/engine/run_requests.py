@@ -16,7 +16,7 @@ from skills_runtime.config.skill_models import SkillsSettings
 from skills_runtime.config.trust import tighten
 from skills_runtime.errors import AccessRefused
 from skills_runtime.skills import Library, Skill, mentions_in, parse_mention
-from skills_runtime.skills.bundled import NAMESPACE
+from skills_runtime.skills.configured import BUNDLED_NAMESPACE
 
 _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policy_mode": ("safety.mode", ("allow", "ask", "deny")),
@@ -128,7 +128,7 @@ def source_settings(sources: Sequence[str], skills: SkillsSettings) -> dict[str,
     added = [
         {"id": name, "type": "filesystem", "options": {"root": root}} for name, root in zip(names, sources, strict=True)
     ]
-    space = {"id": SPACE, "namespace": NAMESPACE, "sources": names}
+    space = {"id": SPACE, "namespace": BUNDLED_NAMESPACE, "sources": names}
     return {
         "skills": {
             "spaces": [*(one.model_dump() for one in skills.spaces), space],

@@ -14,12 +14,11 @@ from skills_runtime.config.environment import process_environ
 from skills_runtime.engine.skill_fetch import SkillFetcher
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import AccessRefused, RequestConflict, StorageFailed, ValidationFailed
-from skills_runtime.skills.install.applying import settle, working
+from skills_runtime.skills.install.lockfile import project_places
 from skills_runtime.skills.install.operations import install
-from skills_runtime.skills.install.places import project_places
-from skills_runtime.skills.install.preparing import Preparation, Prepared
-from skills_runtime.skills.install.screening import refuse_malicious
+from skills_runtime.skills.install.prepare import Preparation, Prepared, refuse_malicious
 from skills_runtime.skills.install.sources import ArchiveSource, LocalSource, Source, parse_source
+from skills_runtime.skills.install.transaction import settle, working
 from skills_runtime.skills.standard.parse import parse_skill
 
 

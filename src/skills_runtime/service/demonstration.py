@@ -8,7 +8,7 @@ from skills_runtime.engine import RunRequest
 from skills_runtime.engine.demos import read_demo
 from skills_runtime.errors import AccessRefused, SandboxError
 from skills_runtime.sandbox import Fence, fence_for
-from skills_runtime.skills.bundled import NAMESPACE, bundled_skills
+from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
 
 FILES = Path(__file__).parent / "demo"
 PROFILE = "scripted-demo"
@@ -19,7 +19,7 @@ def demo_order() -> RunRequest:
     """The run to begin; its settings count above those of the workspace, so that it never leaves this machine."""
     demo = read_demo(FILES)
     skills = {
-        "spaces": [{"id": "bundled", "namespace": NAMESPACE, "sources": ["bundled"]}],
+        "spaces": [{"id": "bundled", "namespace": BUNDLED_NAMESPACE, "sources": ["bundled"]}],
         "sources": [{"id": "bundled", "type": "filesystem", "options": {"root": str(bundled_skills())}}],
     }
     return RunRequest(prompt=demo.prompt, settings=deep_merge(demo.settings, {"skills": skills}))

@@ -24,7 +24,7 @@ from skills_runtime.runs.imported import IMPORTED
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
 from skills_runtime.runs.snapshot_files import pretty
 from skills_runtime.service.importing_checks import refuse_odd, refuse_untold
-from skills_runtime.skills.install.archives import ArchiveLimits, unpack
+from skills_runtime.skills.archives import ArchiveLimits, unpack
 
 MAX_ARCHIVE_BYTES = 64 << 20
 LIMITS = ArchiveLimits(

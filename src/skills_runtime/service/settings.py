@@ -11,7 +11,7 @@ import msgspec
 
 from skills_runtime.config.service_models import ServiceLimits, ServiceSection, is_host_name
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills.bundled import bundled_skills
+from skills_runtime.skills.configured import bundled_skills
 
 DEFAULT_PORT = 8000
 DEFAULT_TIMEOUT_MS = 10_000

@@ -10,7 +10,7 @@ import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.skills import Library, Skill
-from skills_runtime.skills.bundled import bundled_skills
+from skills_runtime.skills.configured import bundled_skills
 from skills_runtime.skills.scan import scan_directory
 from skills_runtime.skills.scan_report import jsonable
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory

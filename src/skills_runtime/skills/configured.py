@@ -3,6 +3,7 @@
 A library sees skills as they were at its first use: make one per run to see what changed between runs.
 """
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,175 @@ import msgspec
 from skills_runtime.skills.discovery.discover import discover, discovered_sources
 from skills_runtime.skills.library import Library, Rules
 from skills_runtime.skills.preflight import preflight
-from skills_runtime.skills.problems import Problem, misconfigured
-from skills_runtime.skills.sources import Origin, Row, ScanOptions
-from skills_runtime.skills.sources.kinds import Supplies, source_for
-from skills_runtime.skills.sources.refresh import Scans
+from skills_runtime.skills.problems import Problem, failure, misconfigured
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.filesystem import FilesystemSource
+from skills_runtime.skills.sources.memory import MemorySource, Row
+from skills_runtime.skills.sources.refresh import Scans, refreshing
+from skills_runtime.skills.sources.source import Origin, Report, ScanOptions, Source
+from skills_runtime.skills.sources.stored import Connect, Dsn, handed_over
 
 if TYPE_CHECKING:
-    from skills_runtime.config.skill_models import SkillsSettings
+    from skills_runtime.config.skill_models import SkillSource, SkillsSettings
     from skills_runtime.skills.discovery import Places
+    from skills_runtime.skills.sources.bundles import Bundles
+
+Lookup = Callable[[str], str | None]
+
+
+class Supplies(msgspec.Struct, frozen=True, kw_only=True):
+    """What sources are made with besides their own settings."""
+
+    workspace_root: Path
+    scan: ScanOptions
+    rows: Mapping[str, Sequence[Row]] = {}
+    """The rows of `in-memory` sources by their ids."""
+    clients: Mapping[str, Any] = {}
+    """Clients, pools or factories by the ids of the `redis` and `pgsql` sources that use them."""
+    variable: Lookup = lambda name: None
+    """The value of an environment variable."""
+    scans: Scans | None = None
+    """Where searches are kept; nothing means those of this process."""
+    index: Path | None = None
+    """Where what is found in files is remembered; nothing means nowhere."""
+
+
+class Unconnected:
+    """A source in the place of one that has no address; it tells so and has no skills."""
+
+    def __init__(self, origin: Origin, problem: Problem) -> None:
+        self.origin = origin
+        self._problem = msgspec.structs.replace(problem, namespace=origin.namespace)
+
+    def skills(self) -> Report:
+        """Nothing but the problem."""
+        return Report((), (self._problem,))
+
+    def body(self, skill: Skill) -> str:
+        """No skill can be read here."""
+        why = f"the text of `{skill.mention.text}` cannot be read: {self._problem.message}"
+        raise failure("SKILL_BODY_READ_FAILED", why, hint=self._problem.hint)
+
+
+def source_for(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+    """The source that settings describe, searched as often as they say."""
+    if source.type == "in-memory":
+        return MemorySource(origin, supplies.rows.get(source.id, ()))
+    made = _MAKERS[source.type](source, origin, settings, supplies)
+    if isinstance(made, Unconnected):
+        return made
+    key = (source.type, repr(sorted(source.options.items())), origin, str(supplies.workspace_root), supplies.scan)
+    told = supplies.clients.get(source.id)
+    address = hash(supplies.variable(str(source.options.get("dsn_env", "")))) if told is None else id(told)
+    return refreshing(made, (key, address), settings.scan.refresh_policy, settings.scan.ttl_sec, supplies.scans)
+
+
+def _filesystem(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+    del settings
+    root = Path(str(source.options["root"]))
+    try:
+        files = FilesystemSource(origin, supplies.workspace_root / root.expanduser(), supplies.scan)
+    except (RuntimeError, ValueError) as error:
+        raise misconfigured(
+            "SKILL_CONFIG_INVALID_OPTION",
+            f"the root of the source `{source.id}` is not a usable path: {error}",
+            hint="name a directory",
+        ) from error
+    if supplies.index is None:
+        return files
+    from skills_runtime.skills.index import IndexedSource
+
+    return IndexedSource(files, supplies.index)
+
+
+def _packages(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+    from skills_runtime.skills.sources.packages import PackagesSource
+
+    del settings
+    named = [str(one) for one in source.options.get("packages") or ()]
+    return PackagesSource(origin, named, supplies.scan, workspace_root=supplies.workspace_root)
+
+
+def _redis(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+    from skills_runtime.skills.sources.redis import RedisSource, connection_to
+
+    found = _connection(source, supplies, connection_to, "pipeline")
+    if isinstance(found, Problem):
+        return Unconnected(origin, found)
+    connect, dsn = found
+    return RedisSource(
+        origin,
+        connect,
+        key_prefix=str(source.options["key_prefix"]),
+        bundles=_bundles(settings, supplies.workspace_root),
+        dsn=dsn,
+        max_field_bytes=supplies.scan.max_frontmatter_bytes,
+    )
+
+
+def _pgsql(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+    from skills_runtime.skills.sources.pgsql import PgsqlSource, connection_to
+
+    del settings
+    found = _connection(source, supplies, connection_to, "cursor")
+    if isinstance(found, Problem):
+        return Unconnected(origin, found)
+    connect, dsn = found
+    table = (str(source.options["schema"]), str(source.options["table"]))
+    return PgsqlSource(origin, connect, table=table, dsn=dsn, max_field_bytes=supplies.scan.max_frontmatter_bytes)
+
+
+def _connection(
+    source: "SkillSource", supplies: Supplies, connection_to: Callable[[Dsn], Connect], marks: str
+) -> tuple[Connect, Dsn | None] | Problem:
+    """What a program injected for this source, or a connection to the address in its variable."""
+    given = supplies.clients.get(source.id)
+    if given is not None:
+        try:
+            return handed_over(given, marks), None
+        except TypeError as error:
+            raise misconfigured(
+                "SKILL_CONFIG_INVALID_OPTION",
+                f"what was injected for the source `{source.id}` cannot be used: {error}",
+                hint="inject one of these",
+            ) from error
+    variable = str(source.options["dsn_env"])
+    text = supplies.variable(variable)
+    if not text:
+        return Problem(
+            code="SKILL_SCAN_SOURCE_UNAVAILABLE",
+            message=f"the source `{source.id}` has no address: the variable `{variable}` is not set",
+            hint=f"set `{variable}`",
+            locator=f"{source.type}://{source.id}",
+        )
+    dsn = Dsn(variable, text)
+    return connection_to(dsn), dsn
+
+
+def _bundles(settings: "SkillsSettings", workspace_root: Path) -> "Bundles":
+    from skills_runtime.skills.sources.bundles import Budget, Bundles
+
+    limits = settings.bundles
+    cache = workspace_root / limits.cache_dir
+    if not cache.is_relative_to(workspace_root):
+        cache = Path(os.path.realpath(cache))  # the user's own choice; links inside a workspace are the project's
+    return Bundles(
+        cache,
+        Budget(
+            max_bytes=limits.max_bytes,
+            extracted=limits.max_extracted_bytes,
+            files=limits.max_files,
+            single_file=limits.max_single_file_bytes,
+        ),
+    )
+
+
+_MAKERS: Mapping[str, Callable[["SkillSource", Origin, "SkillsSettings", Supplies], Source]] = {
+    "filesystem": _filesystem,
+    "packages": _packages,
+    "redis": _redis,
+    "pgsql": _pgsql,
+}
 
 
 class Supplied(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,3 +251,15 @@ def _check(settings: "SkillsSettings", injected: Collection[str]) -> None:
     for problem in preflight(settings, injected=injected):
         if problem.severity == "error":
             raise misconfigured(problem.code, problem.message, hint=problem.hint)
+
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+BUNDLED_NAMESPACE = "web:mvp"
+"""The namespace they are mentioned under unless somebody configures another one."""
+
+
+def bundled_skills() -> Path:
+    """The directory of the bundled skills: inside the installed package, or in the checkout it is run from."""
+    installed = _PACKAGE / "bundled_skills"
+    return installed if installed.is_dir() else _PACKAGE.parent.parent / "skills"

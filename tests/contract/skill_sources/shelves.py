@@ -11,13 +11,13 @@ import redis
 from psycopg.types.json import Jsonb
 
 from skills_runtime.skills import FilesystemSource, MemorySource, Origin, Row, Source
-from skills_runtime.skills.bundles import Bundles
-from skills_runtime.skills.sources.dsn import Dsn
+from skills_runtime.skills.sources.bundles import Bundles
 from skills_runtime.skills.sources.packages import PackagesSource
 from skills_runtime.skills.sources.pgsql import PgsqlSource
 from skills_runtime.skills.sources.pgsql import connection_to as pgsql_at
 from skills_runtime.skills.sources.redis import RedisSource
 from skills_runtime.skills.sources.redis import connection_to as redis_at
+from skills_runtime.skills.sources.stored import Dsn
 
 NAMESPACE = "web"
 PREFIX = "skills:"

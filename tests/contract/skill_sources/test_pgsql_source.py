@@ -9,10 +9,8 @@ import psycopg
 import pytest
 
 from skills_runtime.skills import SkillError
-from skills_runtime.skills.sources.connecting import handed_over
-from skills_runtime.skills.sources.dsn import Dsn
 from skills_runtime.skills.sources.pgsql import PgsqlSource, connection_to
-from skills_runtime.skills.sources.stored import MAX_BODY_BYTES
+from skills_runtime.skills.sources.stored import MAX_BODY_BYTES, Dsn, handed_over
 from tests.contract.skill_sources.shelves import TABLE, PgsqlShelf, Published, origin
 from tests.support.servers import Server, counted, free_port
 

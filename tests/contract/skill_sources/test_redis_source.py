@@ -8,10 +8,9 @@ import pytest
 import redis
 
 from skills_runtime.skills import SkillError
-from skills_runtime.skills.bundles import Bundles
-from skills_runtime.skills.sources.connecting import handed_over
-from skills_runtime.skills.sources.dsn import Dsn
+from skills_runtime.skills.sources.bundles import Bundles
 from skills_runtime.skills.sources.redis import BATCH, RedisSource, connection_to
+from skills_runtime.skills.sources.stored import Dsn, handed_over
 from tests.contract.skill_sources.shelves import PREFIX, Published, RedisShelf, origin
 from tests.support.servers import Server, counted, free_port
 

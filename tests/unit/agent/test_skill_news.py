@@ -207,7 +207,7 @@ async def test_a_replay_does_not_diverge(place: Path) -> None:
 
 
 def test_many_turns_without_a_change_search_no_directory(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skills_runtime.skills.index.stamps.GRAIN_NS", -(10**18))  # whatever was read is believed
+    monkeypatch.setattr("skills_runtime.skills.index.store.GRAIN_NS", -(10**18))  # whatever was read is believed
     searched, search = list[str](), IndexedSource.skills
 
     def counted(source: IndexedSource) -> Report:

@@ -6,7 +6,7 @@ from typing import Any
 from skills_runtime.agent import Agent
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, DecisionKind
-from skills_runtime.skills.bundled import bundled_skills
+from skills_runtime.skills.configured import bundled_skills
 from skills_runtime.testing import says
 from tests.support.agents import calls, payloads_of
 

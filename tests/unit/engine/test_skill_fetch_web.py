@@ -13,7 +13,7 @@ from skills_runtime.engine.skill_fetch import SkillFetcher
 from skills_runtime.engine.skill_fetch.web import Web, host_of
 from skills_runtime.errors import NotFound, PolicyDenied, ToolError, ValidationFailed
 from skills_runtime.skills.install import Fetched, Wanted
-from skills_runtime.skills.install.index import index_addresses, parse_index
+from skills_runtime.skills.install.fetching import index_addresses, parse_index
 from skills_runtime.skills.install.sources import ArchiveSource, IndexSource
 from tests.unit.engine.sites import Answers, site
 from tests.unit.skills.samples import skill_text

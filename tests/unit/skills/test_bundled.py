@@ -14,7 +14,7 @@ from skills_runtime.config.models import SandboxSettings
 from skills_runtime.engine.skill_evals import suite_at
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills import FilesystemSource, Library, Origin
-from skills_runtime.skills.bundled import NAMESPACE, bundled_skills
+from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
 from skills_runtime.skills.standard.directories import inspect_directory
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from tests.support import ROOT
@@ -24,14 +24,14 @@ NAMES = ["article-writer", "get-available-resources", "list-installed-tools", "n
 
 
 def library() -> Library:
-    return Library([FilesystemSource(Origin("bundled", NAMESPACE, "bundled"), bundled_skills())])
+    return Library([FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), bundled_skills())])
 
 
 async def output_of(name: str, tmp_path: Path, **value: Any) -> Any:
     workshop = Workshop(tmp_path)
     workshop.sandbox = fence_for(SandboxSettings(), workspace=workshop.root, variables={})
     tool = SkillExec(library(), enabled=True, runner=RunExecutions(tmp_path / "executions", library()))
-    mention = f"$[{NAMESPACE}].{name}"
+    mention = f"$[{BUNDLED_NAMESPACE}].{name}"
     result = await workshop.answer(tool, skill_mention=mention, action_id="run", input=value)
     assert result.ok, result.stderr
     return {**data_of(result), "output": json.loads(result.stdout), "files": workshop.contents()}

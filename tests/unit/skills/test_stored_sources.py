@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from skills_runtime.config.skill_models import SkillsSettings
 from skills_runtime.skills import Library, Origin, Source, library_from
-from skills_runtime.skills.bundles import Bundles
 from skills_runtime.skills.scan_report import issue_of, jsonable
-from skills_runtime.skills.sources.dsn import Dsn
+from skills_runtime.skills.sources.bundles import Bundles
 from skills_runtime.skills.sources.pgsql import PgsqlSource
 from skills_runtime.skills.sources.pgsql import connection_to as pgsql_at
 from skills_runtime.skills.sources.redis import RedisSource
 from skills_runtime.skills.sources.redis import connection_to as redis_at
+from skills_runtime.skills.sources.stored import Dsn
 
 ORIGIN = Origin("space", "web", "shared")
 SHAPES = (

@@ -7,12 +7,14 @@ from pathlib import Path
 from skills_runtime.engine.skill_fetch.git import fetch_repository
 from skills_runtime.engine.skill_fetch.web import Web, check_host, host_of
 from skills_runtime.errors import NotFound, PolicyDenied
-from skills_runtime.skills.install.archives import ArchiveLimits, unpack
-from skills_runtime.skills.install.fetching import Fetched, LocalFetcher, Wanted
-from skills_runtime.skills.install.index import (
+from skills_runtime.skills.archives import ArchiveLimits, unpack
+from skills_runtime.skills.install.fetching import (
     MAX_INDEX_BYTES,
     Download,
+    Fetched,
     Listed,
+    LocalFetcher,
+    Wanted,
     index_addresses,
     parse_index,
     wanted_of,

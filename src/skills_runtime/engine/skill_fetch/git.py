@@ -14,8 +14,8 @@ import msgspec
 from skills_runtime.errors import NotFound, ToolError, ValidationFailed
 from skills_runtime.ports.sandbox import Enclosure, Watch
 from skills_runtime.processes import Command, Finished, Limits, execute
+from skills_runtime.skills.archives import safe_parts
 from skills_runtime.skills.install.fetching import Fetched
-from skills_runtime.skills.install.names import safe_parts
 from skills_runtime.skills.install.sources import GitSource, checked_ref
 from skills_runtime.text import one_line
 

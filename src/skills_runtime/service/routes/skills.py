@@ -16,7 +16,7 @@ from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.skill_details import why_not_editable
 from skills_runtime.skills import Skill
-from skills_runtime.skills.install.places import project_places
+from skills_runtime.skills.install.lockfile import project_places
 from skills_runtime.skills.mention_resolution import mentioned
 from skills_runtime.skills.routing import route
 from skills_runtime.skills.standard.parse import parse_skill

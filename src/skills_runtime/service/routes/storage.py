@@ -11,7 +11,7 @@ from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.parts import parts_of
 from skills_runtime.service.run_documents import Answer
 from skills_runtime.service.storage import Storage, measured
-from skills_runtime.skills.install.places import user_places
+from skills_runtime.skills.install.lockfile import user_places
 
 router = APIRouter(prefix="/api/v1/storage", tags=["configuration"])
 

@@ -7,8 +7,7 @@ from skills_runtime.skills.discovery.discover import (
     is_trusted,
     untrusted_spaces,
 )
-from skills_runtime.skills.discovery.places import Places, places_of, project_root
-from skills_runtime.skills.discovery.roots import Root
+from skills_runtime.skills.discovery.places import Places, Root, places_of, project_root
 from skills_runtime.skills.discovery.trust import TrustStore
 
 __all__ = [

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.skills.discovery.places import Places, repository_of
+from skills_runtime.skills.discovery.places import (
+    Places,
+    Root,
+    Scope,
+    project_roots,
+    repository_of,
+    system_roots,
+    user_roots,
+)
 from skills_runtime.skills.discovery.plugins import named_twice, plugin_at, plugins_in
-from skills_runtime.skills.discovery.roots import Root, Scope, project_roots, system_roots, user_roots
 from skills_runtime.skills.discovery.trust import TrustStore
 from skills_runtime.skills.library import DISCOVERED
 from skills_runtime.skills.problems import Problem
@@ -101,7 +108,7 @@ def _found(places: Places, project: Path, wanted: "SkillDiscovery") -> Iterator[
         if os.access(directory, os.F_OK):
             yield from plugins_in(directory, scope)
     if wanted.packages:
-        from skills_runtime.skills.discovery.packages import roots_of_packages
+        from skills_runtime.skills.discovery.plugins import roots_of_packages
 
         yield from roots_of_packages(places.workspace)
 

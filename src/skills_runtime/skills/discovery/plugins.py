@@ -1,16 +1,17 @@
-"""Plugins: directories with a manifest that gives them a name, whose skills are called by that name as well."""
+"""Skills of plugins, which are called by the name of their plugin as well, and of installed Python packages."""
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.discovery.names import segment
-from skills_runtime.skills.discovery.roots import Root, Scope
+from skills_runtime.skills.discovery.places import PACKAGE_LEVEL, Root, Scope, segment
 from skills_runtime.skills.library import PLUGIN_LEVEL
 from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.sources.packages import installed_path, package_roots
 from skills_runtime.storage.nofollow import error_reason, open_directory, read_below, relative_parts
 from skills_runtime.text import one_line
 
@@ -127,3 +128,26 @@ def _invalid(directory: str, why: str, *, name: str = "") -> Problem:
         locator=one_line(directory),
         name=shown,
     )
+
+
+def roots_of_packages(workspace: Path) -> tuple[Root, ...]:
+    """The directories of skills in every package that Python can import from outside the workspace."""
+    return _found(tuple((path, _changed_ns(path)) for path in installed_path(workspace_root=workspace)))
+
+
+@lru_cache(maxsize=4)
+def _found(paths: tuple[tuple[str, int], ...]) -> tuple[Root, ...]:
+    found = package_roots((), [path for path, _ in paths])
+    return tuple(_root(segment(name), str(path)) for name, several in found.items() for path in several)
+
+
+def _changed_ns(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - done for every run
+    except OSError:
+        return 0
+
+
+def _root(name: str, path: str) -> Root:
+    namespace = f"package:{name}"
+    return Root(path=path, scope="system", namespace=namespace, level=PACKAGE_LEVEL, label=f"{namespace}:{path}")

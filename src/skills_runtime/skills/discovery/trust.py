@@ -3,23 +3,21 @@
 What cannot be read trusts nothing. A repository is trusted as a whole, and one inside of it is not.
 """
 
-import fcntl
 import json
 import os
-import stat
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
 from skills_runtime.errors import NotFound, StorageFailed
 from skills_runtime.skills.problems import Problem
+from skills_runtime.storage.files import open_regular, write_atomic
+from skills_runtime.storage.locks import lock_file
 
 FILE = "trusted-folders.json"
 LOCK = "trusted-folders.lock"
 MAX_BYTES = 4 << 20
 _VERSION = 1
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class TrustStore:
@@ -58,31 +56,23 @@ class TrustStore:
 
     def _change(self, change: Callable[[frozenset[str]], frozenset[str]]) -> bool:
         try:
-            with self._locked():
+            self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with lock_file(self._state / LOCK):
                 before = self.folders()
                 if isinstance(before, Problem):
                     raise StorageFailed(before.message, hint=before.hint)
                 after = change(before)
                 if after != before:
-                    self._write(sorted(after))
+                    text = json.dumps({"version": _VERSION, "folders": sorted(after)}, indent=2) + "\n"
+                    write_atomic(self._path, text.encode())
                 return after != before
         except OSError as error:
             raise StorageFailed(f"`{self._path}` could not be written: {error.strerror}") from error
 
-    @contextmanager
-    def _locked(self) -> Generator[None]:
-        self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self._state / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
-
     def _read(self) -> Iterable[str]:
-        with open(os.open(self._path, _READING), "rb") as file:
+        with open(open_regular(self._path), "rb") as file:
             found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+            if found.st_size > MAX_BYTES:
                 raise ValueError("it is not a file of ours")
             if found.st_uid != os.geteuid() or found.st_mode & 0o022:
                 raise ValueError("others may write to it")
@@ -95,16 +85,3 @@ class TrustStore:
         if not all(isinstance(one, str) and one.startswith("/") for one in listed):
             raise ValueError("a folder on it is not an absolute path")
         return cast("list[str]", listed)
-
-    def _write(self, folders: list[str]) -> None:
-        draft = self._state / f".{FILE}.{os.getpid()}.{os.urandom(4).hex()}"
-        text = json.dumps({"version": _VERSION, "folders": folders}, indent=2) + "\n"
-        try:
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise

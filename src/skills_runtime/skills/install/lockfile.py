@@ -1,17 +1,98 @@
-"""The lock file: which skills are installed, where each came from and what it was, as other installers write it too.
+"""Where installed skills are kept, for a project and for a user, and the lock file that says where each came from.
 
-Version 1 is the file of a project, version 3 that of a user. Fields nobody here knows are kept as they are.
+Other installers write the same file: version 1 is that of a project, version 3 that of a user. Fields nobody here knows
+are kept as they are.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
+from skills_runtime.config import state_home
+from skills_runtime.config.environment import home, process_environ
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.skills.install.places import Places, Scope
+from skills_runtime.storage.locks import lock_directory
 from skills_runtime.text import one_line
+
+Scope = Literal["project", "user"]
+
+PROJECT_LOCK = "skills-lock.json"
+USER_LOCK = ".skill-lock.json"
+STAGING = ".skills-staging"
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """The directories and files of one scope."""
+
+    scope: Scope
+    root: Path
+    """The project, or the home of the user."""
+    skills: Path
+    """Each installed skill is a directory in it."""
+    lock: Path
+    store: Path
+    """Every version that was ever installed, by its digest; it may be deleted at any time."""
+    state: Path
+    """What the user consented to, and which versions came before."""
+
+    @property
+    def staging(self) -> Path:
+        """Where new versions are made ready, on the same disk as the skills."""
+        return self.skills.parent / STAGING
+
+
+def project_places(root: Path, environ: Mapping[str, str] | None = None) -> Places:
+    """The places of a project; its directory of skills must be inside of it."""
+    real = Path(os.path.realpath(root))
+    skills = Path(os.path.realpath(real / ".agents" / "skills"))
+    if not skills.is_relative_to(real) or skills == real:
+        raise ValidationFailed(
+            f"`.agents/skills` of `{root}` leads out of the project, to `{skills}`",
+            hint="replace the link by a directory, or install for the user with `--scope user`",
+        )
+    return Places(
+        scope="project",
+        root=real,
+        skills=skills,
+        lock=real / PROJECT_LOCK,
+        store=_store(environ),
+        state=_state(environ),
+    )
+
+
+def user_places(environ: Mapping[str, str] | None = None) -> Places:
+    """The places of the user, which all projects share."""
+    process = process_environ(environ)
+    mine = home(process)
+    agents = mine / ".agents"
+    named = process.get("XDG_STATE_HOME", "")
+    lock = Path(named) / "skills" / USER_LOCK if Path(named).is_absolute() else agents / USER_LOCK
+    skills = Path(os.path.realpath(agents / "skills"))
+    return Places(scope="user", root=mine, skills=skills, lock=lock, store=_store(environ), state=_state(environ))
+
+
+@contextmanager
+def only_one(directory: Path) -> Generator[None]:
+    """Wait until nobody else works in a directory, which is made if need be; who dies lets go."""
+    directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with lock_directory(directory):
+        yield
+
+
+def _store(environ: Mapping[str, str] | None) -> Path:
+    process = process_environ(environ)
+    named = process.get("XDG_CACHE_HOME", "")
+    cache = Path(named) if Path(named).is_absolute() else home(process) / ".cache"
+    return cache / "skills_runtime" / "skill-store"
+
+
+def _state(environ: Mapping[str, str] | None) -> Path:
+    return state_home(environ) / "skills"
+
 
 VERSIONS: Mapping[Scope, int] = {"project": 1, "user": 3}
 MAX_BYTES = 8 << 20

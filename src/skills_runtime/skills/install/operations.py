@@ -7,12 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.skills.install.applying import Change, apply, installed_digest, settle, working
+from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.skills.install.choosing import usable_directory_name
-from skills_runtime.skills.install.hashing import Hashed, hash_directory
-from skills_runtime.skills.install.lockfile import LockEntry, read_lock
-from skills_runtime.skills.install.memory import (
+from skills_runtime.skills.install.consents import (
     Consent,
     Version,
     consents,
@@ -22,11 +19,14 @@ from skills_runtime.skills.install.memory import (
     record_version,
     versions,
 )
-from skills_runtime.skills.install.places import Places, project_places, user_places
-from skills_runtime.skills.install.preparing import Prepared, matches
-from skills_runtime.skills.install.store import VersionStore
+from skills_runtime.skills.install.hashing import Hashed, hash_directory
+from skills_runtime.skills.install.lockfile import LockEntry, Places, project_places, read_lock, user_places
+from skills_runtime.skills.install.prepare import Prepared, matches
+from skills_runtime.skills.install.transaction import Change, VersionStore, apply, installed_digest, settle, working
+from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.standard.directories import find_skill_file
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
+from skills_runtime.storage.nofollow import error_reason
 
 Status = Literal["ok", "changed", "missing", "extra", "unpinned"]
 """As locked; not as locked; locked but not there; there but not locked; locked without a hash to compare."""
@@ -199,3 +199,42 @@ def _directories(places: Places) -> set[str]:
         and each.is_dir()
         and (find_skill_file(each) is not None or (each / RUN_FILE).is_file())
     }
+
+
+def changed_skills(places: Places) -> tuple[dict[Path, str], tuple[Problem, ...]]:
+    """The directories of changed skills, each with what is to be said of it, and what keeps one from knowing more."""
+    try:
+        lock, given = read_lock(places).skills, consents(places.state)
+    except SkillsRuntimeError as error:
+        return {}, (_unknown(places, error.message, error.hint),)
+    except OSError as error:
+        return {}, (_unknown(places, f"`{places.lock}` cannot be read: {error_reason(error)}", "check the file"),)
+    known = {consent.name for consent in given.values()}
+    found: dict[Path, str] = {}
+    for name, entry in lock.items():
+        directory = places.skills / name
+        if directory.parent == places.skills and directory.is_dir():
+            why = _why(directory, entry, frozenset(given), is_known=name in known)
+            found |= {directory: why} if why else {}
+    return found, ()
+
+
+def _why(directory: Path, entry: LockEntry, agreed: frozenset[str], *, is_known: bool) -> str:
+    try:
+        hashed = hash_directory(directory)
+    except (OSError, SkillsRuntimeError):
+        return "it cannot be compared with what was installed; `skills verify` says more"
+    if entry.computed_hash or entry.digest:
+        return "" if matches(entry, hashed) else "it is not what the lock file says; `skills verify` compares"
+    is_other = is_known and hashed.digest not in agreed
+    return "it is not what you agreed to when it was installed; `skills verify` compares" if is_other else ""
+
+
+def _unknown(places: Places, message: str, hint: str) -> Problem:
+    return Problem(
+        code="SKILL_LOCK_UNREADABLE",
+        message=f"nobody can tell whether installed skills were changed: {message}",
+        hint=hint,
+        severity="warning",
+        locator=str(places.lock),
+    )

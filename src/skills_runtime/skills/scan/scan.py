@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from skills_runtime.skills.scan.collect import Collected, collect
+from skills_runtime.skills.scan.files import Collected, collect, packaged
 from skills_runtime.skills.scan.hidden import INVISIBLE, hidden_marks, visible
 from skills_runtime.skills.scan.instructions import instruction_marks
-from skills_runtime.skills.scan.packaged import packaged
 from skills_runtime.skills.scan.python import python_marks
 from skills_runtime.skills.scan.report import Finding, SecurityReport, Severity, Skipped, judged, lowered
 from skills_runtime.skills.scan.rules import RULES, Mark, Profile

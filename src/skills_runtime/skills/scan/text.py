@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.skills.scan.collect import Member
+from skills_runtime.skills.scan.files import Member
 
 Kind = Literal["markdown", "python", "script", "shell", "config", "plain", "binary"]
 RegionKind = Literal["front", "prose", "fence", "comment"]

@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Skill
-from skills_runtime.skills.sources.connecting import Connect, kept
-from skills_runtime.skills.sources.dsn import Dsn
 from skills_runtime.skills.sources.source import Origin, Report
-from skills_runtime.skills.sources.stored import MAX_BODY_BYTES, MAX_SKILLS, Place, StoredSkill, stored_skill
+from skills_runtime.skills.sources.stored import (
+    MAX_BODY_BYTES,
+    MAX_SKILLS,
+    Connect,
+    Dsn,
+    Place,
+    StoredSkill,
+    kept,
+    stored_skill,
+)
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:

@@ -9,13 +9,21 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.bundles import Bundle, Bundles
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Skill
-from skills_runtime.skills.sources.connecting import Connect, kept
-from skills_runtime.skills.sources.dsn import Dsn
+from skills_runtime.skills.sources.bundles import Bundle, Bundles
 from skills_runtime.skills.sources.source import Origin, Report
-from skills_runtime.skills.sources.stored import MAX_BODY_BYTES, MAX_SKILLS, Place, StoredSkill, broken, stored_skill
+from skills_runtime.skills.sources.stored import (
+    MAX_BODY_BYTES,
+    MAX_SKILLS,
+    Connect,
+    Dsn,
+    Place,
+    StoredSkill,
+    broken,
+    kept,
+    stored_skill,
+)
 from skills_runtime.skills.standard.specification import invalid
 from skills_runtime.text import one_line
 

@@ -18,7 +18,7 @@ from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 from skills_runtime.storage.nofollow import ENTERING, LISTING, open_below, open_directory
 
 if TYPE_CHECKING:
-    from skills_runtime.skills.sources.reading import Read
+    from skills_runtime.skills.sources.filesystem import Read
 
 _NEVER_ENTERED = frozenset({".git", "node_modules", "__pycache__"})
 

@@ -1,11 +1,16 @@
-"""Skills that a database keeps: from the fields of a row to a skill, or to what is wrong with that row.
+"""Skills that a database keeps: its address, a connection for each thread, and from the fields of a row to a skill.
 
-Pure. No value of a field makes it raise.
+No value of a field makes it raise; what is wrong with a row comes back as a problem.
 """
 
-from collections.abc import Callable, Mapping
+import re
+import threading
+import weakref
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -149,3 +154,99 @@ def _size(value: Any) -> int | Problem | None:
     if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
         return invalid("its `body_size` is not a number of bytes", hint="store a whole number, or nothing")
     return int(text)
+
+
+Connect = Callable[[], AbstractContextManager[Any]]
+"""Lends a connection for the length of a `with` block."""
+
+
+class _Kept:
+    """A connection that is opened when first needed and lent to one thread at a time."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._open: Any = None
+        self._closing: weakref.finalize[..., Any] | None = None
+
+    @contextmanager
+    def lent(self) -> Generator[Any]:
+        """The connection; after an error it is closed, and the next one gets a new one."""
+        with self._lock:
+            if self._open is None:
+                self._open = self._make()
+                self._closing = weakref.finalize(self, self._open.close)
+            try:
+                yield self._open
+            except BaseException:
+                self._open = None
+                if self._closing is not None:
+                    self._closing()
+                raise
+
+
+def kept(make: Callable[[], Any]) -> Connect:
+    """Lends one connection again and again; it is closed when nobody can ask for it any more."""
+    return _Kept(make).lent
+
+
+def handed_over(given: Any, marks: str) -> Connect:
+    """Lends what a program injected: a client (which has `marks`), a pool with `.connection()`, or a factory.
+
+    Only what a factory made is closed; the rest belongs to whoever made it.
+    """
+    if hasattr(given, marks):
+        return lambda: _borrowed(given)
+    if callable(getattr(given, "connection", None)):
+        return given.connection
+    if callable(given):
+        return lambda: _made(given)
+    raise TypeError(f"a client, a pool with `.connection()` or a factory is needed, not `{type(given).__name__}`")
+
+
+@contextmanager
+def _borrowed(client: Any) -> Generator[Any]:
+    yield client
+
+
+@contextmanager
+def _made(factory: Callable[[], Any]) -> Generator[Any]:
+    client = factory()
+    try:
+        yield client
+    finally:
+        close = getattr(client, "close", None)
+        if callable(close):
+            close()
+
+
+_PASSWORD = re.compile(r"(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]+)")
+_SHOWN_CHARS = 200
+_HIDDEN = "***"
+
+
+class Dsn(msgspec.Struct, frozen=True):
+    """An address, and the variable it was read from."""
+
+    variable: str
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Dsn({self.variable!r})"
+
+    def told(self, text: str) -> str:
+        """What a server or a library said, on one line and without the address or the password in it."""
+        for secret in sorted(self._secrets(), key=len, reverse=True):
+            text = text.replace(secret, _HIDDEN)
+        return one_line(text)[:_SHOWN_CHARS]
+
+    def _secrets(self) -> set[str]:
+        found = {self.text, *(match.strip("'") for match in _PASSWORD.findall(self.text))}
+        for text in (self.text, self.text.rpartition("@")[0]):
+            try:
+                found.add(urlsplit(text).password or "")
+            except ValueError:
+                continue
+        credentials = self.text.partition("://")[2].rpartition("@")[0]  # also of an address nobody can parse
+        found |= {credentials, credentials.partition(":")[2]}
+        return {each for one in found if one for each in (one, unquote(one))}

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from skills_runtime.skills.bundles import Budget, Bundle, Bundles
+from skills_runtime.skills.sources.bundles import Budget, Bundle, Bundles
 
 HONEST = {"actions/go.sh": b"#!/bin/sh\necho gone\n", "references/guide.md": b"# Guide\n"}
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.skills.index import files
-from skills_runtime.skills.index.files import load, save
-from skills_runtime.skills.index.rows import Index
+from skills_runtime.skills.index import store
 from skills_runtime.skills.index.source import RECENT
+from skills_runtime.skills.index.store import Index, load, save
+from skills_runtime.storage import files as written
 from tests.support.users import Unprivileged
 from tests.unit.skills.index.trees import found_again, index_files, indexed
 from tests.unit.skills.samples import make_skill
@@ -106,11 +106,11 @@ def test_where_nothing_can_be_written_the_search_still_works(tmp_path: Path) -> 
 
 
 def test_a_full_disk_leaves_nothing_half_written(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, data: bytes) -> None:
-        path.write_bytes(data[:10])
+    def full(fd: int, data: bytes) -> None:
+        os.write(fd, data[:10])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_write", full)
+    monkeypatch.setattr(written, "write_all", full)
     make_skill(base / "skills", "another")
     before = [(path, path.read_bytes()) for path in index_files(base)]
     assert len(found_again(base).skills) == 3
@@ -136,7 +136,7 @@ def test_writers_at_the_same_time_leave_a_whole_file(tmp_path: Path) -> None:
 
 
 def test_only_so_many_trees_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILES", 8)
+    monkeypatch.setattr(store, "MAX_FILES", 8)
     for number in range(30):
         save(tmp_path, an_index(str(number)))
     assert len(list(tmp_path.iterdir())) <= 8

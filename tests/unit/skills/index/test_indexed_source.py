@@ -10,11 +10,10 @@ import pytest
 from skills_runtime.skills import FilesystemSource, Report
 from skills_runtime.skills.index import IndexedSource
 from skills_runtime.skills.index import source as source_module
-from skills_runtime.skills.index.files import load
 from skills_runtime.skills.index.source import RECENT
-from skills_runtime.skills.index.stamps import GRAIN_NS, NEVER, is_settled
+from skills_runtime.skills.index.store import GRAIN_NS, NEVER, is_settled, load
 from skills_runtime.skills.sources import filesystem
-from skills_runtime.skills.sources.reading import Read, read_skill
+from skills_runtime.skills.sources.filesystem import Read, read_skill
 from skills_runtime.skills.sources.search import Found
 from tests.support.users import Unprivileged
 from tests.unit.skills.index.trees import ORIGIN, found_again, index_files, indexed, next_tick

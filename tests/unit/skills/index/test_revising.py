@@ -6,8 +6,7 @@ import pytest
 
 from skills_runtime.skills import FilesystemSource, Report
 from skills_runtime.skills.index import source as source_module
-from skills_runtime.skills.index.revising import MAX_SKILLS
-from skills_runtime.skills.index.source import RECENT
+from skills_runtime.skills.index.source import MAX_REVISED, RECENT
 from skills_runtime.skills.sources.search import Memory, Search
 from tests.unit.skills.index.trees import ORIGIN, found_again, index_files, indexed, next_tick
 from tests.unit.skills.samples import make_skill, skill_text
@@ -81,11 +80,11 @@ def test_a_directory_that_is_no_skill_any_more_is_searched(base: Path) -> None:
 
 
 def test_where_very_many_have_changed_everything_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(MAX_SKILLS + 1):
+    for number in range(MAX_REVISED + 1):
         make_skill(tmp_path / "skills", f"skill-{number}", text=skill_text(f"skill-{number}"))
     indexed(tmp_path).skills()
     next_tick(tmp_path)
-    for number in range(MAX_SKILLS + 1):
+    for number in range(MAX_REVISED + 1):
         edit(tmp_path, number)
     expected = fresh(tmp_path)
     searched: list[object] = []

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skills_runtime.skills.install import Places, hash_directory, project_places
-from skills_runtime.skills.install.applying import STAGED, Change, apply, working
 from skills_runtime.skills.install.fetching import LocalFetcher
 from skills_runtime.skills.install.lockfile import LockEntry
 from skills_runtime.skills.install.operations import install
-from skills_runtime.skills.install.preparing import Preparation, Prepared
+from skills_runtime.skills.install.prepare import Preparation, Prepared
 from skills_runtime.skills.install.sources import LocalSource
+from skills_runtime.skills.install.transaction import STAGED, Change, apply, working
 from tests.unit.skills.samples import make_skill
 
 DIED = 9

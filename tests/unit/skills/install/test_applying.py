@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ValidationFailed
-from skills_runtime.skills.install import Places, durable, hash_directory, read_lock, verify
-from skills_runtime.skills.install.applying import Change, apply, settle, working
+from skills_runtime.skills.install import Places, hash_directory, read_lock, verify
+from skills_runtime.skills.install import transaction as applying
+from skills_runtime.skills.install.transaction import Change, apply, settle, working
 from tests.unit.skills.install.changing import dies_at, places_in, put, staged_change
 from tests.unit.skills.samples import skill_text
 
@@ -46,7 +47,7 @@ def test_a_process_that_dies_at_any_moment_leaves_old_or_new_skills(
     exchange: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not exchange:
-        monkeypatch.setattr(durable, "_exchanged", never)
+        monkeypatch.setattr(applying, "exchange", never)
     seen: set[tuple[tuple[str, str], ...]] = set()
     put(places_in(tmp_path / "first"), "a", OLD)
     put(places_in(tmp_path / "first"), "c", OLD)

@@ -8,8 +8,7 @@ import pytest
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.install import hash_directory
-from skills_runtime.skills.install.collation import dictionary_key
-from skills_runtime.skills.install.hashing import hash_files
+from skills_runtime.skills.install.hashing import dictionary_key, hash_files
 from tests.unit.skills.samples import make_skill, skill_text
 
 # What `localeCompare` of JavaScript makes of these, as Node 20 sorts them.

@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.skills.install.lockfile import Lock, LockEntry, lock_bytes, parse_lock, read_lock
-from skills_runtime.skills.install.places import project_places, user_places
+from skills_runtime.skills.install.lockfile import (
+    Lock,
+    LockEntry,
+    lock_bytes,
+    parse_lock,
+    project_places,
+    read_lock,
+    user_places,
+)
 
 HERE = Path("skills-lock.json")
 FOREIGN: dict[str, Any] = {

@@ -8,13 +8,11 @@ import pytest
 
 from skills_runtime.errors import NotFound, PolicyDenied, StorageFailed, ValidationFailed
 from skills_runtime.skills.install import Places, consented, hash_directory, read_lock, verify
-from skills_runtime.skills.install.applying import working
 from skills_runtime.skills.install.fetching import LocalFetcher
-from skills_runtime.skills.install.frozen import locked_skills
+from skills_runtime.skills.install.lockfile import user_places
 from skills_runtime.skills.install.operations import install, previous, remove, roll_back, write_lock_from_installed
-from skills_runtime.skills.install.places import user_places
-from skills_runtime.skills.install.preparing import Preparation
-from skills_runtime.skills.install.store import VersionStore
+from skills_runtime.skills.install.prepare import Preparation, locked_skills
+from skills_runtime.skills.install.transaction import VersionStore, working
 from tests.unit.skills.install.changing import install_from, places_in, prepared_from
 from tests.unit.skills.samples import make_skill, skill_text
 

@@ -7,14 +7,16 @@ import pytest
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.install.lockfile import LockEntry
-from skills_runtime.skills.install.origins import entry_for, path_of, source_of
 from skills_runtime.skills.install.sources import (
     ArchiveSource,
     GitSource,
     IndexSource,
     LocalSource,
+    entry_for,
     label_of,
     parse_source,
+    path_of,
+    source_of,
 )
 
 HUB = "https://github.com/owner/repo.git"

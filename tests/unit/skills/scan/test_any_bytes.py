@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.skills.scan.collect import Collected, Member
+from skills_runtime.skills.scan.files import Collected, Member
 from skills_runtime.skills.scan.scan import scan_collected
 from tests.unit.skills.scan.corpus import SAMPLES, samples
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills.scan import scan_directory
-from skills_runtime.skills.scan.collect import Collected, Link, Member
-from skills_runtime.skills.scan.packaged import packaged
+from skills_runtime.skills.scan.files import Collected, Link, Member, packaged
 
 ELF = b"\x7fELF" + bytes(200)
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40) + b"IEND\xaeB`\x82"

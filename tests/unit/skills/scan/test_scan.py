@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills.scan import RULES, SecurityReport, scan_directory
-from skills_runtime.skills.scan.collect import MAX_FILE_BYTES
+from skills_runtime.skills.scan.files import MAX_FILE_BYTES
 from skills_runtime.skills.scan.report import Finding, judged
 
 

@@ -1,7 +1,6 @@
-"""The directory that bundles are unpacked into: made whole or not at all, and compared with its zip before each use.
+"""Bundles of skills: zips with a bounded size, unpacked into a directory that is made whole or not at all.
 
-A bundle is kept as `<sha256>/bundle.zip` with its files in `<sha256>/skill/`. The fingerprint vouches for the zip, and
-the zip for every file; whatever somebody changed, added or took away since is replaced.
+A directory is compared with its zip before each use, since others may write there.
 """
 
 import fcntl
@@ -10,16 +9,143 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 
-from skills_runtime.skills.bundles.archive import File, Parts, contents_of, refused
-from skills_runtime.skills.bundles.budget import Budget
-from skills_runtime.skills.problems import SkillError
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.skills.archives import (
+    Archive,
+    ArchiveLimits,
+    Member,
+    bad_archive,
+    checked_places,
+    is_bomb,
+    opened_zip,
+)
+from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below
+
+_EVERY_ENTRY = 65_535
+"""More than a zip can list; too many files are refused by us, with the right code."""
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of a bundle; what is not said follows from `max_bytes`."""
+
+    max_bytes: int = 1 << 20
+    extracted: int | None = None
+    files: int | None = None
+    single_file: int | None = None
+    ratio: int = 100
+    """How many times its packed size a file of more than a megabyte may have."""
+
+    @property
+    def max_extracted_bytes(self) -> int:
+        """The largest unpacked bundle."""
+        return self.extracted if self.extracted is not None else 16 * self.max_bytes
+
+    @property
+    def max_files(self) -> int:
+        """The most entries of a bundle."""
+        return self.files if self.files is not None else 4096
+
+    @property
+    def max_single_file_bytes(self) -> int:
+        """The largest file of a bundle."""
+        return self.single_file if self.single_file is not None else 8 * self.max_bytes
+
+    @property
+    def for_reading(self) -> ArchiveLimits:
+        """What holds for the archive as such; sizes and numbers are looked at one by one."""
+        return ArchiveLimits(
+            archive_bytes=self.max_bytes,
+            members=_EVERY_ENTRY,
+            file_bytes=self.max_single_file_bytes,
+            total_bytes=self.max_extracted_bytes,
+            ratio=self.ratio,
+            directory_bytes=max(self.max_bytes, 1 << 16),
+        )
+
+
+DIRECTORIES = ("actions", "references")
+"""What a bundle may hold."""
+
+Parts = tuple[str, ...]
+
+
+class File(msgspec.Struct, frozen=True):
+    """One file of a bundle."""
+
+    data: bytes
+    executable: bool
+
+
+def contents_of(zip_file: Path, budget: Budget, mention: str) -> dict[Parts, File]:
+    """Every file of a bundle by its path; one thing that is not as it must be refuses the whole bundle."""
+    limits = budget.for_reading
+    try:
+        with opened_zip(zip_file, limits) as archive:
+            members = archive.members()
+            _check_sizes(members, budget, mention)
+            places = checked_places(members, limits)
+            for member, parts in zip(members, places, strict=True):
+                _check_place(member, parts, mention)
+            return _files(archive, members, budget, mention)
+    except ValidationFailed as error:
+        unsafe = error.details.get("code") == "SKILL_INSTALL_UNSAFE_PATH"
+        code = "SKILL_BUNDLE_CONTRACT_INVALID" if unsafe else "SKILL_BUNDLE_INVALID"
+        raise refused(code, mention, error.message) from error
+
+
+def refused(code: str, mention: str, why: str, *, hint: str = "ask whoever published the skill") -> SkillError:
+    """The error for a bundle that is not used."""
+    return failure(code, f"the bundle of `{mention}` was refused: {why}", hint=hint, mention=mention)
+
+
+def _check_sizes(members: Sequence[Member], budget: Budget, mention: str) -> None:
+    if len(members) > budget.max_files:
+        raise _large(mention, f"it has {len(members)} entries, and {budget.max_files} are allowed", "max_files")
+    for member in members:
+        if member.size > budget.max_single_file_bytes:
+            why = f"{member.name[:100]!a} has more than {budget.max_single_file_bytes} bytes"
+            raise _large(mention, why, "max_single_file_bytes")
+        if is_bomb(member.size, member.packed or 0, budget.for_reading):
+            why = f"{member.name[:100]!a} grows more than {budget.ratio} times"
+            raise refused("SKILL_BUNDLE_TOO_LARGE", mention, why)
+    if sum(member.size for member in members) > budget.max_extracted_bytes:
+        why = f"it unpacks to more than {budget.max_extracted_bytes} bytes"
+        raise _large(mention, why, "max_extracted_bytes")
+
+
+def _large(mention: str, why: str, setting: str) -> SkillError:
+    return refused("SKILL_BUNDLE_TOO_LARGE", mention, why, hint=f"raise `skills.bundles.{setting}` if that is right")
+
+
+def _check_place(member: Member, parts: Parts | None, mention: str) -> None:
+    inside = parts is not None and parts[:1] and parts[0] in DIRECTORIES
+    if not inside or (member.kind == "file" and parts is not None and len(parts) == 1):
+        why = f"{member.name[:100]!a} is not below `actions/` or `references/`"
+        raise refused("SKILL_BUNDLE_CONTRACT_INVALID", mention, why)
+
+
+def _files(archive: Archive, members: Sequence[Member], budget: Budget, mention: str) -> dict[Parts, File]:
+    """The files as they are, whatever the archive says of their sizes."""
+    found: dict[Parts, File] = {}
+    for number, member in enumerate(members):
+        if member.kind == "file":
+            with closing(archive.open(number)) as content:
+                data = content.read(member.size + 1)
+            if len(data) != member.size:
+                raise bad_archive(f"{member.name[:100]!a} has not the size it says")
+            parts = tuple(member.name.removeprefix("./").split("/"))
+            found[parts] = File(data, member.executable)
+    if not found:
+        raise refused("SKILL_BUNDLE_CONTRACT_INVALID", mention, "it holds no files")
+    return found
+
 
 ARCHIVE = "bundle.zip"
 FILES = "skill"

@@ -11,10 +11,9 @@ import msgspec
 
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import StorageFailed
-from skills_runtime.skills.install.durable import only_one, write_whole
 from skills_runtime.skills.install.hashing import hash_directory
-from skills_runtime.skills.install.lockfile import LockEntry
-from skills_runtime.skills.install.places import user_places
+from skills_runtime.skills.install.lockfile import LockEntry, only_one, user_places
+from skills_runtime.storage.files import write_atomic
 
 MAX_VERSIONS = 20
 """How many versions of one skill are remembered."""
@@ -100,4 +99,4 @@ def _read(path: Path, kind: type[_Kept]) -> _Kept:
 
 def _write(path: Path, value: object) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_whole(path, msgspec.json.format(msgspec.json.encode(value), indent=1), mode=0o600)
+    write_atomic(path, msgspec.json.format(msgspec.json.encode(value), indent=1))

@@ -1,27 +1,156 @@
-"""Makes skills ready to be installed, in the staging place: nothing that is installed changes yet."""
+"""Makes skills ready to be installed, in the staging place: nothing that is installed changes yet.
 
-from collections.abc import Mapping, Sequence
+Each is fetched, copied, hashed, compared with what is installed, and looked at for what a user should know first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from skills_runtime.errors import NotFound, PolicyDenied
-from skills_runtime.skills.install.applying import STAGED
-from skills_runtime.skills.install.choosing import Offered, choose, offered_in, usable_directory_name
-from skills_runtime.skills.install.differences import FileChange, differences
+from skills_runtime.skills.install.choosing import Offered, choose, copy_skill, offered_in, usable_directory_name
+from skills_runtime.skills.install.consents import consents, now
 from skills_runtime.skills.install.fetching import Fetched, Fetcher, Wanted
-from skills_runtime.skills.install.hashing import Hashed, hash_directory
-from skills_runtime.skills.install.lockfile import Lock, LockEntry, read_lock
-from skills_runtime.skills.install.memory import consents, now
-from skills_runtime.skills.install.origins import entry_for, path_of, source_of
-from skills_runtime.skills.install.places import Places
-from skills_runtime.skills.install.screening import Screened, screen
-from skills_runtime.skills.install.signatures import Signer, check_signature
-from skills_runtime.skills.install.sources import GitSource, Source, label_of
-from skills_runtime.skills.install.store import VersionStore
-from skills_runtime.skills.install.trees import copy_skill
-from skills_runtime.skills.standard.directories import inspect_directory
+from skills_runtime.skills.install.hashing import Entry, Hashed, hash_directory
+from skills_runtime.skills.install.lockfile import Lock, LockEntry, Places, read_lock
+from skills_runtime.skills.install.signatures import Signed, Signer, check_signature
+from skills_runtime.skills.install.sources import GitSource, Source, entry_for, label_of, path_of, source_of
+from skills_runtime.skills.install.transaction import STAGED, VersionStore
+from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.storage.nofollow import open_directory, read_below
+from skills_runtime.text import unified_diff
+
+if TYPE_CHECKING:
+    from skills_runtime.skills.scan import Finding
+
+MAX_LINES = 400
+"""How much of a difference is shown; the rest is counted."""
+_MAX_TEXT = 256 << 10
+
+
+class FileChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One file that is not what it was."""
+
+    path: str
+    kind: Literal["added", "removed", "changed"]
+    before: int | None = None
+    """Its bytes before, if it was there."""
+    after: int | None = None
+    lines: tuple[str, ...] = ()
+    """What changed in its text, as programs write it; none where it is no text."""
+
+
+def differences(before: Path, old: Hashed, after: Path, new: Hashed) -> tuple[FileChange, ...]:
+    """Each file that differs between two directories, by path."""
+    return tuple(_changes(before, _by_path(old), after, _by_path(new)))
+
+
+def _changes(before: Path, old: dict[str, Entry], after: Path, new: dict[str, Entry]) -> Iterator[FileChange]:
+    for path in sorted(old.keys() | new.keys()):
+        was, becomes = old.get(path), new.get(path)
+        if was is None and becomes is not None:
+            yield FileChange(path=path, kind="added", after=becomes.size)
+        elif becomes is None and was is not None:
+            yield FileChange(path=path, kind="removed", before=was.size)
+        elif was is not None and becomes is not None and (was.content, was.kind) != (becomes.content, becomes.kind):
+            lines = _lines(path, _text(before, was), _text(after, becomes))
+            yield FileChange(path=path, kind="changed", before=was.size, after=becomes.size, lines=lines)
+
+
+def _by_path(hashed: Hashed) -> dict[str, Entry]:
+    return {entry.path: entry for entry in hashed.entries}
+
+
+def _text(root: Path, entry: Entry) -> list[str] | None:
+    if entry.kind != "file" or entry.size > _MAX_TEXT:
+        return None
+    with open_directory(root.resolve()) as top:
+        data = read_below(top, entry.path.split("/"), limit=_MAX_TEXT)
+    try:
+        return data.decode().splitlines() if b"\0" not in data else None
+    except UnicodeDecodeError:
+        return None
+
+
+def _lines(path: str, before: list[str] | None, after: list[str] | None) -> tuple[str, ...]:
+    if before is None or after is None:
+        return ()
+    lines = list(unified_diff(before, after, (f"before/{path}", f"after/{path}"), end=""))
+    if len(lines) > MAX_LINES:
+        return (*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines")
+    return tuple(lines)
+
+
+_PROGRAMS = (
+    ".py", ".pyc", ".sh", ".bash", ".zsh", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".go", ".rs",
+    ".ps1", ".bat", ".cmd", ".exe", ".dll", ".so", ".dylib", ".jar", ".wasm", ".applescript",
+)  # fmt: skip
+
+
+class Screened(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything to be shown of one skill."""
+
+    description: str
+    scripts: tuple[str, ...]
+    """Files that are programs."""
+    allowed_tools: tuple[str, ...]
+    runs: str | None
+    """The kind of program its action is, if it has one."""
+    notes: tuple[str, ...]
+    """What is odd about its `SKILL.md`, and what the scan did not read."""
+    signature: Signed
+    verdict: Literal["clean", "suspicious", "malicious"]
+    """What the security scan comes to."""
+    findings: tuple[str, ...] = ()
+
+
+def screen(directory: Path, hashed: Hashed, inspected: Inspected, signature: Signed) -> Screened:
+    """Look at a skill that is about to be installed."""
+    from skills_runtime.skills.scan import scan_directory  # a large table of rules that nothing else here needs
+
+    skill, run = inspected.skill, inspected.run
+    report = scan_directory(directory)
+    odd = [one.message for one in inspected.diagnostics if one.severity == "warning"]
+    unread = [f"`{each.file}` was not scanned: {each.reason}" for each in report.skipped]
+    return Screened(
+        description=skill.description if skill else run.description if run and run.description else "",
+        scripts=tuple(_scripts(directory, hashed)),
+        allowed_tools=skill.allowed_tools if skill else (),
+        runs=run.runtime if run else None,
+        notes=(*odd, *unread),
+        signature=signature,
+        verdict=report.verdict,
+        findings=tuple(map(_told, report.findings)),
+    )
+
+
+def refuse_malicious(name: str, screened: Screened) -> None:
+    """Stop where the scan found more than a suspicion."""
+    if screened.verdict == "malicious":
+        what = f": {screened.findings[0]}" if screened.findings else ""
+        raise PolicyDenied(
+            f"the security scan takes the skill `{name}` for malicious{what}",
+            hint="look at its files; `--accept-risk` installs it all the same",
+            details={"code": "SKILL_INSTALL_MALICIOUS", "findings": list(screened.findings)},
+        )
+
+
+def _scripts(directory: Path, hashed: Hashed) -> list[str]:
+    found: list[str] = []
+    with open_directory(directory.resolve()) as top:
+        for entry in hashed.entries:
+            named = entry.path.startswith("scripts/") or entry.path.lower().endswith(_PROGRAMS) or entry.executable
+            if named or (entry.kind == "file" and read_below(top, entry.path.split("/"), limit=2) == b"#!"):
+                found.append(entry.path)
+    return sorted(found)
+
+
+def _told(finding: "Finding") -> str:
+    place = f"{finding.file}:{finding.line}" if finding.line else finding.file
+    return f"{finding.severity} {place} {finding.title}: {finding.excerpt} [{finding.code}]"
+
 
 Becomes = Literal["new", "changed", "same"]
 
@@ -211,3 +340,13 @@ def _times(places: Places, other: Mapping[str, Any], tree: str, becomes: Becomes
     moment = now()
     changed = moment if becomes != "same" else other.get("updatedAt", moment)
     return {**other, "skillFolderHash": tree, "installedAt": other.get("installedAt", moment), "updatedAt": changed}
+
+
+async def locked_skills(places: Places, preparation: Preparation) -> list[Prepared]:
+    """Every locked skill, made ready as it was locked; one that cannot be had like that stops all of them."""
+    lock = read_lock(places)
+    if not lock.skills:
+        raise NotFound(
+            f"there is nothing locked in `{places.lock}`", hint="install something first, or write `skills lock`"
+        )
+    return [await preparation.locked(name, entry) for name, entry in sorted(lock.skills.items())]

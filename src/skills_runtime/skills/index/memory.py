@@ -5,9 +5,18 @@ from array import array
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from skills_runtime.skills.index.rows import DirectoryRow, Index, SkillRow
-from skills_runtime.skills.index.stamps import NEVER, WORDS, Stamp, is_settled, stamp_at, stamp_of
-from skills_runtime.skills.sources.reading import DEPENDENCIES, Read
+from skills_runtime.skills.index.store import (
+    NEVER,
+    WORDS,
+    DirectoryRow,
+    Index,
+    SkillRow,
+    Stamp,
+    is_settled,
+    stamp_at,
+    stamp_of,
+)
+from skills_runtime.skills.sources.filesystem import DEPENDENCIES, Read
 from skills_runtime.skills.sources.search import Found, Inside, Known, Parts
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 from skills_runtime.text import one_line

@@ -1,9 +1,13 @@
 """Puts skills and the lock file in place together: whatever interrupts it, each skill is the old one or the new one.
 
-What is going to be done is written down before it is done. Whoever comes next finishes what a dead process began.
+What is going to be done is written down before it is done. Whoever comes next finishes what a dead process began. Every
+version is kept by its digest, so that it can be put back; what is read from that store is checked.
 """
 
 import os
+import shutil
+import stat
+import string
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,18 +16,9 @@ import msgspec
 
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.install.choosing import usable_directory_name
-from skills_runtime.skills.install.durable import (
-    only_one,
-    put_in_place,
-    real_directory,
-    remove_whole,
-    sync_directory,
-    sync_tree,
-    write_whole,
-)
-from skills_runtime.skills.install.hashing import hash_directory
-from skills_runtime.skills.install.lockfile import LockEntry, lock_bytes, read_lock
-from skills_runtime.skills.install.places import Places
+from skills_runtime.skills.install.hashing import Hashed, hash_directory
+from skills_runtime.skills.install.lockfile import LockEntry, Places, lock_bytes, only_one, read_lock
+from skills_runtime.storage.files import exchange, remove_tree, sync_path, sync_tree, write_atomic
 
 STAGED = "new"
 """The directory of finished skills in that of a command."""
@@ -65,14 +60,14 @@ class _Journal(msgspec.Struct, frozen=True):
 def working(places: Places) -> Generator[Path]:
     """A directory in the staging place for one command; nothing of it is left afterwards."""
     with only_one(places.skills.parent):
-        work = real_directory(places.staging) / f"work-{os.getpid()}-{os.urandom(6).hex()}"
+        work = _real_directory(places.staging) / f"work-{os.getpid()}-{os.urandom(6).hex()}"
         (work / STAGED).mkdir(mode=0o700, parents=True)
     try:
         yield work
     finally:
         with only_one(places.skills.parent):
             if _read(places) is None:
-                remove_whole(work)
+                remove_tree(work)
                 _clear(places)
 
 
@@ -90,11 +85,11 @@ def apply(places: Places, work: Path, changes: Sequence[Change]) -> None:
             _Step(change.name, change.staged.name if change.staged else None, change.digest, change.remove)
             for change in changes
         ]
-        sync_directory(work / STAGED)
-        sync_directory(work)
-        real_directory(places.staging)
+        sync_path(work / STAGED)
+        sync_path(work)
+        _real_directory(places.staging)
         journal = _Journal(work.name, steps, lock_bytes(lock))
-        write_whole(places.staging / _JOURNAL, msgspec.json.encode(journal), mode=0o600)
+        write_atomic(places.staging / _JOURNAL, msgspec.json.encode(journal))
         _finish(places)
 
 
@@ -105,11 +100,11 @@ def settle(places: Places) -> None:
     with only_one(places.skills.parent):
         if not os.path.lexists(places.staging):
             return
-        real_directory(places.staging)
+        _real_directory(places.staging)
         _finish(places)
         for each in places.staging.iterdir():
             if each.name.startswith("work-") and not _is_alive(each.name):
-                remove_whole(each)
+                remove_tree(each)
         _clear_drafts(places)
         _clear(places)
 
@@ -150,13 +145,14 @@ def _finish(places: Places) -> None:
     if journal is None:
         return
     work = places.staging / journal.work
-    real_directory(places.skills)
+    _real_directory(places.skills)
     for step in journal.steps:
         _do(places, step, work)
-    sync_directory(places.skills)
-    write_whole(places.lock, journal.lock)
+    sync_path(places.skills)
+    places.lock.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(places.lock, journal.lock, mode=0o644)
     (places.staging / _JOURNAL).unlink()
-    sync_directory(places.staging)
+    sync_path(places.staging)
 
 
 def _do(places: Places, step: _Step, work: Path) -> None:
@@ -164,7 +160,7 @@ def _do(places: Places, step: _Step, work: Path) -> None:
     aside = work / f"before-{step.name}"
     if step.remove:
         if os.path.lexists(place):
-            remove_whole(aside)
+            remove_tree(aside)
             place.rename(aside)
         return
     if step.staged is None or installed_digest(places, step.name) == step.digest:
@@ -175,8 +171,8 @@ def _do(places: Places, step: _Step, work: Path) -> None:
             f"the new version of `{step.name}` is damaged in `{places.staging}`",
             hint=f"delete `{places.staging / _JOURNAL}`, then install the skill again",
         )
-    remove_whole(aside)
-    put_in_place(staged, place, aside)
+    remove_tree(aside)
+    _put_in_place(staged, place, aside)
 
 
 def _read(places: Places) -> _Journal | None:
@@ -197,3 +193,83 @@ def _is_alive(work: str) -> bool:
     """Whether the process that made a directory may still need it."""
     number = work.split("-")[1] if work.count("-") >= 2 else ""
     return number.isdigit() and Path(f"/proc/{number}").exists()
+
+
+def _put_in_place(new: Path, place: Path, aside: Path) -> None:
+    """Move a directory to its place; what was there goes to `aside`, in the same instant where the system can do it."""
+    if not os.path.lexists(place):
+        new.rename(place)
+    elif exchange(new, place):
+        new.rename(aside)
+    else:
+        place.rename(aside)
+        new.rename(place)
+    sync_path(place.parent)
+
+
+def _real_directory(path: Path) -> Path:
+    """A directory that is made if need be; a link in its place is refused, since somebody else chose where it leads."""
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o755, parents=True)
+    if not stat.S_ISDIR(path.lstat().st_mode):
+        raise ValidationFailed(f"`{path}` is not a directory", hint="remove it and try again")
+    return path
+
+
+_HEX = frozenset(string.hexdigits.lower())
+_DIGEST_LENGTH = 64
+
+
+class VersionStore:
+    """Directories of skills by digest."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def keep(self, skill: Path, hashed: Hashed) -> None:
+        """Keep a version, and remember which public hash it has."""
+        place = self._place(hashed.digest)
+        if not self._holds(place, hashed.digest):
+            remove_tree(place)
+            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft = self._root / f".draft-{os.getpid()}-{os.urandom(4).hex()}"
+            try:
+                shutil.copytree(skill, draft, symlinks=True)
+                sync_tree(draft)
+                draft.rename(place)
+            except FileExistsError:  # another process kept the same version meanwhile
+                remove_tree(draft)
+            except OSError:
+                remove_tree(draft)
+                if not self._holds(place, hashed.digest):
+                    raise
+        by_hash = self._root / "by-hash"
+        by_hash.mkdir(exist_ok=True)
+        write_atomic(by_hash / hashed.computed_hash, hashed.digest.encode())
+
+    def get(self, digest: str) -> Path | None:
+        """The directory of a version, or nothing where it is not kept or not what it was."""
+        if len(digest) != _DIGEST_LENGTH or not _HEX.issuperset(digest):
+            return None
+        place = self._place(digest)
+        return place if self._holds(place, digest) else None
+
+    def find(self, computed_hash: str) -> Path | None:
+        """The directory of the version with a public hash."""
+        if len(computed_hash) != _DIGEST_LENGTH or not _HEX.issuperset(computed_hash):
+            return None
+        try:
+            digest = (self._root / "by-hash" / computed_hash).read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            return None
+        place = self.get(digest)
+        return place if place is not None and hash_directory(place).computed_hash == computed_hash else None
+
+    def _place(self, digest: str) -> Path:
+        return self._root / digest
+
+    def _holds(self, place: Path, digest: str) -> bool:
+        try:
+            return place.is_dir() and not place.is_symlink() and hash_directory(place).digest == digest
+        except OSError:
+            return False

@@ -1,0 +1,456 @@
+"""Unpacks archives that somebody else made: everything is checked before the first byte is written.
+
+A zip (also one called `.skill`) or a tar, packed with gzip or not. What is written is counted as it comes, since the
+sizes an archive tells of itself are only a claim. Paths that mean different things on different systems are refused.
+"""
+
+import gzip
+import os
+import re
+import stat
+import struct
+import tarfile
+import tempfile
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import IO, Literal, Protocol
+
+import msgspec
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.storage.files import remove_tree
+from skills_runtime.text import one_line
+
+MAX_NAME_BYTES = 200
+MAX_PATH_BYTES = 800
+MAX_DEPTH = 24
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\.|$)")
+_UNUSABLE = frozenset('<>:"|?*\\')
+_HIDDEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SHOWN_CHARS = 120
+
+
+def safe_parts(path: str) -> tuple[str, ...]:
+    """The names a relative path consists of; refuses a path that is not the same everywhere."""
+    text = path.removesuffix("/")
+    while text.startswith("./"):
+        text = text[2:]
+    if text == ".":
+        return ()
+    if not text or text.startswith("/"):
+        raise refused(path, "it does not begin below the skill")
+    parts = tuple(text.split("/"))
+    if len(parts) > MAX_DEPTH:
+        raise refused(path, f"it is nested more than {MAX_DEPTH} deep")
+    for part in parts:
+        if problem := _problem(part):
+            raise refused(path, problem)
+    if len(text.encode(errors="surrogatepass")) > MAX_PATH_BYTES:
+        raise refused(path, f"it is longer than {MAX_PATH_BYTES} bytes")
+    return parts
+
+
+def refuse_clashes(files: Iterable[tuple[str, ...]], directories: Iterable[tuple[str, ...]] = ()) -> None:
+    """Refuse paths that are one path on some system: twice the same, or apart only by case or by accents."""
+    seen: dict[tuple[str, ...], tuple[tuple[str, ...], bool]] = {}
+    for path, is_file in [*((path, True) for path in files), *((path, False) for path in directories)]:
+        for length in range(1, len(path) + 1):
+            here = path[:length]
+            final = is_file and length == len(path)
+            before = seen.setdefault(tuple(map(_folded, here)), (here, final))
+            if before[0] != here:
+                raise refused("/".join(here), f"it is the same as `{'/'.join(before[0])}` where case does not count")
+            if (final or before[1]) and before != (here, final):
+                raise refused("/".join(here), "it is both a file and a directory")
+    twice = _repeated(files)
+    if twice is not None:
+        raise refused("/".join(twice), "it is there twice")
+
+
+def refused(path: str, why: str) -> ValidationFailed:
+    """The error for a path that cannot be in a skill."""
+    shown = one_line(path)
+    shown = shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
+    return ValidationFailed(
+        f"`{shown}` cannot be part of a skill: {why}",
+        hint="nothing was installed; ask whoever made the skill for one without it",
+        details={"code": "SKILL_INSTALL_UNSAFE_PATH"},
+    )
+
+
+def _problem(part: str) -> str | None:
+    checks = (
+        (part in ("", ".", ".."), "it leads out of the skill, or nowhere"),
+        (any(unicodedata.category(each) in _HIDDEN_KINDS for each in part), "it holds characters nobody can see"),
+        (bool(_UNUSABLE.intersection(part)), "it holds a character that some systems read otherwise"),
+        (part.endswith((".", " ")) or part.startswith(" "), "some systems drop its last or first character"),
+        (_RESERVED.match(part) is not None, "some systems take it for a device"),
+        (len(part.encode(errors="surrogatepass")) > MAX_NAME_BYTES, f"a name has more than {MAX_NAME_BYTES} bytes"),
+        (part.casefold() == ".git" or part.casefold().startswith("git~"), "it would be taken for a git repository"),
+    )
+    return next((why for is_bad, why in checks if is_bad), None)
+
+
+def _folded(part: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", part).casefold())
+
+
+def _repeated(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
+    seen: set[tuple[str, ...]] = set()
+    for path in paths:
+        if path in seen:
+            return path
+        seen.add(path)
+    return None
+
+
+ArchiveKind = Literal["zip", "tar"]
+
+_PIECE = 1 << 16
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LITTER = ("__MACOSX", ".DS_Store")
+
+
+class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much an archive may hold."""
+
+    archive_bytes: int = 64 << 20
+    members: int = 5_000
+    file_bytes: int = 64 << 20
+    total_bytes: int = 128 << 20
+    ratio: int = 200
+    """How many times its packed size a file may have, once it is larger than `ratio_from`."""
+    ratio_from: int = 1 << 20
+    directory_bytes: int = 4 << 20
+    """The longest list of contents of a zip."""
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of an archive, as the archive describes it."""
+
+    name: str
+    kind: Literal["file", "directory", "link", "special"]
+    size: int = 0
+    packed: int | None = None
+    executable: bool = False
+    encrypted: bool = False
+
+
+class Content(Protocol):
+    """The bytes of one file, to be read once."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes, none at the end."""
+        ...
+
+    def close(self) -> None:
+        """Let it go."""
+        ...
+
+
+class Archive(Protocol):
+    """An archive whose list of contents has been read."""
+
+    def members(self) -> Sequence[Member]:
+        """Everything in it, in its order."""
+        ...
+
+    def open(self, index: int) -> Content:
+        """The content of the member at a place in the list."""
+        ...
+
+
+def unpack(archive: Path, into: Path, limits: ArchiveLimits | None = None) -> None:
+    """Write the contents of an archive below a new directory, or refuse and leave nothing of it."""
+    allowed = limits or ArchiveLimits()
+    try:
+        size = archive.stat().st_size
+    except OSError as error:
+        raise NotFound(f"the archive `{archive}` cannot be read: {error.strerror}", hint="check the path") from error
+    if size > allowed.archive_bytes:
+        raise bad_archive(f"it has {size} bytes, and {allowed.archive_bytes} are the most that is read")
+    reading = opened_zip if kind_of(archive) == "zip" else opened_tar
+    with reading(archive, allowed) as contents:
+        members = contents.members()
+        places = checked_places(members, allowed)
+        try:
+            _write(contents, members, places, into, allowed)
+        except BaseException:
+            remove_tree(into)
+            raise
+
+
+def kind_of(archive: Path) -> ArchiveKind:
+    """What sort of archive a file is, by its first bytes; its name says nothing."""
+    with archive.open("rb") as file:
+        start = file.read(265)
+    if start[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return "zip"
+    if start[:2] == b"\x1f\x8b" or start[257:262] == b"ustar":
+        return "tar"
+    raise bad_archive("it is neither a zip nor a tar")
+
+
+def checked_places(members: Sequence[Member], limits: ArchiveLimits) -> list[tuple[str, ...] | None]:
+    """Where each member goes, or nothing for litter; refuses an archive with anything that is not plain."""
+    if len(members) > limits.members:
+        raise bad_archive(f"it has {len(members)} entries, and {limits.members} are the most")
+    places: list[tuple[str, ...] | None] = []
+    for member in members:
+        parts = safe_parts(member.name)
+        _refuse_odd(member, limits)
+        places.append(None if parts and (parts[0] in _LITTER or parts[-1] in _LITTER) else parts)
+    if sum(member.size for member in members) > limits.total_bytes:
+        raise bad_archive(f"it would unpack to more than {limits.total_bytes >> 20} MiB")
+    kept = list(zip(members, places, strict=True))
+    refuse_clashes(
+        [parts for member, parts in kept if parts is not None and member.kind == "file"],
+        [parts for member, parts in kept if parts is not None and member.kind == "directory"],
+    )
+    return places
+
+
+def bad_archive(why: str) -> ValidationFailed:
+    """The error for an archive that is not unpacked."""
+    return ValidationFailed(
+        f"the archive was refused: {why}",
+        hint="nothing was unpacked; a skill is a small archive of plain files",
+        details={"code": "SKILL_INSTALL_BAD_ARCHIVE"},
+    )
+
+
+def _refuse_odd(member: Member, limits: ArchiveLimits) -> None:
+    if member.kind == "link":
+        raise refused(member.name, "it is a link")
+    if member.kind == "special":
+        raise refused(member.name, "it is a device, a pipe or something else that is no file")
+    if member.encrypted:
+        raise refused(member.name, "it is encrypted, so nobody can look at it first")
+    if member.kind == "file" and not safe_parts(member.name):
+        raise refused(member.name, "it has no name")
+    if member.size < 0 or member.size > limits.file_bytes:
+        raise bad_archive(f"`{member.name[:100]}` would have more than {limits.file_bytes >> 20} MiB")
+    if member.packed is not None and is_bomb(member.size, member.packed, limits):
+        raise bad_archive(f"`{member.name[:100]}` would grow more than {limits.ratio} times")
+
+
+def is_bomb(size: int, packed: int, limits: ArchiveLimits) -> bool:
+    """Whether something grows by more than any plain file does."""
+    return size > limits.ratio_from and size > max(packed, 1) * limits.ratio
+
+
+def _write(
+    archive: Archive,
+    members: Sequence[Member],
+    places: Sequence[tuple[str, ...] | None],
+    into: Path,
+    limits: ArchiveLimits,
+) -> None:
+    into.mkdir(mode=0o700)
+    room = limits.total_bytes
+    for index, (member, parts) in enumerate(zip(members, places, strict=True)):
+        if not parts:
+            continue
+        target = into.joinpath(*parts)
+        if member.kind == "directory":
+            target.mkdir(mode=0o755, parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        # Only whether it can be run is kept of its mode: nothing that is installed changes who somebody is.
+        fd = os.open(target, _NEW, 0o755 if member.executable else 0o644)
+        with open(fd, "wb") as file, closing(archive.open(index)) as content:
+            for piece in _exactly(content, member):
+                file.write(piece)
+                room -= len(piece)
+                if room < 0:
+                    raise bad_archive("it holds more than it says")
+
+
+def _exactly(content: Content, member: Member) -> Iterator[bytes]:
+    left = member.size
+    while piece := content.read(min(_PIECE, left + 1)):
+        left -= len(piece)
+        if left < 0:
+            raise bad_archive(f"`{member.name[:100]}` is longer than the archive says")
+        yield piece
+    if left:
+        raise bad_archive(f"`{member.name[:100]}` is shorter than the archive says")
+
+
+_GZIP = b"\x1f\x8b"
+_HEADERS = 2 << 20
+"""Room for what a tar has besides files: headers, and blocks filled up."""
+
+
+class TarContents:
+    """The contents of an open tar."""
+
+    def __init__(self, archive: tarfile.TarFile, limits: ArchiveLimits) -> None:
+        self._archive = archive
+        self._infos: list[tarfile.TarInfo] = []
+        for info in archive:
+            self._infos.append(info)
+            if len(self._infos) > limits.members:
+                raise bad_archive(f"it lists more than {limits.members} entries")
+
+    def members(self) -> Sequence[Member]:
+        """Everything in it."""
+        return [_tar_member(info) for info in self._infos]
+
+    def open(self, index: int) -> Content:
+        """The content of a file."""
+        content = self._archive.extractfile(self._infos[index])
+        if content is None:
+            raise bad_archive("an entry of it has no content")
+        return content
+
+
+@contextmanager
+def opened_tar(path: Path, limits: ArchiveLimits) -> Generator[TarContents]:
+    """A tar, unpacked from its gzip into a file without a name first."""
+    with path.open("rb") as packed, tempfile.TemporaryFile() as plain:
+        is_packed = packed.read(2) == _GZIP
+        packed.seek(0)
+        if is_packed:
+            _inflate(packed, plain, limits, path.stat().st_size)
+        try:
+            with tarfile.open(fileobj=plain if is_packed else packed, mode="r:", errorlevel=2) as archive:
+                yield TarContents(archive, limits)
+        except (tarfile.TarError, EOFError, UnicodeError, ValueError, OverflowError) as error:
+            raise bad_archive(f"it is no tar that can be read: {error}") from error
+
+
+def _inflate(packed: IO[bytes], plain: IO[bytes], limits: ArchiveLimits, packed_size: int) -> None:
+    size, most = 0, limits.total_bytes + _HEADERS
+    try:
+        with gzip.GzipFile(fileobj=packed) as content:
+            while piece := content.read(_PIECE):
+                size += len(piece)
+                if size > most or is_bomb(size, packed_size, limits):
+                    raise bad_archive("it would unpack to far more than any skill")
+                plain.write(piece)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise bad_archive("its gzip is damaged") from error
+    plain.seek(0)
+
+
+def _tar_member(info: tarfile.TarInfo) -> Member:
+    if info.isreg() and not info.issparse():
+        kind = "file"
+    elif info.isdir():
+        kind = "directory"
+    else:
+        kind = "link" if info.islnk() or info.issym() else "special"
+    return Member(
+        name=info.name, kind=kind, size=info.size if kind == "file" else 0, executable=bool(info.mode & 0o100)
+    )
+
+
+_END = struct.Struct("<4sHHHHIIH")
+_END_MARK = b"PK\x05\x06"
+_LARGE_MARK = b"PK\x06\x07"
+_LOCAL_HEADER = 30
+_ENCRYPTED = 0x1 | 0x40 | 0x2000
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_UNIX = 3
+_KINDS = {0: "file", stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
+
+
+class ZipContents:
+    """The contents of an open zip."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._infos = archive.infolist()
+
+    def members(self) -> Sequence[Member]:
+        """Everything in it; entries that share bytes with each other are refused."""
+        _refuse_overlaps(self._infos)
+        return [_zip_member(info) for info in self._infos]
+
+    def open(self, index: int) -> Content:
+        """The content of an entry; its checksum is compared at its end."""
+        return _Entry(self._archive.open(self._infos[index]))
+
+
+class _Entry:
+    """An entry whose damage is told as ours."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        self._inner = inner
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes."""
+        try:
+            return self._inner.read(size)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+            raise bad_archive("an entry of it is damaged") from error
+
+    def close(self) -> None:
+        """Let the entry go."""
+        self._inner.close()
+
+
+@contextmanager
+def opened_zip(path: Path, limits: ArchiveLimits) -> Generator[ZipContents]:
+    """A zip whose list of contents is of a bounded size."""
+    with path.open("rb") as file:
+        _check_end(file, limits)
+        try:
+            archive = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
+            raise bad_archive(f"it is no zip that can be read: {error}") from error
+        with archive:
+            try:
+                yield ZipContents(archive)
+            except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+                raise bad_archive(f"it contradicts itself: {error}") from error
+
+
+def _check_end(file: IO[bytes], limits: ArchiveLimits) -> None:
+    """Look at the last record alone, before a library makes an object of every entry."""
+    file.seek(0, 2)
+    size = file.tell()
+    file.seek(max(0, size - _END.size - (1 << 16)))
+    tail = file.read()
+    place = tail.rfind(_END_MARK)
+    if place < 0 or len(tail) - place < _END.size:
+        raise bad_archive("it is a zip without an end")
+    _, disk, first_disk, here, whole, directory_bytes, _, _ = _END.unpack_from(tail, place)
+    if disk or first_disk or here != whole:
+        raise bad_archive("it is a part of a divided zip")
+    if _LARGE_MARK in tail[max(0, place - 20) : place] or 0xFFFF in (here, whole):
+        raise bad_archive("it is a zip64, which no skill is large enough to need")
+    if directory_bytes > limits.directory_bytes or whole > limits.members:
+        raise bad_archive(f"it lists more than {limits.members} entries")
+    file.seek(0)
+
+
+def _refuse_overlaps(infos: Iterable[zipfile.ZipInfo]) -> None:
+    end = 0
+    for info in sorted(infos, key=lambda one: one.header_offset):
+        if info.header_offset < end:
+            raise bad_archive("its entries share bytes, as those of a bomb do")
+        end = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
+
+
+def _zip_member(info: zipfile.ZipInfo) -> Member:
+    if info.compress_type not in _METHODS:
+        raise bad_archive("it is packed in a way that other programs cannot read")
+    mode = info.external_attr >> 16 if info.create_system == _UNIX else 0
+    is_directory = info.orig_filename.endswith("/")
+    kind = _KINDS.get(stat.S_IFMT(mode), "special")
+    if is_directory != (kind == "directory") and kind in ("file", "directory") and stat.S_IFMT(mode):
+        raise bad_archive(f"`{info.orig_filename[:100]}` is a file by its name and a directory by its mode, or so")
+    return Member(
+        name=info.orig_filename,
+        kind="directory" if is_directory and kind == "file" else kind,  # pyright: ignore[reportArgumentType]
+        size=info.file_size,
+        packed=info.compress_size,
+        executable=bool(mode & stat.S_IXUSR),
+        encrypted=bool(info.flag_bits & _ENCRYPTED),
+    )

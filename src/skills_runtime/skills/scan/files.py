@@ -1,0 +1,254 @@
+"""Reads the files of a skill within bounds, and finds those that are not what they seem.
+
+No link is followed and nothing is opened that is not a plain file. Compiled code, programs, locked archives and links
+that lead out are findings by themselves.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from skills_runtime.skills.scan.report import Severity, Skipped
+from skills_runtime.storage.nofollow import LISTING, error_reason, open_below, open_directory, read_below
+
+MAX_FILES = 2_000
+MAX_DEPTH = 12
+MAX_FILE_BYTES = 512_000
+"""What is read of one file; a payload that is further behind is beyond a static scan."""
+MAX_TOTAL_BYTES = 8_000_000
+_IGNORED = frozenset({".git", "node_modules", ".venv", "venv", ".hg", ".svn"})
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the skill: its name below the directory, how it begins, and how long it is."""
+
+    name: str
+    data: bytes
+    size: int
+    is_executable: bool = False
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """A symbolic link, which is told and not followed."""
+
+    name: str
+    target: str
+    leads_out: bool
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything of a directory that a scan looks at."""
+
+    members: tuple[Member, ...]
+    links: tuple[Link, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+class _Walk:
+    """The state of one walk: what was found, and how much may still be read."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.members: list[Member] = []
+        self.links: list[Link] = []
+        self.skipped: list[Skipped] = []
+        self.left = MAX_TOTAL_BYTES
+
+    def skip(self, name: str, why: str) -> None:
+        self.skipped.append(Skipped(file=name, reason=why))
+
+
+def collect(path: Path) -> Collected:
+    """The files below a directory, in the order of their names."""
+    real = path.resolve()
+    walk = _Walk(real)
+    with open_directory(real) as directory:
+        _descend(walk, directory, ())
+    return Collected(members=tuple(walk.members), links=tuple(walk.links), skipped=tuple(walk.skipped))
+
+
+def _descend(walk: _Walk, top: int, parts: tuple[str, ...]) -> None:
+    try:
+        listing = open_below(top, parts, LISTING)
+    except OSError as error:
+        walk.skip("/".join(parts) or ".", error_reason(error))
+        return
+    try:
+        names = sorted(os.listdir(listing))  # noqa: PTH208 - of an open directory, not of a path
+        for name in names:
+            if len(walk.members) >= MAX_FILES:
+                walk.skip("/".join((*parts, name)), f"there are more than {MAX_FILES} files")
+                return
+            _take(walk, top, listing, (*parts, name))
+    finally:
+        os.close(listing)
+
+
+def _take(walk: _Walk, top: int, listing: int, parts: tuple[str, ...]) -> None:
+    name = "/".join(parts)
+    try:
+        status = os.stat(parts[-1], dir_fd=listing, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            walk.links.append(_link(walk.root, listing, parts))
+        elif stat.S_ISDIR(status.st_mode):
+            _enter(walk, top, parts)
+        elif stat.S_ISREG(status.st_mode):
+            _read(walk, top, parts, status)
+        else:
+            walk.skip(name, "is not a regular file")
+    except OSError as error:
+        walk.skip(name, error_reason(error))
+
+
+def _enter(walk: _Walk, top: int, parts: tuple[str, ...]) -> None:
+    if parts[-1] in _IGNORED:
+        walk.skip("/".join(parts), "directories of this name are not looked into")
+    elif len(parts) >= MAX_DEPTH:
+        walk.skip("/".join(parts), f"is more than {MAX_DEPTH} directories deep")
+    else:
+        _descend(walk, top, parts)
+
+
+def _read(walk: _Walk, top: int, parts: tuple[str, ...], status: os.stat_result) -> None:
+    name = "/".join(parts)
+    limit = min(MAX_FILE_BYTES, walk.left)
+    if limit <= 0 and status.st_size:
+        walk.skip(name, f"more than {MAX_TOTAL_BYTES} bytes were read before it")
+        return
+    data = read_below(top, parts, limit=limit)
+    walk.left -= len(data)
+    if len(data) < status.st_size:
+        walk.skip(name, f"only its first {len(data)} bytes were read")
+    executable = bool(status.st_mode & 0o111)
+    walk.members.append(Member(name=name, data=data, size=status.st_size, is_executable=executable))
+
+
+def _link(root: Path, listing: int, parts: tuple[str, ...]) -> Link:
+    target = os.readlink(parts[-1], dir_fd=listing)
+    joined = os.path.normpath(os.path.join(root, *parts[:-1], target))
+    inside = joined == str(root) or joined.startswith(f"{root}{os.sep}")
+    return Link(name="/".join(parts), target=target, leads_out=not inside)
+
+
+_PROGRAMS = (
+    b"\x7fELF",
+    b"MZ",
+    b"\xcf\xfa\xed\xfe",
+    b"\xce\xfa\xed\xfe",
+    b"\xfe\xed\xfa\xce",
+    b"\xfe\xed\xfa\xcf",
+    b"\xca\xfe\xba\xbe",
+    b"dex\n",
+)
+_PROGRAM_SUFFIXES = frozenset(
+    {
+        ".exe",
+        ".dll",
+        ".so",
+        ".dylib",
+        ".bin",
+        ".node",
+        ".class",
+        ".jar",
+        ".wasm",
+        ".o",
+        ".a",
+        ".elf",
+        ".pyd",
+        ".com",
+        ".msi",
+        "",
+    }
+)
+_IMAGES = {b"\x89PNG": b"IEND\xaeB`\x82", b"\xff\xd8\xff": b"\xff\xd9", b"GIF8": b"\x00;"}
+_PAYLOAD = re.compile(rb"PK\x03\x04|<\?php|#!/|<script|\x7fELF|\bimport os\b|\beval\(|powershell|/bin/(?:ba)?sh", re.I)
+_SENSITIVE_TARGET = re.compile(r"\.ssh|\.aws|/etc/(?:passwd|shadow)|\.env\b|\.config|\.claude|\.gnupg|keychain", re.I)
+
+
+class Shipped(msgspec.Struct, frozen=True):
+    """Something about a file as a whole."""
+
+    code: str
+    severity: Severity
+    file: str
+    shown: str
+
+
+def packaged(collected: Collected) -> Iterator[Shipped]:
+    """Everything about the files as such."""
+    names = {member.name for member in collected.members}
+    for member in collected.members:
+        yield from _member(member, names)
+    for link in collected.links:
+        if link.leads_out:
+            yield _leading_out(link)
+
+
+def _member(member: Member, names: set[str]) -> Iterator[Shipped]:
+    path = PurePosixPath(member.name)
+    suffix = path.suffix.lower()
+    if suffix in (".pyc", ".pyo"):
+        yield from _compiled(member, path, names)
+    elif member.data.startswith(_PROGRAMS) and _is_program(member.data):
+        if suffix in _PROGRAM_SUFFIXES:
+            yield Shipped("F002", "medium", member.name, f"{member.size} bytes of machine code")
+        else:
+            yield Shipped("F003", "critical", member.name, f"machine code in a file named {path.name}")
+    elif member.data.startswith(b"PK\x03\x04"):
+        yield from _archive(member)
+    else:
+        yield from _image(member)
+    if path.name.startswith(".") and (
+        suffix in (".sh", ".py", ".js", ".ps1") or (member.is_executable and member.data.startswith(b"#!"))
+    ):
+        yield Shipped("F007", "low", member.name, path.name)
+
+
+def _is_program(data: bytes) -> bool:
+    """`MZ` also begins words; a program has a header further in."""
+    if not data.startswith(b"MZ"):
+        return len(data) > 32
+    place = int.from_bytes(data[60:64], "little")
+    return data[place : place + 4] == b"PE\0\0"
+
+
+def _compiled(member: Member, path: PurePosixPath, names: set[str]) -> Iterator[Shipped]:
+    stem = path.name.split(".")[0]
+    folder = path.parent.parent if path.parent.name == "__pycache__" else path.parent
+    source = (folder / f"{stem}.py").as_posix()
+    if source not in names:
+        yield Shipped("F001", "high", member.name, f"there is no {stem}.py beside it")
+    elif path.parent.name != "__pycache__":
+        yield Shipped("F001", "medium", member.name, "it is run in the place of its source")
+
+
+def _archive(member: Member) -> Iterator[Shipped]:
+    place = 0
+    for _ in range(2_000):
+        place = member.data.find(b"PK\x03\x04", place)
+        if place < 0 or place + 30 > len(member.data):
+            return
+        flags = int.from_bytes(member.data[place + 6 : place + 8], "little")
+        if flags & 1:
+            yield Shipped("F004", "high", member.name, "its entries are encrypted")
+            return
+        place += 30
+
+
+def _image(member: Member) -> Iterator[Shipped]:
+    for head, tail in _IMAGES.items():
+        if not member.data.startswith(head) or member.size != len(member.data):
+            continue
+        end = member.data.rfind(tail) if head != b"\x89PNG" else member.data.find(tail)
+        rest = member.data[end + len(tail) :] if end >= 0 else b""
+        if len(rest) > 8 and _PAYLOAD.search(rest[:200_000]):
+            yield Shipped("F005", "medium", member.name, f"{len(rest)} bytes of something else follow the image")
+
+
+def _leading_out(link: Link) -> Shipped:
+    grave = bool(_SENSITIVE_TARGET.search(link.target))
+    return Shipped("F006", "high" if grave else "medium", link.name, f"leads to {link.target}")
