@@ -43,6 +43,13 @@ class Place(ToolContext, Room, Protocol):
     """The call as a tool sees it and as asking sees it."""
 
 
+class Assessment(msgspec.Struct, frozen=True):
+    """What a call would do, and what the rules say about it."""
+
+    intent: Intent | None
+    decision: Verdict
+
+
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of one run, and who is asked."""
 
@@ -64,11 +71,6 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         verdict = confined(facts, self.rules, approvals) or decide(facts, with_added(self.rules, approvals.rules))
         return permitted(facts, self.rules, approvals, verdict)
 
-    def never_asks(self, tool: Tool, approvals: Approvals) -> bool:
-        """Whether it is certain that nobody must be asked about any call of a tool, whatever its arguments."""
-        plain = getattr(tool, "intent", None) is None and _are_plain(approvals)
-        return plain and not isinstance(self._known(tool.spec), Ask)
-
     def _known(self, spec: ToolSpec) -> Verdict:
         told = (spec.name, spec.effect)
         verdict = self.known.get(told)
@@ -76,32 +78,41 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             verdict = self.known[told] = decide(assess(spec, None), self.rules)
         return verdict
 
-    async def asking_rule(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
-        """What says that somebody must be asked about a call, or nothing where nobody must."""
-        verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
-        return verdict.rule if isinstance(verdict, Ask) else None
+    async def assess(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Assessment:
+        """Find out what a call would do, and decide on it."""
+        intent = await _intent(tool, arguments, place)
+        return Assessment(intent, self.judge(tool.spec, intent, place.approvals))
 
-    async def admit(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
-        """Why a call may not run, or nothing; raises `Parked` to decide later, `ApprovalDenied` where the run ends."""
+    async def admit(
+        self, tool: Tool, arguments: Mapping[str, Any], place: Place, assessed: Assessment | None = None
+    ) -> str | None:
+        """Why a call may not run, or nothing; raises `Parked` to decide later, `ApprovalDenied` where the run ends.
+
+        `assessed` is for a caller who has assessed the call just now.
+        """
         for _ in range(MAX_CHANGES):
-            verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
-            match verdict:
+            now, assessed = assessed or await self.assess(tool, arguments, place), None
+            match now.decision:
                 case Allow():
                     return None
                 case Deny():
-                    return _denial(verdict)
+                    return _denial(now.decision)
                 case Ask():
                     pass
             if self.approver is None:
                 return "nobody can approve this"
-            wanted = await self._wanted(tool, arguments, place, verdict)
+            preview = getattr(tool, "preview", None)
+            intent = now.intent if preview is None else await _described(tool, preview, arguments, place)
+            wanted = self._wanted(tool, arguments, now.decision, intent)
             settled = await ask(wanted, place, self._asking(self.approver))
             refusal = _refusal(settled, place.approvals)
             if refusal is not None:
                 return refusal
             if settled.arguments_blob is not None:
                 return await self._edited(tool, msgspec.json.decode(place.fetch(settled.arguments_blob)), place)
-            if (await self._wanted(tool, arguments, place, verdict)).key == wanted.key:
+            describe = preview if preview is not None else getattr(tool, "intent", None)
+            intent = await _described(tool, describe, arguments, place) if describe is not None else None
+            if self._wanted(tool, arguments, now.decision, intent).key == wanted.key:
                 return None
             void(place, settled.approval_id, settled.approval_key)
         return "what the call would do changes each time it is looked at, so nobody can approve it"
@@ -130,12 +141,9 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             remembered=self.remembered,
         )
 
-    async def _wanted(self, tool: Tool, arguments: Mapping[str, Any], place: Place, verdict: Ask) -> Wanted:
-        preview = getattr(tool, "preview", None)
-        shown = _described(tool, preview, arguments, place) if preview is not None else _intent(tool, arguments, place)
-        intent = await shown
+    def _wanted(self, tool: Tool, arguments: Mapping[str, Any], asks: Ask, intent: Intent | None) -> Wanted:
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
-        return request_of(tool.spec, arguments, intent or Intent(), facts, verdict, self.fingerprint)
+        return request_of(tool.spec, arguments, intent or Intent(), facts, asks, self.fingerprint)
 
 
 def _are_plain(approvals: Approvals) -> bool:

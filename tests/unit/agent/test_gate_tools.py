@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.ports import ApprovalRequest, DecisionKind, Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.projections.approvals import Approvals
-from skills_runtime.safety import Gate, Rules
+from skills_runtime.safety import Deny, Gate, Rules
 from skills_runtime.testing import says
 from tests.support.agents import Answering, calls
 from tests.support.users import Unprivileged
@@ -170,20 +170,12 @@ def test_an_approver_that_raises_approves_of_nothing(tmp_path: Path) -> None:
     assert tool.times == 0
 
 
-@pytest.mark.parametrize(
-    ("attributes", "mode", "expected"),
-    [
-        ({}, "allow", True),
-        ({}, "deny", True),
-        ({}, "ask", False),
-        ({"intent": garbage}, "allow", False),
-        ({"intent": garbage}, "deny", False),
-    ],
-)
-def test_only_of_a_tool_that_tells_nothing_is_it_certain_that_nobody_is_asked(
-    attributes: dict[str, Any], mode: Any, expected: bool
-) -> None:
-    assert Gate(rules=Rules(mode=mode)).never_asks(Odd(**attributes), Approvals()) is expected
+@pytest.mark.parametrize("mode", ["allow", "deny", "ask"])
+def test_a_tool_that_tells_nothing_of_its_calls_is_decided_on_once(mode: Any) -> None:
+    gate = Gate(rules=Rules(mode=mode))
+    spec = Odd().spec
+    assert gate.judge(spec, None, Approvals()) is gate.judge(spec, None, Approvals())
+    assert gate.known == {(spec.name, spec.effect): gate.judge(spec, None, Approvals())}
 
 
 @pytest.mark.parametrize(
@@ -194,7 +186,9 @@ def test_only_of_a_tool_that_tells_nothing_is_it_certain_that_nobody_is_asked(
         Approvals(confining={"[s].poet": [{"tool": ["other"]}]}),
     ],
 )
-def test_where_something_was_added_to_the_rules_nothing_is_certain(added: Approvals) -> None:
-    gate = Gate(rules=Rules(mode="allow"))
-    assert gate.never_asks(Odd(), Approvals())
-    assert not gate.never_asks(Odd(), added)
+def test_where_something_was_added_to_the_rules_what_was_decided_before_does_not_count(added: Approvals) -> None:
+    spec = Odd().spec
+    before = Deny("before")
+    gate = Gate(rules=Rules(mode="allow"), known={(spec.name, spec.effect): before})
+    assert gate.judge(spec, None, Approvals()) is before
+    assert gate.judge(spec, None, added) != before

@@ -1,9 +1,13 @@
-"""Settling the calls of one answer: gate, effect, result; each step durable before the next."""
+"""Settle the tool calls of an answer: decide, run, record the result; each step is durable before the next.
+
+Also makes the calls for skills that a task names and that have a run of their own. They are calls like those of a
+model, so whatever holds for those holds for them: the gate, sub-agents, recovery.
+"""
 
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from itertools import count, islice
 from typing import Any, cast
 
@@ -29,28 +33,25 @@ from skills_runtime.events.payloads import LlmResponseFinished, ToolCallFinished
 from skills_runtime.ports import Choice, Parked, Question, Recovery, Tool, ToolResult, VerifyingTool
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
+from skills_runtime.safety.gate import Assessment
+from skills_runtime.safety.policy import Ask
 from skills_runtime.safety.sanitize import conceal, sanitize
 from skills_runtime.tools import Registry
 from skills_runtime.tools.invoke import failure, invoke, refused, safely
 
+ACTIVATE = "activate_skill"
+"""The tool that activates a skill."""
+MAX_PARALLEL_CALLS = 16
+"""Calls of one answer that run at the same time."""
+MAX_SHOWN_ARGUMENTS = 2000
+AGAIN, HAPPENED = "it did not happen: do it again", "it happened"
 UNKNOWN = refused("unknown", "outcome unknown: the runtime stopped while this call was under way")
-GAVE_UP = refused("unknown", "outcome unknown: the call cancelled itself")
+CANCELLED_ITSELF = refused("unknown", "outcome unknown: the call cancelled itself")
 
 
 def no_such_tool(name: str) -> ToolResult:
-    """The result of calling a tool that the run does not have."""
+    """Return the result of calling a tool that the run does not have."""
     return refused("not_found", f"there is no tool named `{name}`")
-
-
-def not_found_out(words: str) -> str:
-    """What is said of a call whose tool was to find out what came of it, and could not."""
-    return f"{UNKNOWN.stderr}, and finding out failed: {words}"
-
-
-MAX_TOGETHER = 16
-"""Calls of one answer that run at the same time."""
-SHOWN_ARGUMENTS = 2000
-AGAIN, HAPPENED = "it did not happen: do it again", "it happened"
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -61,17 +62,64 @@ class Settled(msgspec.Struct, frozen=True):
     commit: bool = False
 
 
-async def settle(run: Run, calls: Sequence[Call], ports: AgentPorts) -> Call | None:
-    """Bring calls that may run side by side to their end, and return the first that has to wait for somebody.
+def parallel_calls(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:
+    """Return the first calls that may run side by side: those that only read; any other runs alone and in its turn."""
+    reading = 0
+    for call in calls[:MAX_PARALLEL_CALLS]:
+        tool = tools.find(call.tool)
+        if tool is None or tool.spec.effect != "read":
+            break
+        reading += 1
+    return calls[: max(1, reading)]
+
+
+async def assess_calls(
+    run: Run, batch: Sequence[Call], later: Sequence[Call], ports: AgentPorts, answerable: set[str]
+) -> Mapping[str, Assessment]:
+    """Where nobody can approve anything, raise before any call runs if one of them would have to be approved.
+
+    Returns the assessments of the `batch` that runs now, by call id. Those of `later` calls are not kept: by then, what
+    the batch does may have changed what they would do. `answerable` has the calls that were looked at this way.
+    """
+    assessed: dict[str, Assessment] = {}
+    unknown = [call for call in later if call.id not in answerable]
+    for call in (*batch, *unknown) if ports.gate.approver is None else ():
+        tool = ports.tools.find(call.tool)
+        if tool is None or not call.valid or call.phase != "requested":
+            continue
+        context = CallContext(run, call, ports)
+        try:
+            assessment = await ports.gate.assess(tool, read_arguments(context.proposed()), context)
+        except (ToolError, UsageError, PolicyDenied, SandboxError):
+            continue  # it fails by itself in its turn, and asks nobody
+        if isinstance(assessment.decision, Ask):
+            raise ConfigError(
+                f"`{call.tool}` needs an approval ({assessment.decision.rule}) and nobody can give one",
+                hint="let it wait (`--approvals inbox`), give the agent an approval provider, or allow it by a rule",
+            )
+        assessed[call.id] = assessment
+    answerable.update(call.id for call in later)
+    return assessed
+
+
+async def settle_calls(
+    run: Run, calls: Sequence[Call], ports: AgentPorts, assessed: Mapping[str, Assessment]
+) -> Call | None:
+    """Bring calls that may run side by side to their end, and return the first that has to wait for a person.
 
     Results are recorded in the order of the calls.
     """
-    lanes = {call.tool: _lane(ports.tools.find(call.tool)) for call in calls}
-    work = [asyncio.create_task(_in_lane(lanes[call.tool], run, call, ports), name=f"call {call.id}") for call in calls]
+    limits = {call.tool: _limit(ports.tools.find(call.tool)) for call in calls}
+
+    async def settle(call: Call) -> Settled:
+        async with limits[call.tool] or nullcontext():
+            return await _settle(run, call, ports, assessed.get(call.id))
+
+    tasks = [asyncio.create_task(settle(call), name=f"call {call.id}") for call in calls]
     waiting: Call | None = None
     try:
-        for call, task in zip(calls, work, strict=True):
-            await _over(task)  # and not the task itself, which would be cancelled each time we are
+        for call, task in zip(calls, tasks, strict=True):
+            await _wait(task)  # and not the task itself, which would be cancelled each time we are
             try:
                 done = task.result()
             except Parked:
@@ -80,101 +128,66 @@ async def settle(run: Run, calls: Sequence[Call], ports: AgentPorts) -> Call | N
             except asyncio.CancelledError:
                 if ports.control.stopping:
                     raise
-                done = Settled(GAVE_UP, commit=True)  # nobody wants the run to stop but the call itself
+                done = Settled(CANCELLED_ITSELF, commit=True)  # nobody wants the run to stop but the call itself
             await _finish(run, call, done)
     finally:
-        await _let_go(work)
+        for task in tasks:
+            task.cancel()
+        await wait_uncancelled(tasks)
     return waiting
 
 
-async def _over(task: asyncio.Task[Settled]) -> None:
-    """Return when a task is over, however it ended; much like `asyncio.wait`, which costs more than a small call."""
-    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def tell(_: asyncio.Task[Settled]) -> None:
-        if not over.done():
-            over.set_result(None)
-
-    task.add_done_callback(tell)
-    await over
-
-
-async def _let_go(work: Sequence[asyncio.Task[Settled]]) -> None:
-    """Stop calls and return only when each has let go."""
-    for task in work:
-        task.cancel()
-    await wait_uncancelled(work)
-
-
-def together(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:
-    """The first calls that may run side by side: those that only read; any other runs alone and in its turn."""
-    count = 0
-    for call in calls[:MAX_TOGETHER]:
-        tool = tools.find(call.tool)
-        if tool is None or tool.spec.effect != "read":
-            break
-        count += 1
-    return calls[: max(1, count)]
-
-
-async def refuse_unanswerable(run: Run, calls: Sequence[Call], ports: AgentPorts) -> None:
-    """Raise before anything runs when one of the calls would have to be approved and nobody ever can."""
-    for call in calls if ports.gate.approver is None else ():
-        tool = ports.tools.find(call.tool)
-        if tool is None or not call.valid or call.phase != "requested":
-            continue
-        if ports.gate.never_asks(tool, run.view.pending.approvals):
-            continue
-        context, rule = CallContext(run, call, ports), None
-        with suppress(
-            ToolError, UsageError, PolicyDenied, SandboxError
-        ):  # such a call fails by itself, and asks nobody
-            rule = await ports.gate.asking_rule(tool, read_arguments(context.proposed()), context)
-        if rule is not None:
-            raise ConfigError(
-                f"`{call.tool}` needs an approval ({rule}) and nobody can give one",
-                hint="let it wait (`--approvals inbox`), give the agent an approval provider, or allow it by a rule",
-            )
-
-
-def _lane(tool: Tool | None) -> asyncio.Semaphore | None:
+def _limit(tool: Tool | None) -> asyncio.Semaphore | None:
     count = tool.spec.max_parallel if tool is not None else None
     return asyncio.Semaphore(count) if count else None
 
 
-async def _in_lane(lane: asyncio.Semaphore | None, run: Run, call: Call, ports: AgentPorts) -> Settled:
-    async with lane or nullcontext():
-        return await _settle(run, call, ports)
+async def _wait(task: asyncio.Task[Settled]) -> None:
+    """Return when a task is done, however it ended; much like `asyncio.wait`, which costs more than a small call."""
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def wake(_: asyncio.Task[Settled]) -> None:
+        if not done.done():
+            done.set_result(None)
+
+    task.add_done_callback(wake)
+    await done
 
 
-async def _settle(run: Run, call: Call, ports: AgentPorts) -> Settled:
+async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment | None) -> Settled:
     tool = ports.tools.find(call.tool)
     if tool is None:
-        began = call.phase == "started" and call.effect != "read"  # then, the run had the tool
-        return Settled(UNKNOWN if began else no_such_tool(call.tool), commit=began)
+        if call.phase == "started" and call.effect != "read":  # then, the run had the tool
+            return Settled(UNKNOWN, commit=True)
+        return Settled(no_such_tool(call.tool))
     if not call.valid:
-        given = arguments_of(call, run.blobs.get)[:SHOWN_ARGUMENTS]
+        given = arguments_of(call, run.blobs.get)[:MAX_SHOWN_ARGUMENTS]
         return Settled(refused("validation", f"the arguments are not a JSON object: {given}"), hidden=("stderr",))
     context = CallContext(run, call, ports)
     if call.phase == "started":
-        known = await _recovered(tool, read_arguments(context.arguments()), context)
+        known = await _recover(tool, read_arguments(context.arguments()), context)
         if known is not None:
             return Settled(known, tool.spec.hidden_results, commit=True)
-    stopped = await _passed(tool, context)  # one that is made again too: what was approved may not be what is there now
-    if stopped is not None:
-        return Settled(stopped)
+    refusal = await _admit(tool, context, assessed)  # one made again too: what was approved may not be there now
+    if refusal is not None:
+        return Settled(refusal)
     arguments = context.arguments()
-    await _begin(context, tool, arguments)
+    await _start(context, tool, arguments)
     result = await invoke(tool, read_arguments(arguments), context, clock=run.ports.clock)
-    return Settled(_with_edit(result, tool, context), tool.spec.hidden_results, commit=tool.spec.effect != "read")
+    if context.edited:  # the model is told what really ran
+        changed = sanitize(tool.spec, read_arguments(context.arguments()))
+        data = {**(result.data or {}), "arguments_changed_by_approver": changed}
+        result = msgspec.structs.replace(result, data=data)
+    return Settled(result, tool.spec.hidden_results, commit=tool.spec.effect != "read")
 
 
-async def _passed(tool: Tool, context: CallContext) -> ToolResult | None:
-    """The result of a call that may not run, or cannot; nothing where it may."""
+async def _admit(tool: Tool, context: CallContext, assessed: Assessment | None) -> ToolResult | None:
+    """Return the result of a call that may not run, or cannot; nothing where it may."""
+    gate, arguments = context.ports.gate, read_arguments(context.proposed())
     try:
         # Whoever decides may think as long as they like; where there is nobody the clock need not be stopped.
-        with context.ports.control.waiting() if context.ports.gate.approver is not None else nullcontext():
-            refusal = await context.ports.gate.admit(tool, read_arguments(context.proposed()), context)
+        with context.ports.control.waiting() if gate.approver is not None else nullcontext():
+            refusal = await gate.admit(tool, arguments, context, assessed)
     except (LogError, ApprovalDenied):
         raise
     except SkillsRuntimeError as error:
@@ -182,48 +195,8 @@ async def _passed(tool: Tool, context: CallContext) -> ToolResult | None:
     return refused("permission", refusal) if refusal is not None else None
 
 
-def _with_edit(result: ToolResult, tool: Tool, context: CallContext) -> ToolResult:
-    """The result, with the truth about what ran where an approver changed it."""
-    if not context.edited:
-        return result
-    changed = sanitize(tool.spec, read_arguments(context.arguments()))
-    return msgspec.structs.replace(result, data={**(result.data or {}), "arguments_changed_by_approver": changed})
-
-
-async def _recovered(tool: Tool, arguments: Mapping[str, Any], context: CallContext) -> ToolResult | None:
-    """The result of a call that was under way when the runtime died, or nothing when it may be made again."""
-    call = context.call
-    default: Recovery = "ask_human" if call.effect == "effectful" else "retry"
-    match tool.spec.recovery or default:
-        case "retry":
-            return None
-        case "verify":
-            return await safely(cast("VerifyingTool", tool).verify(arguments, context), not_found_out)
-        case "fail":
-            raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
-        case "ask_human" if context.ports.human is None and not context.run.view.pending.knows(call.id):
-            return UNKNOWN
-        case "ask_human":
-            return await _asked(context)
-
-
-async def _asked(context: CallContext) -> ToolResult | None:
-    question = Question(
-        question=f"The runtime stopped while `{context.call.tool}` was under way. Did it happen?",
-        choices=(Choice(HAPPENED), Choice(AGAIN), Choice("nobody knows")),
-    )
-    try:
-        answers = await ask(context.run, context.ports, context.call, [question])
-    except TimeoutError:  # who does not answer in time does not know either
-        return UNKNOWN
-    said = answers.get(question.id, "")
-    if said == AGAIN:
-        return None
-    return ToolResult(ok=True, stdout="somebody checked: it happened") if said == HAPPENED else UNKNOWN
-
-
-async def _begin(context: CallContext, tool: Tool, arguments: bytes) -> None:
-    """Say that the call starts; an effect begins only after that is durable."""
+async def _start(context: CallContext, tool: Tool, arguments: bytes) -> None:
+    """Record that the call starts; an effect begins only after that is durable."""
     run, call = context.run, context.call
     run.append(
         ToolCallStarted(
@@ -257,18 +230,48 @@ async def _finish(run: Run, call: Call, done: Settled) -> None:
         await run.commit_async()
 
 
-ACTIVATE = "activate_skill"
-"""The tool that takes up a skill."""
+async def _recover(tool: Tool, arguments: Mapping[str, Any], context: CallContext) -> ToolResult | None:
+    """Return the result of a call that was under way when the runtime died, or nothing when it may be made again."""
+    call = context.call
+    default: Recovery = "ask_human" if call.effect == "effectful" else "retry"
+    match tool.spec.recovery or default:
+        case "retry":
+            return None
+        case "verify":
+            unverified = f"{UNKNOWN.stderr}, and finding out failed: "
+            verify = cast("VerifyingTool", tool).verify(arguments, context)
+            return await safely(verify, lambda problem: unverified + problem)
+        case "fail":
+            raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
+        case "ask_human" if context.ports.human is None and not context.run.view.pending.knows(call.id):
+            return UNKNOWN
+        case "ask_human":
+            return await _ask_what_happened(context)
+
+
+async def _ask_what_happened(context: CallContext) -> ToolResult | None:
+    question = Question(
+        question=f"The runtime stopped while `{context.call.tool}` was under way. Did it happen?",
+        choices=(Choice(HAPPENED), Choice(AGAIN), Choice("nobody knows")),
+    )
+    try:
+        answers = await ask(context.run, context.ports, context.call, [question])
+    except TimeoutError:  # who does not answer in time does not know either
+        return UNKNOWN
+    answer = answers.get(question.id, "")
+    if answer == AGAIN:
+        return None
+    return ToolResult(ok=True, stdout="somebody checked: it happened") if answer == HAPPENED else UNKNOWN
 
 
 def call_skills(run: Run) -> None:
-    """Record the calls as one answer; those that were recorded before a process died are not recorded again."""
+    """Record the calls for skills with a run of their own as one answer, each once, also after a process died."""
     talk = run.view.conversation
     free = (name for number in count(1) if (name := f"skill_{number}") not in talk.call_ids)
     ids = list(islice(free, len(talk.to_call)))
-    made = {call.id for call in talk.coming_calls}
+    recorded = {call.id for call in talk.coming_calls}
     for call_id, skill in zip(ids, talk.to_call, strict=True):
-        if call_id not in made:
+        if call_id not in recorded:
             arguments = {"name": skill.mention, "arguments": skill.arguments}
             called = ToolCallRequested(call_id=call_id, tool=ACTIVATE, name=ACTIVATE, arguments=arguments)
             run.append(called, step_id=f"step_{run.state.steps + 1}")

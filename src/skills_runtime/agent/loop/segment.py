@@ -9,7 +9,7 @@ import asyncio
 from contextlib import suppress
 
 from skills_runtime.agent.budget import OUT_OF_TIME, calls_left, exceeded_limit, time_left
-from skills_runtime.agent.loop.calls import call_skills, refuse_unanswerable, settle, together
+from skills_runtime.agent.loop.calls import assess_calls, call_skills, parallel_calls, settle_calls
 from skills_runtime.agent.loop.context_window import make_room, needs_room, recover
 from skills_runtime.agent.loop.inbox import (
     finish_run_and_inbox,
@@ -18,7 +18,7 @@ from skills_runtime.agent.loop.inbox import (
     receive_messages,
 )
 from skills_runtime.agent.loop.model_call import answer
-from skills_runtime.agent.loop.outcomes import asking, failed, interrupted, over, stopped
+from skills_runtime.agent.loop.outcomes import failed, interrupted, limit_reached, stopped, waiting_for_person
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.agent.loop.prompt import Prompt
 from skills_runtime.agent.output import MAX_REJECTIONS, correction, problem_with
@@ -71,44 +71,49 @@ async def _in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     except TimeoutError:
         if not limit.expired():
             raise
-        return over(OUT_OF_TIME, ports.budget.on_limit, locator)
+        return limit_reached(OUT_OF_TIME, ports.budget.on_limit, locator)
 
 
 async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     prompt = Prompt(ports.system_prompt, run.blobs.get)
+    answerable: set[str] = set()
     talk = run.view.conversation
     while not ports.control.yielding:
         await receive_messages(run, ports)
         if run.view.pending.cancelled:
             return RunCancelled(message=run.view.pending.cancelled, wal_locator=locator)
         if talk.open_calls:
-            stop = await _settle(run, ports, locator)
+            stop = await _settle(run, ports, answerable, locator)
         elif talk.answered:
             stop = _completed(run, ports, locator)
         else:
+            answerable.clear()  # the ids of calls may come again in the next answer
             stop = await _answer(run, ports, prompt, locator)
         if stop is not None:
             return stop
     return None
 
 
-async def _settle(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+async def _settle(run: Run, ports: AgentPorts, answerable: set[str], locator: str) -> Outcome:
     """Settle the next calls that may run together."""
     calls = list(run.view.conversation.open_calls.values())
-    await refuse_unanswerable(run, calls, ports)
+    batch = parallel_calls(calls, ports.tools)
+    assessed = await assess_calls(run, batch, calls[len(batch) :], ports, answerable)
     used = ports.used()
     room, limit = calls_left(run.view, ports.budget, used)
     reached = exceeded_limit(run.view, ports.budget, used) or (limit if room <= 0 else None)
     if reached is not None:
-        return over(reached, ports.budget.on_limit, locator)
-    waiting = await settle(run, together(calls, ports.tools)[:room], ports)
-    return asking(waiting, run.view, locator) if waiting is not None and not run.view.pending.cancelled else None
+        return limit_reached(reached, ports.budget.on_limit, locator)
+    waiting = await settle_calls(run, batch[:room], ports, assessed)
+    if waiting is None or run.view.pending.cancelled:
+        return None
+    return waiting_for_person(waiting, run.view, locator)
 
 
 async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
     """Ask the model, with room made before it is needed."""
     if (reached := exceeded_limit(run.view, ports.budget, ports.used())) is not None:
-        return over(reached, ports.budget.on_limit, locator)
+        return limit_reached(reached, ports.budget.on_limit, locator)
     if run.view.conversation.to_call:
         call_skills(run)
         return None
