@@ -138,5 +138,6 @@ def test_what_the_user_should_know_of_rules_is_told_without_reading_them_again(t
     before = _OPENED[str(rules)]
     (notice,) = agent.notices(run.state.run_id)
     run.close()
-    assert "rule `mine`" in notice and "was ignored" in notice
+    assert "rule `mine`" in notice
+    assert "was ignored" in notice
     assert _OPENED[str(rules)] == before
