@@ -16,7 +16,7 @@ from skills_runtime.errors import EXIT_CODES, SkillsRuntimeError, ToolError
 from skills_runtime.events import canonical_json
 from skills_runtime.ports import Sandbox, Tool, ToolResult
 from skills_runtime.safety import sanitize
-from skills_runtime.safety.policy.names import names_of_tool
+from skills_runtime.safety.policy.patterns import names_of_tool
 from skills_runtime.sandbox import NoFence
 from skills_runtime.tools import builtin_tools
 from skills_runtime.tools.builtin import ExecCommand

@@ -17,7 +17,7 @@ from skills_runtime.cli.output import cut, labelled
 from skills_runtime.cli.text import count, duration, plural
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent, Question
-from skills_runtime.safety.approvals.proposal import Scope, proposed_rule
+from skills_runtime.safety.approvals.request import Scope, proposed_rule
 from skills_runtime.safety.policy import END, Rule, rule_text
 from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD
 from skills_runtime.text import readable, readable_line

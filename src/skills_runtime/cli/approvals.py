@@ -136,7 +136,7 @@ def _rule(
     from skills_runtime.cli.approval_text import rule_of
     from skills_runtime.cli.approvals_view import show_rule
     from skills_runtime.cli.continuing import settings_of, state_of
-    from skills_runtime.safety.approvals.proposal import as_recorded
+    from skills_runtime.safety.approvals.request import as_recorded
     from skills_runtime.safety.policy import add_rule
     from skills_runtime.safety.policy.rule_files import user_rule_file
 

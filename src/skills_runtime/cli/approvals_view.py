@@ -18,7 +18,7 @@ from skills_runtime.cli.state import shown_path
 from skills_runtime.cli.text import age, between, local_time, plural
 from skills_runtime.cli.waits import command_for, decision_commands
 from skills_runtime.clock import SystemClock
-from skills_runtime.safety.approvals.proposal import Scope
+from skills_runtime.safety.approvals.request import Scope
 from skills_runtime.safety.policy import Rule
 from skills_runtime.text import readable_line
 

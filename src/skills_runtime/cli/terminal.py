@@ -23,7 +23,7 @@ from skills_runtime.cli.state import login_name
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Approver, Decision, HumanIO, Parked, Question
 from skills_runtime.safety import InboxApprovals
-from skills_runtime.safety.approvals.proposal import as_recorded
+from skills_runtime.safety.approvals.request import as_recorded
 from skills_runtime.safety.policy import Rule, add_rule
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox,
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
-from skills_runtime.safety.approvals.proposal import Scope, as_recorded, proposed_rule
+from skills_runtime.safety.approvals.request import Scope, as_recorded, proposed_rule
 from skills_runtime.safety.policy import Rule
 
 FENCE = (

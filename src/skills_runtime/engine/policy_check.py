@@ -12,8 +12,8 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Intent
 from skills_runtime.safety.approvals.request import request_of, shown_to_approver
 from skills_runtime.safety.policy import Ask, Verdict, decide
+from skills_runtime.safety.policy.rule import SafetyMode
 from skills_runtime.safety.policy.rule_files import user_rule_file
-from skills_runtime.safety.policy.verdict import SafetyMode
 from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview, preview_call, preview_command
 from skills_runtime.safety.sanitize import PLAIN
 

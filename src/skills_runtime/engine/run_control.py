@@ -17,7 +17,7 @@ from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
 from skills_runtime.runs import LogPorts, RunPaths, open_run, read_view
 from skills_runtime.runs.run import opened
-from skills_runtime.safety.approvals.stray import lateness
+from skills_runtime.safety.approvals.asking import lateness
 
 MAX_KEY_CHARS = 256
 

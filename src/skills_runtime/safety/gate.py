@@ -12,9 +12,9 @@ import msgspec
 from skills_runtime.errors import ApprovalDenied, ToolError
 from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections.approvals import Approvals, Settled
-from skills_runtime.safety.approvals.added import confined, permitted, with_added
-from skills_runtime.safety.approvals.asking import Asking, Room, ask, void
+from skills_runtime.safety.approvals.asking import ApprovalContext, Asking, ask, void
 from skills_runtime.safety.approvals.request import Wanted, request_of
+from skills_runtime.safety.approvals.session_rules import confined, permitted, with_added
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, Verdict, decide
 from skills_runtime.safety.sanitize import Fingerprint
@@ -39,7 +39,7 @@ class Abort(ApprovalDenied):
     """An approver wants the run to end here."""
 
 
-class Place(ToolContext, Room, Protocol):
+class Place(ToolContext, ApprovalContext, Protocol):
     """The call as a tool sees it and as asking sees it."""
 
 
@@ -117,11 +117,11 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             void(place, settled.approval_id, settled.approval_key)
         return "what the call would do changes each time it is looked at, so nobody can approve it"
 
-    async def may_reach(self, host: str, port: int, tool: str, room: Room) -> bool:
+    async def may_reach(self, host: str, port: int, tool: str, room: ApprovalContext) -> bool:
         """Whether somebody who is asked now lets a call reach a host; nobody to ask is a no."""
         if self.approver is None:
             return False
-        from skills_runtime.safety.approvals.reaching import ask_about_host
+        from skills_runtime.safety.approvals.asking import ask_about_host
 
         decision = await ask_about_host(host, port, tool, room, self._asking(self.approver))
         if decision == "abort":

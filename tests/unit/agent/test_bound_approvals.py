@@ -7,7 +7,7 @@ import pytest
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.testing import says
 from tests.support.agents import calls
-from tests.unit.safety.hunting.stage import UNFENCED, Stage
+from tests.unit.safety.approvals.stage import UNFENCED, Stage
 
 SKILLS = {
     "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],

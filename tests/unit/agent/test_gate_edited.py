@@ -9,7 +9,7 @@ from skills_runtime.ports import Decision
 from skills_runtime.runs import read_events
 from skills_runtime.testing import says
 from tests.support.agents import Answering, calls, writes
-from tests.unit.safety.hunting.stage import Stage, Yes
+from tests.unit.safety.approvals.stage import Stage, Yes
 
 EDITED = {"path": "b.txt", "content": "two"}
 

@@ -15,7 +15,7 @@ from skills_runtime.ports import ApprovalRequest, ChatRequest, ChatStreamEvent, 
 from skills_runtime.runs import read_view
 from skills_runtime.testing import InMemoryInbox, says
 from tests.support.agents import Answering, Streaming, calls, writes
-from tests.unit.safety.hunting.stage import RUN, Stage, Yes
+from tests.unit.safety.approvals.stage import RUN, Stage, Yes
 
 ASK_TO_READ = "rules:\n- name: look\n  effect: ask\n  tool: [file_read, list_dir]\n"
 TWO_WRITES = [calls(writes("a.txt", "one"), writes("b.txt", "two"), ids=["a", "b"]), says("done")]

@@ -10,7 +10,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.options import ChildProfile, RunRequest
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import Answering, agent_in, calls, payloads_of, writes
-from tests.unit.safety.hunting.stage import UNFENCED, Stage
+from tests.unit.safety.approvals.stage import UNFENCED, Stage
 
 RULE = "rules:\n- name: private\n  effect: deny\n  path: secrets/**\n"
 VALUE = "the-hidden-value"

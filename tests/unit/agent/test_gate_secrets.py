@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import Answering, calls, writes
-from tests.unit.safety.hunting.stage import Stage, Yes
+from tests.unit.safety.approvals.stage import Stage, Yes
 
 SECRET = "kV7-my-secret-Q9Z"
 SKILLS = {

@@ -13,7 +13,7 @@ from skills_runtime.safety import Deny, Gate, Rules
 from skills_runtime.testing import says
 from tests.support.agents import Answering, calls
 from tests.support.users import Unprivileged
-from tests.unit.safety.hunting.stage import Stage, Yes
+from tests.unit.safety.approvals.stage import Stage, Yes
 
 MANY = 50
 

@@ -15,7 +15,7 @@ from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secr
 from skills_runtime.projections import Call
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.runs import Run
-from skills_runtime.safety.screened import screened
+from skills_runtime.safety.checked_files import screened
 
 
 class CallContext(msgspec.Struct, frozen=True):

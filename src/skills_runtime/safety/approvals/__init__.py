@@ -1,6 +1,6 @@
 """Approvals: asking somebody about a call so that the answer may come from anywhere, and counts only for that call."""
 
-from skills_runtime.safety.approvals.asking import Asking, Room, ask
+from skills_runtime.safety.approvals.asking import ApprovalContext, Asking, ask, stray_decisions
 from skills_runtime.safety.approvals.providers import (
     ApprovalRule,
     CallbackApprovals,
@@ -8,14 +8,13 @@ from skills_runtime.safety.approvals.providers import (
     RuleBasedApprovalProvider,
 )
 from skills_runtime.safety.approvals.request import request_of
-from skills_runtime.safety.approvals.stray import stray_decisions
 
 __all__ = [
+    "ApprovalContext",
     "ApprovalRule",
     "Asking",
     "CallbackApprovals",
     "InboxApprovals",
-    "Room",
     "RuleBasedApprovalProvider",
     "ask",
     "request_of",

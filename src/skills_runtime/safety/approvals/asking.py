@@ -1,18 +1,24 @@
-"""Asking about one call: the request is durable before anybody sees it, and one clear decision about it counts once."""
+"""Asking about one call: the request is durable before anybody sees it, and one clear decision about it counts once.
+
+Decisions that count for nothing are refused, and the log says so. A host that no rule names is asked about while the
+command that wants to reach it waits.
+"""
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Protocol, cast, get_args
 
 import msgspec
 
+from skills_runtime.errors import LogError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, ApprovalRequested
-from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Parked, Secrets
+from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Intent, Parked, Secrets
 from skills_runtime.ports.people import TimedApprover
 from skills_runtime.projections.approvals import Approvals, PendingApproval, SentDecision, Settled
 from skills_runtime.safety.approvals.request import Wanted, masked, shown_to_approver
-from skills_runtime.safety.approvals.stray import lateness
+from skills_runtime.safety.policy import Ask, approval_key
 
 LOOK_SECONDS = 0.25
 """How often messages are looked for while somebody is asked."""
@@ -20,7 +26,7 @@ CHANGED = "what would be done is no longer what was asked about"
 SESSION, PROVIDER, INBOX, TIMEOUT, INVALID = "session", "provider", "inbox", "timeout", "invalid_decision"
 
 
-class Room(Protocol):
+class ApprovalContext(Protocol):
     """What asking needs of a run and of the call in question."""
 
     @property
@@ -89,7 +95,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved for the session in other runs of it, and by whom; added to as that happens."""
 
 
-async def ask(wanted: Wanted, room: Room, asking: Asking) -> Settled:
+async def ask(wanted: Wanted, room: ApprovalContext, asking: Asking) -> Settled:
     """What is decided about a call; raises `Parked` when that has to be waited for."""
     settled = room.approvals.settled.get(room.call_id)
     if settled is not None and settled.approval_key == wanted.key:
@@ -106,7 +112,7 @@ async def ask(wanted: Wanted, room: Room, asking: Asking) -> Settled:
     return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, sent)
 
 
-def void(room: Room, approval_id: str, key: str, *, reason: str = "changed", message: str = CHANGED) -> None:
+def void(room: ApprovalContext, approval_id: str, key: str, *, reason: str = "changed", message: str = CHANGED) -> None:
     """Record that a request, and whatever was decided about it, no longer counts."""
     sent = room.approvals.decision_on(approval_id)
     room.emit(
@@ -121,7 +127,7 @@ def void(room: Room, approval_id: str, key: str, *, reason: str = "changed", mes
     )
 
 
-async def _requested(wanted: Wanted, room: Room, asking: Asking) -> PendingApproval:
+async def _requested(wanted: Wanted, room: ApprovalContext, asking: Asking) -> PendingApproval:
     """The open request for this very call, made anew when there is none or it no longer holds."""
     asked = room.approvals.of_call(room.call_id)
     if asked is not None and asked.approval_key != wanted.key:
@@ -136,11 +142,11 @@ async def _requested(wanted: Wanted, room: Room, asking: Asking) -> PendingAppro
     return asked
 
 
-def _answered(room: Room, asked: PendingApproval) -> bool:
+def _answered(room: ApprovalContext, asked: PendingApproval) -> bool:
     return room.approvals.decision_on(asked.approval_id) is not None
 
 
-async def _request(wanted: Wanted, room: Room, asking: Asking) -> PendingApproval:
+async def _request(wanted: Wanted, room: ApprovalContext, asking: Asking) -> PendingApproval:
     expires_at, approval_id = _later(room.now(), asking.expires_sec), room.new_id("approval")
     shown = _shown(wanted, room, approval_id, expires_at)
     room.emit(
@@ -161,7 +167,7 @@ async def _request(wanted: Wanted, room: Room, asking: Asking) -> PendingApprova
     return room.approvals.open[approval_id]
 
 
-def _shown(wanted: Wanted, room: Room, approval_id: str, expires_at: str) -> ApprovalRequest:
+def _shown(wanted: Wanted, room: ApprovalContext, approval_id: str, expires_at: str) -> ApprovalRequest:
     """What whoever decides sees: everything to the letter, but for secrets."""
     exact = shown_to_approver(
         wanted, approval_id=approval_id, run_id=room.run_id, call_id=room.call_id, expires_at=expires_at
@@ -169,7 +175,7 @@ def _shown(wanted: Wanted, room: Room, approval_id: str, expires_at: str) -> App
     return masked(exact, room.secrets)
 
 
-async def _heard(wanted: Wanted, asked: PendingApproval, room: Room, asking: Asking) -> Settled:
+async def _heard(wanted: Wanted, asked: PendingApproval, room: ApprovalContext, asking: Asking) -> Settled:
     """What whoever is there says, unless somebody else is faster from somewhere else."""
     shown = _shown(wanted, room, asked.approval_id, asked.expires_at)
     said = asyncio.create_task(_said(shown, asking))
@@ -208,7 +214,7 @@ async def _said(shown: ApprovalRequest, asking: Asking) -> tuple[Decision, str]:
 
 
 async def _decide(
-    room: Room,
+    room: ApprovalContext,
     key: str,
     decision: Decision,
     reason: str,
@@ -252,3 +258,112 @@ def _decision_in(sent: SentDecision) -> Decision:
 def _later(now: str, seconds: float) -> str:
     at = datetime.fromisoformat(now) + timedelta(seconds=seconds)
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def stray_decisions(approvals: Approvals, run_id: str) -> list[ApprovalRefused]:
+    """What to record about the decisions that do not count."""
+    found = [(sent, _problem(sent, approvals, run_id)) for sent in approvals.sent.values()]
+    return [
+        ApprovalRefused(
+            reason=problem[0],
+            message=problem[1],
+            approval_id=sent.said("approval_id"),
+            approval_key=sent.said("approval_key"),
+            message_id=sent.message_id,
+        )
+        for sent, problem in found
+        if problem is not None
+    ]
+
+
+def lateness(asked: PendingApproval, sent_at: str) -> str:
+    """What is said to a decision that comes after the request has expired, or nothing."""
+    late = asked.expires_at and sent_at > asked.expires_at
+    return f"the request could be decided until {asked.expires_at}" if late else ""
+
+
+def _problem(sent: SentDecision, approvals: Approvals, run_id: str) -> tuple[str, str] | None:
+    """Why a decision does not count: one word and one sentence, or nothing."""
+    asked = approvals.open.get(sent.said("approval_id"))
+    if sent.said("run_id") != run_id:
+        return "elsewhere", "the decision is about another run"
+    if asked is None:
+        return "unknown", "no such request is open; it may have been decided already"
+    if sent.said("approval_key") != asked.approval_key:
+        return "changed", "the decision is about another request than the one that is open"
+    if late := lateness(asked, sent.said("decided_at") or sent.sent_at):
+        return "expired", late
+    if sent.body.get("decision") not in get_args(DecisionKind):
+        return "malformed", "the decision is none of those there are"
+    return None
+
+
+NETWORK = "network"
+"""What a request about a host names in the place of a tool: a yes to a tool says nothing about hosts."""
+RULE = "sandbox.egress.unknown: ask"
+LONGEST_MS = 60_000
+"""How long a command waits where the settings set no limit."""
+MAX_DENIALS = 2
+"""How often a run asks about the same host."""
+APPROVALS = frozenset({"approved", "approved_for_session"})
+OVER = "the command that asked is over"
+
+
+class BlockingApprover:
+    """Waits where the other would leave a request for later: somebody elsewhere may decide in the meantime."""
+
+    def __init__(self, approver: Approver) -> None:
+        self._approver = approver
+
+    async def request_approval(
+        self, *, request: ApprovalRequest, timeout_ms: int | None = None
+    ) -> DecisionKind | Decision:
+        """Decide on one request, or never."""
+        try:
+            return await self._approver.request_approval(request=request, timeout_ms=timeout_ms)
+        except Parked:
+            await asyncio.Event().wait()
+            raise
+
+
+async def ask_about_host(host: str, port: int, tool: str, room: ApprovalContext, asking: Asking) -> DecisionKind:
+    """What is decided about a host for one command; a request that nobody answers is withdrawn in the end."""
+    wanted = _wanted(host, port, tool)
+    if room.approvals.denials.get(wanted.key, 0) >= MAX_DENIALS:
+        return "denied"
+    timeout_ms = asking.timeout_ms or LONGEST_MS
+    waiting = msgspec.structs.replace(
+        asking, approver=BlockingApprover(asking.approver), timeout_ms=timeout_ms, expires_sec=timeout_ms / 1000 + 1
+    )
+    try:
+        settled = await ask(wanted, room, waiting)
+    except (Parked, asyncio.CancelledError) as error:
+        _withdraw(room)
+        if isinstance(error, Parked):  # somebody wants the run to stop
+            return "denied"
+        raise
+    if settled.decision == "abort":
+        return "abort"
+    # Whoever changes what is asked about has not said yes to this.
+    return "approved" if settled.decision in APPROVALS and settled.arguments_blob is None else "denied"
+
+
+def _wanted(host: str, port: int, tool: str) -> Wanted:
+    shown = {"host": host, "port": port}
+    return Wanted(
+        key=approval_key(NETWORK, shown),
+        tool=NETWORK,
+        summary=f"{tool} wants to reach {host}:{port}",
+        shown=shown,
+        arguments=shown,
+        intent=Intent(hosts=(f"{host}:{port}",)),
+        risk={"level": "medium", "reason": "reaches a host that no rule names", "part": f"{host}:{port}"},
+        asked_by=Ask(RULE),
+    )
+
+
+def _withdraw(room: ApprovalContext) -> None:
+    asked = room.approvals.of_call(room.call_id)
+    if asked is not None:
+        with suppress(LogError):  # the run may have ended, and its requests with it
+            void(room, asked.approval_id, asked.approval_key, reason="expired", message=OVER)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 import msgspec
 
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Parked
-from skills_runtime.safety.policy.names import names_of_tool
+from skills_runtime.safety.policy.patterns import names_of_tool
 
 
 class CallbackApprovals:

@@ -1,10 +1,19 @@
 """The policy: what the rules say of a call, and where rules come from."""
 
 from skills_runtime.safety.policy.decide import Explanation, Part, decide, explain
-from skills_runtime.safety.policy.keys import approval_key
 from skills_runtime.safety.policy.loading import load_rules
-from skills_runtime.safety.policy.rule import END, Example, Rule, Rules
-from skills_runtime.safety.policy.verdict import Allow, Ask, Deny, SafetyMode, Verdict
+from skills_runtime.safety.policy.rule import (
+    END,
+    Allow,
+    Ask,
+    Deny,
+    Example,
+    Rule,
+    Rules,
+    SafetyMode,
+    Verdict,
+    approval_key,
+)
 from skills_runtime.safety.policy.writing import add_rule, rule_text
 
 __all__ = [

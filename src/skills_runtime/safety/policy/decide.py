@@ -8,23 +8,156 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.safety.guard.facts import Facts
-from skills_runtime.safety.policy.commands import entry_covers, entry_may_match
-from skills_runtime.safety.policy.control import control_state, may_be_control, needs_consent, speaks_for_people
-from skills_runtime.safety.policy.matching import (
-    could_stop,
-    covers_command,
-    covers_host,
-    covers_path,
-    may_allow,
-    speaks_of_everything,
-    stops,
+from skills_runtime.safety.guard.facts import LEVELS, Facts, SimpleCommand
+from skills_runtime.safety.policy.commands import (
+    changes_directory,
+    entry_covers,
+    entry_may_match,
+    is_elsewhere,
+    pattern_covers,
+    pattern_may_match,
+    places_of,
+    seen_from,
 )
-from skills_runtime.safety.policy.names import names_of_tool
-from skills_runtime.safety.policy.paths import Anchor
-from skills_runtime.safety.policy.rule import Rule, Rules
-from skills_runtime.safety.policy.steps import wanders
-from skills_runtime.safety.policy.verdict import Allow, Ask, Deny, Verdict
+from skills_runtime.safety.policy.patterns import (
+    Anchor,
+    fits,
+    has_glob,
+    is_host,
+    is_tool,
+    may_fit,
+    named,
+    names_of_tool,
+    tokens_of,
+)
+from skills_runtime.safety.policy.protected_state import control_state, impersonates_user, may_be_control, needs_consent
+from skills_runtime.safety.policy.rule import END, Allow, Ask, Deny, Rule, Rules, Verdict
+
+
+def stops(rule: Rule, facts: Facts, base: Anchor) -> bool:
+    """Whether a deny or ask rule is about the call, or about something the call could turn out to be."""
+    return (
+        _is_of_concern(rule, facts)
+        and (not rule.path or _touches(rule, facts, base))
+        and (not rule.host or any(is_host(rule.host, host) for host in facts.hosts))
+    )
+
+
+def could_stop(rule: Rule, facts: Facts) -> bool:
+    """Whether only words that nobody knows keep us from telling whether the rule is about the call."""
+    unknown = None in facts.reads or any(None in command.words for command in facts.commands)
+    return unknown and bool(rule.path or rule.host) and _is_of_concern(rule, facts)
+
+
+def _is_of_concern(rule: Rule, facts: Facts) -> bool:
+    return (
+        (not rule.tool or is_tool(rule.tool, facts.tool))
+        and (rule.risk is None or LEVELS.index(facts.risk.level) >= LEVELS.index(rule.risk))
+        and (not rule.skill or named(rule.skill, facts.skill))
+        and (not rule.command or any(_may_be(rule, command) for command in facts.commands))
+    )
+
+
+def _may_be(rule: Rule, command: SimpleCommand) -> bool:
+    return any(pattern_may_match(pattern, command.words) for pattern in rule.command)
+
+
+def _touches(rule: Rule, facts: Facts, base: Anchor) -> bool:
+    if None in facts.writes:
+        return True
+    return any(may_fit(pattern, path, base) for path in _paths(facts) for pattern in rule.path)
+
+
+def _paths(facts: Facts) -> Iterator[str]:
+    """Every path a call names, from the top and from wherever it goes; arguments are taken for paths too."""
+    places = places_of(facts)
+    for path in _named_paths(facts):
+        yield from seen_from(places, path)
+
+
+def _named_paths(facts: Facts) -> Iterator[str]:
+    yield facts.directory
+    yield from (touch.path for touch in facts.files)
+    yield from filter(None, facts.writes)
+    yield from (path for path in facts.reads if path is not None and not has_glob(path))
+    for command in facts.commands:
+        for word in filter(None, command.words[1:]):
+            yield from tokens_of(word)
+
+
+def speaks_of_everything(rule: Rule) -> bool:
+    """Whether an allow rule is about whole calls of a tool or a skill, whatever they do."""
+    return bool(rule.tool or rule.skill) and not (rule.command or rule.path or rule.host)
+
+
+def may_allow(rule: Rule, facts: Facts) -> bool:
+    """Whether an allow rule is about calls of this tool, this skill and this risk at all."""
+    return (
+        rule.effect == "allow"
+        and (not rule.tool or is_tool(rule.tool, facts.tool))
+        and (not rule.skill or (bool(facts.skill) and named(rule.skill, facts.skill)))
+        and LEVELS.index(facts.risk.level) <= LEVELS.index(rule.risk or "medium")
+    )
+
+
+def covers_command(rule: Rule, command: SimpleCommand, facts: Facts, base: Anchor) -> bool:
+    """Whether an allow rule allows one command of a call."""
+    if not rule.command:
+        return speaks_of_everything(rule)
+    return (
+        _is_command(rule, command, facts)
+        and (not rule.path or _all_paths(rule, facts, base))
+        and (not rule.host or _all_hosts(rule, facts))
+    )
+
+
+def covers_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
+    """Whether an allow rule allows a file of a call to be touched."""
+    if not rule.path:
+        return speaks_of_everything(rule)
+    return (
+        _is_path(rule, path, facts, base)
+        and (not rule.command or _all_commands(rule, facts))
+        and (not rule.host or _all_hosts(rule, facts))
+    )
+
+
+def covers_host(rule: Rule, host: str, facts: Facts, base: Anchor) -> bool:
+    """Whether an allow rule allows a call to reach a host."""
+    if not rule.host:
+        return speaks_of_everything(rule)
+    return (
+        is_host(rule.host, host)
+        and (not rule.command or _all_commands(rule, facts))
+        and (not rule.path or _all_paths(rule, facts, base))
+    )
+
+
+def _is_command(rule: Rule, command: SimpleCommand, facts: Facts) -> bool:
+    """Whether a command fits; a pattern that says how it ends means the command as it is, from the top of the tree."""
+    changed = bool(facts.variables) or facts.directory not in ("", ".", "./")
+    patterns = (pattern for pattern in rule.command if not (changed and pattern[-1:] == (END,)))
+    return any(pattern_covers(pattern, command.words) for pattern in patterns)
+
+
+def _is_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
+    if path is None or (not path.startswith("/") and is_elsewhere(facts)):
+        return False
+    return any(fits(pattern, path, base) for pattern in rule.path)
+
+
+def _all_commands(rule: Rule, facts: Facts) -> bool:
+    return bool(facts.commands) and all(_is_command(rule, command, facts) for command in facts.commands)
+
+
+def _all_paths(rule: Rule, facts: Facts, base: Anchor) -> bool:
+    paths = (*(touch.path for touch in facts.files), *facts.writes)
+    return bool(paths) and all(_is_path(rule, path, facts, base) for path in paths)
+
+
+def _all_hosts(rule: Rule, facts: Facts) -> bool:
+    return bool(facts.hosts) and all(is_host(rule.host, host) for host in facts.hosts)
+
 
 PartKind = Literal["command", "write", "file", "host", "call"]
 
@@ -73,7 +206,7 @@ def _denied(facts: Facts, rules: Rules) -> Deny | None:
         return Deny(
             f"{BUILT_IN}: the runtime's own state", f"`{_cut(part)}` belongs to the runtime, and no tool touches it"
         )
-    if part := speaks_for_people(facts):
+    if part := impersonates_user(facts):
         return Deny(f"{BUILT_IN}: decisions of people", f"`{_cut(part)}` would decide in a person's place")
     if not names_of_tool(facts.tool).isdisjoint(rules.tool_denylist):
         return Deny("safety.tool_denylist")
@@ -92,7 +225,7 @@ def _cut(text: str) -> str:
 def _asked_whatever_allows_it(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.escalated:
         return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the fence allows")
-    if unclear := facts.unclear or ("goes to more places than can be followed" if wanders(facts) else ""):
+    if unclear := facts.unclear or ("goes to more places than can be followed" if changes_directory(facts) else ""):
         return Ask(f"{BUILT_IN}: not understood", unclear)
     return _asked_for_what_it_names(facts, rules) or _asked_for_its_risk(facts, rules)
 

@@ -1,20 +1,247 @@
-"""Rule files: from YAML to rules, each checked against its own examples."""
+"""Rule files: from YAML, whose values know their lines, to rules, each checked against its own examples."""
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast, get_args
 
+import msgspec
+
+from skills_runtime.errors import ConfigError
+from skills_runtime.ports import FileTouch
+from skills_runtime.safety.guard import Facts, Reading, read_argv, read_line
 from skills_runtime.safety.guard.facts import LEVELS
 from skills_runtime.safety.policy.commands import marked_pattern
-from skills_runtime.safety.policy.document import Entries, Items, Node, Text, parse_document, refusal
-from skills_runtime.safety.policy.examples import check_examples, parse_examples
-from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Rule
-from skills_runtime.safety.policy.verdict import SafetyMode
+from skills_runtime.safety.policy.decide import decide, stops
+from skills_runtime.safety.policy.patterns import Anchor, is_tool
+from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Allow, Example, Rule, Rules, SafetyMode
+
+if TYPE_CHECKING:
+    import yaml
+
+MAX_DEPTH = 8
+MAX_CHARS = 1_048_576
+
+
+class Text(msgspec.Struct, frozen=True):
+    """A scalar; plain nothing is empty text."""
+
+    value: str
+    line: int
+
+
+class Items(msgspec.Struct, frozen=True):
+    """A list."""
+
+    values: "list[Node]"
+    line: int
+    column: int = 0
+    flow: bool = False
+
+
+class Entries(msgspec.Struct, frozen=True):
+    """A mapping."""
+
+    values: "dict[str, Node]"
+    line: int
+    flow: bool = False
+
+
+Node = Text | Items | Entries
+
+
+def refusal(origin: str, line: int, problem: str, hint: str) -> ConfigError:
+    """The error that names a place in a rule file."""
+    return ConfigError(f"`{origin}` line {line}: {problem}", hint=hint, origin=origin, line=line)
+
+
+def parse_document(text: str, origin: str) -> Node | None:
+    """The one document of a text, or nothing when it is empty."""
+    import yaml
+
+    if len(text) > MAX_CHARS:
+        raise ConfigError(f"`{origin}` is longer than {MAX_CHARS} characters", hint="make it smaller")
+    loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    parse = cast("Callable[..., Iterable[yaml.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        documents = _built(parse(text.removeprefix("\ufeff"), Loader=loader), origin)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+        plain = "".join(char if char.isprintable() else " " for char in str(reason))
+        raise refusal(
+            origin, mark.line + 1 if mark else 1, f"this is not YAML: {plain}", "correct the file at that place"
+        ) from None
+    if len(documents) > 1:
+        raise refusal(origin, documents[1].line, "a second document begins here", "write all rules into one list")
+    return documents[0] if documents else None
+
+
+def _built(events: "Iterable[yaml.Event]", origin: str) -> list[Node]:
+    import yaml
+
+    documents: list[Node] = []
+    stack: list[_Open] = [_Open(Items(documents, 1))]
+    for event in events:
+        mark = cast("yaml.Mark", event.start_mark)
+        line = mark.line + 1
+        if isinstance(event, yaml.ScalarEvent):
+            plain = event.implicit[0] and event.value in ("null", "~", "Null", "NULL")
+            stack[-1].put(Text("" if plain else event.value, line), origin)
+        elif isinstance(event, yaml.AliasEvent):
+            raise refusal(origin, line, "an alias stands here", "write the value out")
+        elif isinstance(event, yaml.CollectionStartEvent):
+            flow = bool(event.flow_style)
+            inner = (
+                Entries({}, line, flow)
+                if isinstance(event, yaml.MappingStartEvent)
+                else Items([], line, mark.column, flow)
+            )
+            stack[-1].put(inner, origin)
+            stack.append(_Open(inner))
+            if len(stack) > MAX_DEPTH:
+                raise refusal(origin, line, "this is nested too deeply", "a rule is a mapping of texts and lists")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            stack.pop()
+    return documents
+
+
+class _Open:
+    """A list or a mapping that is being filled."""
+
+    def __init__(self, node: Items | Entries) -> None:
+        self._node = node
+        self._key: Text | None = None
+
+    def put(self, item: Node, origin: str) -> None:
+        """Take the next item; in a mapping keys and values take turns."""
+        if isinstance(self._node, Items):
+            self._node.values.append(item)
+        elif self._key is not None:
+            self._node.values[self._key.value], self._key = item, None
+        elif not isinstance(item, Text):
+            raise refusal(origin, item.line, "a key is not text", "write `name: value`")
+        elif item.value in self._node.values:
+            raise refusal(origin, item.line, f"the key `{item.value}` stands here a second time", "keep one of them")
+        else:
+            self._key = item
+
+
+COMMAND_TOOLS = ("shell_command", "shell", "shell_exec", "exec_command", "write_stdin", "skill_exec")
+PATTERNS = ("tool", "command", "path", "host", "skill")
+"""What a rule may be about, and an example may name."""
+_ROOT, _HOME = "/workspace", "/home/user"
+"""Where examples play."""
+
+
+def parse_examples(node: Node | None, origin: str) -> tuple[Example, ...]:
+    """The examples below `match` or `not_match`."""
+    return tuple(_example(one, origin) for one in example_nodes(node))
+
+
+def example_nodes(node: Node | None) -> list[Node]:
+    """Each example as it stands in the file; one alone needs no list."""
+    if node is None:
+        return []
+    return node.values if isinstance(node, Items) else [node]
+
+
+def _example(node: Node, origin: str) -> Example:
+    if isinstance(node, Text) and node.value.strip():
+        return Example(line=node.value)
+    if not isinstance(node, Entries) or not node.values or not node.values.keys() <= set(PATTERNS):
+        raise refusal(
+            origin,
+            node.line,
+            "this is not an example",
+            f"write a command line, or a mapping of {', '.join(KEYS)}",
+        )
+    values = node.values
+    command = values.get("command")
+    return Example(
+        line=_example_text(command, origin) if isinstance(command, Text) else "",
+        argv=_texts(command, origin) if isinstance(command, Items) else (),
+        tool=_example_text(values["tool"], origin) if "tool" in values else "",
+        path=_texts(values.get("path"), origin),
+        host=_texts(values.get("host"), origin),
+        skill=_example_text(values["skill"], origin) if "skill" in values else "",
+    )
+
+
+def _texts(node: Node | None, origin: str) -> tuple[str, ...]:
+    return tuple(_example_text(one, origin) for one in example_nodes(node))
+
+
+def _example_text(node: Node, origin: str) -> str:
+    if not isinstance(node, Text) or not node.value:
+        raise refusal(origin, node.line, "an example needs text here", "put the value in quotes")
+    return node.value
+
+
+def check_examples(rule: Rule, values: Mapping[str, Node], origin: str) -> None:
+    """Raise if a rule does not do what its examples say."""
+    for key, examples in (("match", rule.match), ("not_match", rule.not_match)):
+        for example, node in zip(examples, example_nodes(values.get(key)), strict=True):
+            why_not = _why_not(rule, example)
+            if (why_not == "") != (key == "match"):
+                said = f"does not match its example: {why_not}" if why_not else "matches what it says it does not"
+                raise refusal(
+                    origin,
+                    node.line,
+                    f"the rule `{rule.name}` {said} (`{_shown(example)}`)",
+                    "correct the pattern or the example",
+                )
+
+
+def _why_not(rule: Rule, example: Example) -> str:
+    """Why the rule, all alone, does not decide on the example; empty when it does."""
+    facts = facts_of(example, rule)
+    base = Anchor(_ROOT, _HOME)
+    if rule.effect != "allow":
+        return "" if stops(rule, facts, base) else "no pattern fits"
+    verdict = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME))
+    if isinstance(verdict, Allow):
+        return ""
+    return "no pattern fits every part" if verdict.rule == "safety.mode: ask" else verdict.rule
+
+
+def facts_of(example: Example, rule: Rule) -> Facts:
+    """The example as the rules would see it as a call."""
+    reading = _reading(example)
+    return Facts(
+        tool=example.tool or _tool_of(example, rule),
+        commands=reading.commands,
+        writes=reading.writes,
+        reads=reading.reads,
+        files=tuple(FileTouch(path=path, touch="change") for path in example.path),
+        hosts=(*reading.hosts, *example.host),
+        skill=example.skill,
+        unclear=reading.unclear,
+        risk=reading.risk,
+    )
+
+
+def _reading(example: Example) -> Reading:
+    if example.line:
+        return read_line(example.line)
+    return read_argv(example.argv) if example.argv else Reading()
+
+
+def _tool_of(example: Example, rule: Rule) -> str:
+    """A tool the rule is about, for an example that names none."""
+    usual = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
+    fitting = (tool for tool in usual if not rule.tool or is_tool(rule.tool, tool))
+    return next(fitting, rule.tool[0] if rule.tool else usual[0])
+
+
+def _shown(example: Example) -> str:
+    words = (example.line, " ".join(example.argv), example.tool, *example.path, *example.host, example.skill)
+    text = " ".join(" ".join(filter(None, words)).split())
+    return text if len(text) <= 120 else f"{text[:119]}…"
+
 
 MAX_RULES = 1000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,79}")
-PATTERNS = ("tool", "command", "path", "host", "skill")
 KEYS = ("name", "effect", *PATTERNS, "risk", "justification", "match", "not_match")
 _HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?|[0-9A-Fa-f:]+")
 

@@ -1,9 +1,42 @@
-"""Rules as values: what one of them is about, and all that hold for a run."""
+"""Rules and what they say of a call, as values; and the key under which a request is approved."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Literal
 
 import msgspec
 
+from skills_runtime.errors import ValidationFailed
+from skills_runtime.events import canonical_json
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.policy.verdict import SafetyMode
+
+SafetyMode = Literal["allow", "ask", "deny"]
+
+
+class Allow(msgspec.Struct, frozen=True):
+    """The call may run."""
+
+    rule: str
+    """What decided, in words for people; several things are joined by ` + `."""
+    justification: str = ""
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Somebody must decide."""
+
+    rule: str
+    justification: str = ""
+
+
+class Deny(msgspec.Struct, frozen=True):
+    """The call must not run."""
+
+    rule: str
+    justification: str = ""
+
+
+Verdict = Allow | Ask | Deny
+
 
 ONE_WORD = "*"
 """In a command pattern: any one word."""
@@ -73,3 +106,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """More places of the runtime that no tool may touch, absolute."""
     consent: tuple[str, ...] = ()
     """More files that no tool changes unasked, absolute: the configuration of the next run."""
+
+
+def approval_key(tool: str, sanitized_request: Mapping[str, Any]) -> str:
+    """The name of a request: a changed request has a changed key."""
+    request = {"tool": tool, "request": dict(sanitized_request)}
+    try:
+        return sha256(canonical_json(request)).hexdigest()
+    except ValidationFailed:  # a model may write numbers that have no canonical form
+        return sha256(b"exact\n" + msgspec.json.encode(request, order="sorted")).hexdigest()

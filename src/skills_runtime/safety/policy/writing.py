@@ -13,8 +13,7 @@ import msgspec
 
 from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.safety.policy.commands import plain_pattern
-from skills_runtime.safety.policy.document import parse_document
-from skills_runtime.safety.policy.loading import load_rules, rule_items
+from skills_runtime.safety.policy.loading import load_rules, parse_document, rule_items
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Example, Rule
 
 PATIENCE_SECONDS = 10.0

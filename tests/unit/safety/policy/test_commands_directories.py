@@ -5,7 +5,7 @@ import pytest
 from skills_runtime.ports import Intent, ToolSpec
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Rule, Rules, Verdict, decide
-from skills_runtime.safety.policy.steps import MAX_PLACES, places_of
+from skills_runtime.safety.policy.commands import MAX_PLACES, places_of
 
 SHELL = ToolSpec(name="shell_command", description="", parameters={})
 DEEP = Rule(effect="deny", name="deep", path=("a/b/c/**",))

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent, ToolSpec
-from skills_runtime.safety.approvals.proposal import proposed_rule
-from skills_runtime.safety.approvals.request import request_of
+from skills_runtime.safety.approvals.request import proposed_rule, request_of
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Ask, Rules, decide
 from skills_runtime.safety.sanitize import Fingerprint

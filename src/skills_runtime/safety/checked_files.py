@@ -15,10 +15,10 @@ def screened(files: Files, rules: Rules, tool: str) -> Files:
     denying = tuple(rule for rule in rules.rules if rule.effect == "deny" and rule.path)
     if not denying:
         return files
-    return Screened(files, Rules(mode="allow", rules=denying, root=rules.root, home=rules.home), tool)
+    return PolicyCheckedFiles(files, Rules(mode="allow", rules=denying, root=rules.root, home=rules.home), tool)
 
 
-class Screened(msgspec.Struct, frozen=True):
+class PolicyCheckedFiles(msgspec.Struct, frozen=True):
     """Checks every path, as it is written and where it leads, before anything happens to it."""
 
     files: Files
@@ -27,7 +27,7 @@ class Screened(msgspec.Struct, frozen=True):
 
     def for_call(self, call_id: str) -> Files:
         """The same files, with every record naming a call."""
-        return Screened(self.files.for_call(call_id), self.rules, self.tool)
+        return PolicyCheckedFiles(self.files.for_call(call_id), self.rules, self.tool)
 
     def read(self, path: str, *, limit: int) -> bytes:
         """The first `limit` bytes of a file."""
