@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from skills_runtime.processes import launcher
-from skills_runtime.sandbox.landlock import adapter as landlock
+from skills_runtime.sandbox import landlock
 from tests.support.network import network_off
 from tests.support.users import Unprivileged, home_variables
 

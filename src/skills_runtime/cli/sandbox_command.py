@@ -23,7 +23,7 @@ from skills_runtime.processes import Finished, Limits, Stream, execute_plan
 from skills_runtime.processes.execute import Outflow
 from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed
-from skills_runtime.sandbox.promises import PROMISES, Gap
+from skills_runtime.sandbox.policy import PROMISES, Gap
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def fence_from(options: FenceOptions) -> "tuple[Fence, SandboxPolicy]":
 
     from skills_runtime.errors import ValidationFailed
     from skills_runtime.sandbox import Fence, adapters_named, policy_for, profile_named
-    from skills_runtime.sandbox.promises import promise_named
+    from skills_runtime.sandbox.policy import promise_named
 
     profile = profile_named(options.profile)
     if profile == "danger":

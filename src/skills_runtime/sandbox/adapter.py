@@ -1,4 +1,7 @@
-"""What every kind of fence can do: say what it is worth on this machine, and put a command behind itself."""
+"""What every kind of sandbox can do: say what it is worth on this machine, and wrap a command.
+
+With what adapters have in common: the environment of a command, and what it can read and write. Pure.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +12,8 @@ import msgspec
 from skills_runtime.ports import Enclosure
 from skills_runtime.ports.file_access import FileAccess
 from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.promises import PROMISES, Gap, Promise
-from skills_runtime.sandbox.survey import Findings
+from skills_runtime.sandbox.policy import PROMISES, Gap, Promise, SandboxPolicy
+from skills_runtime.sandbox.protected_paths import Findings
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,3 +75,52 @@ def kept(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
     """The promises without a gap."""
     broken = {gap.promise for gap in gaps if not gap.partial}
     return tuple(promise for promise in PROMISES if promise not in broken)
+
+
+def opened_by(policy: SandboxPolicy, system: tuple[str, ...]) -> FileAccess:
+    """What directories are opened, where nothing in them can be told apart."""
+    writes = policy.access == "write"
+    return FileAccess(
+        workspace=policy.workspace,
+        writable=(policy.workspace, *policy.writable) if writes else policy.writable,
+        readable=policy.readable if writes else (policy.workspace, *policy.readable),
+        system=system,
+    )
+
+
+def system_of(machine: Machine) -> tuple[str, ...]:
+    """What of this machine every command reads to work at all."""
+    interpreter = (str(machine.interpreter),) if machine.interpreter else ()
+    return (*machine.roots, *(link for link, _ in machine.links), *machine.files, *interpreter)
+
+
+def protected_in(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
+    """What stays as it is in directories that can be written; what exists comes first."""
+    if policy.access == "read" and not policy.opened:
+        return ()
+    hidden = findings.hidden_directories
+    kept_free = (path for path in findings.placeholder_directories if path not in hidden)
+    return (*findings.read_only, *kept_free, *findings.placeholders)
+
+
+def hidden_in(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
+    """What nothing can look into; where nothing is written, what does not exist yet needs no hiding."""
+    missing = findings.placeholder_directories if policy.access == "read" else ()
+    found = (path for path in findings.hidden_directories if path not in missing)
+    return tuple(dict.fromkeys((*findings.hidden_files, *found, *policy.hidden)))
+
+
+INHERITED = ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TERM", "COLORTERM", "NO_COLOR")
+"""What says how to write for a person; it names no place and holds no secret."""
+
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+HOME = "/tmp/home"
+USER = "sandbox"
+
+
+def fenced_environment(variables: Mapping[str, str], asked_for: Mapping[str, str], machine: Machine) -> dict[str, str]:
+    """Every variable of the command; what was asked for comes last."""
+    path = SYSTEM_PATH if machine.interpreter is None else f"{SYSTEM_PATH}:{machine.interpreter}/bin"
+    ours = {"PATH": path, "HOME": HOME, "USER": USER, "LOGNAME": USER, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
+    chosen = {name: variables[name] for name in INHERITED if name in variables}
+    return {**ours, "TERM": "dumb", **chosen, **asked_for}

@@ -19,7 +19,7 @@ from skills_runtime.sandbox.egress import EgressRecord
 from skills_runtime.sandbox.grants import IS_OBEYED, IS_OWN, IS_SECRET, MOST, why_not_host, why_not_path
 from skills_runtime.sandbox.machine import SYSTEM_FILES, SYSTEM_ROOTS
 from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.survey import Findings
+from skills_runtime.sandbox.protected_paths import Findings
 
 Certainty = Literal["proven", "suspected"]
 """Told by the kernel, the supervisor or the proxy; or read out of what the command wrote, which may say anything."""

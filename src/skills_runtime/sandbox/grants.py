@@ -17,7 +17,7 @@ from skills_runtime.sandbox.egress import allow_rule, canonical_host
 from skills_runtime.sandbox.egress.addresses import reach_of
 from skills_runtime.sandbox.egress.values import Refused
 from skills_runtime.sandbox.policy import Network, ResourceLimits, SandboxPolicy
-from skills_runtime.sandbox.protected import CREDENTIALS, HOME_SECRETS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
+from skills_runtime.sandbox.protected_paths import CREDENTIALS, HOME_SECRETS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
 
 MOST: dict[LimitName, int] = {"open_files": 1 << 20, "processes": 1 << 15}
 """Beyond which no kernel goes."""

@@ -13,14 +13,11 @@ import msgspec
 
 from skills_runtime.ports import Enclosure
 from skills_runtime.ports.file_access import FileAccess
-from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
-from skills_runtime.sandbox.file_access import hidden_in, opened_by, protected_in
-from skills_runtime.sandbox.limiting import limit_gaps
+from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner, hidden_in, opened_by, protected_in
+from skills_runtime.sandbox.limits import limit_gaps
 from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.promises import NO_OWN_NETWORK, Gap
-from skills_runtime.sandbox.protected import CREDENTIALS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
-from skills_runtime.sandbox.survey import Findings
+from skills_runtime.sandbox.policy import NO_OWN_NETWORK, Gap, SandboxPolicy
+from skills_runtime.sandbox.protected_paths import CREDENTIALS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS, Findings
 
 PROGRAM = "/usr/bin/sandbox-exec"
 

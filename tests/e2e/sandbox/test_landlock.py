@@ -11,7 +11,7 @@ from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.landlock import Landlock
-from skills_runtime.sandbox.promises import Promise
+from skills_runtime.sandbox.policy import Promise
 from tests.e2e.sandbox.arena import PYTHON, SECRET, Arena, new_arena
 from tests.support.users import Unprivileged
 

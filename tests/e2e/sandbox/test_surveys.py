@@ -10,8 +10,8 @@ from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
-from skills_runtime.sandbox import survey as module
-from skills_runtime.sandbox.promises import Promise
+from skills_runtime.sandbox import protected_paths as module
+from skills_runtime.sandbox.policy import Promise
 
 BOTH: frozenset[Promise] = frozenset[Promise](("protected_paths", "secrets"))
 

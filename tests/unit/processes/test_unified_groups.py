@@ -15,7 +15,7 @@ from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ControlGroup, Enclosure
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.processes.launcher import dismiss
-from skills_runtime.sandbox.control_groups import places_of
+from skills_runtime.sandbox.machine import places_of
 from tests.support.users import NOBODY, Unprivileged
 from tests.unit.processes.conftest import wait_for_end
 

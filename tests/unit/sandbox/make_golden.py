@@ -4,8 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.sandbox.policy import CAREFUL
-from skills_runtime.sandbox.profiles import policy_for
+from skills_runtime.sandbox.policy import CAREFUL, policy_for
 from skills_runtime.sandbox.seatbelt import profile_text
 from skills_runtime.sandbox.seccomp import ARCHITECTURES, seccomp_program
 from tests.unit.sandbox.bpf import listing

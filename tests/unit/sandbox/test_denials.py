@@ -13,7 +13,7 @@ from skills_runtime.ports import Grant, LimitName, RaisedLimit
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome, denials_of
 from skills_runtime.sandbox.egress import EgressRecord
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
-from skills_runtime.sandbox.survey import Findings
+from skills_runtime.sandbox.protected_paths import Findings
 from tests.support import users
 
 WORKSPACE = Path("/project")

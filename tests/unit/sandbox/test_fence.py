@@ -12,11 +12,10 @@ from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, Sandbox
 from skills_runtime.sandbox import Fence, NoFence, Unfenced, adapters_named, fence_for, own_directories, policy_for
-from skills_runtime.sandbox.control_groups import ControlGroups, places_of
-from skills_runtime.sandbox.environment import fenced_environment
-from skills_runtime.sandbox.limiting import limit_gaps
-from skills_runtime.sandbox.machine import Machine, this_machine
-from skills_runtime.sandbox.promises import BOUNDED
+from skills_runtime.sandbox.adapter import fenced_environment
+from skills_runtime.sandbox.limits import limit_gaps
+from skills_runtime.sandbox.machine import ControlGroups, Machine, places_of, this_machine
+from skills_runtime.sandbox.policy import BOUNDED
 
 BARE = Machine(architecture="x86_64", user=1001)
 

@@ -10,12 +10,12 @@ from skills_runtime.config.models import SandboxSettings
 from skills_runtime.ports import Grant, ProcessRequest
 from skills_runtime.ports.file_access import TOLD_PATHS, FileAccess
 from skills_runtime.sandbox import Fence, Unfenced, adapters_named, policy_for
-from skills_runtime.sandbox.choosing import fence_for
+from skills_runtime.sandbox.from_settings import fence_for
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.profiles import Profile
+from skills_runtime.sandbox.policy import Profile
+from skills_runtime.sandbox.protected_paths import Findings
 from skills_runtime.sandbox.seatbelt import READABLE, Seatbelt
-from skills_runtime.sandbox.survey import Findings
 
 MACHINE = Machine(architecture="x86_64", user=1001, roots=("/usr",), files=("/etc/services",))
 

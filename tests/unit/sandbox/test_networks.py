@@ -14,10 +14,10 @@ from skills_runtime.sandbox.egress import PROXY_PORT, proxy_variables
 from skills_runtime.sandbox.egress.stage import policy_of, stage_source, staged
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.networking import egress_of, enclose_with_network
-from skills_runtime.sandbox.promises import Gap
+from skills_runtime.sandbox.planner import egress_of, enclose_with_network
+from skills_runtime.sandbox.policy import Gap
+from skills_runtime.sandbox.protected_paths import Findings
 from skills_runtime.sandbox.seatbelt import Seatbelt
-from skills_runtime.sandbox.survey import Findings
 from tests.unit.sandbox.test_plans import FINDINGS, INNER, MACHINE
 
 EGRESS = Egress(allow=("good.test",))

@@ -7,14 +7,12 @@ import msgspec
 import pytest
 
 from skills_runtime.sandbox.adapter import Inner
-from skills_runtime.sandbox.bubblewrap import Bubblewrap
-from skills_runtime.sandbox.bubblewrap.wrapping import NUMBERS, kernel_limits, wrap
-from skills_runtime.sandbox.control_groups import ControlGroups
-from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
-from skills_runtime.sandbox.profiles import policy_for
+from skills_runtime.sandbox.bubblewrap import NUMBERS, Bubblewrap, wrap
+from skills_runtime.sandbox.limits import kernel_limits
+from skills_runtime.sandbox.machine import ControlGroups, Machine
+from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy, policy_for
+from skills_runtime.sandbox.protected_paths import Findings
 from skills_runtime.sandbox.seatbelt import Seatbelt, parameters_of, profile_text
-from skills_runtime.sandbox.survey import Findings
 
 GOLDEN = Path(__file__).parent / "golden"
 PLACE = Path("/project")

@@ -8,9 +8,22 @@ import pytest
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox.adapter import kept
-from skills_runtime.sandbox.policy import CAREFUL, ResourceLimits, SandboxPolicy
-from skills_runtime.sandbox.profiles import DESCRIPTIONS, PROFILES, policy_for, profile_named
-from skills_runtime.sandbox.promises import BOUNDED, ISOLATION, PROMISES, Gap, promise_named, refusal, unmet
+from skills_runtime.sandbox.policy import (
+    BOUNDED,
+    CAREFUL,
+    DESCRIPTIONS,
+    ISOLATION,
+    PROFILES,
+    PROMISES,
+    Gap,
+    ResourceLimits,
+    SandboxPolicy,
+    policy_for,
+    profile_named,
+    promise_named,
+    refusal,
+    unmet,
+)
 
 POLICY = SandboxPolicy(profile="workspace-write", workspace=Path("/project"), limits=CAREFUL)
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.sandbox.limiting import LARGEST, LEAST_MEMORY, refuse_limits
+from skills_runtime.sandbox.limits import LARGEST, LEAST_MEMORY, refuse_limits
 from skills_runtime.sandbox.policy import CAREFUL, ResourceLimits
 
 

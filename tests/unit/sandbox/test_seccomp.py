@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.sandbox.seccomp import ARCHITECTURES, Permitted, seccomp_program
-from skills_runtime.sandbox.seccomp.assembler import JUMP_EQUAL, Assembler
-from skills_runtime.sandbox.seccomp.calls import DENIED, MODE_ARGUMENTS, SHARED_OBJECTS
-from skills_runtime.sandbox.seccomp.program import Architecture
+from skills_runtime.sandbox.seccomp import (
+    ARCHITECTURES,
+    DENIED,
+    JUMP_EQUAL,
+    MODE_ARGUMENTS,
+    SHARED_OBJECTS,
+    Architecture,
+    Assembler,
+    Permitted,
+    seccomp_program,
+)
 from tests.unit.sandbox.bpf import listing, verdict
 
 GOLDEN = Path(__file__).parent / "golden"

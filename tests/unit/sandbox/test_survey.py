@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.sandbox import directories
-from skills_runtime.sandbox import survey as module
-from skills_runtime.sandbox.protected import CONFIGURATION, KEPT_FREE, KEPT_FREE_AT_HOME
+from skills_runtime.sandbox import protected_paths as directories
+from skills_runtime.sandbox import protected_paths as module
+from skills_runtime.sandbox.protected_paths import CONFIGURATION, KEPT_FREE, KEPT_FREE_AT_HOME, Findings, survey
 from skills_runtime.sandbox.supervision import placeholders
-from skills_runtime.sandbox.survey import Findings, survey
 
 
 def make(place: Path, *names: str) -> None:

@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.sandbox import directories
-from skills_runtime.sandbox import survey as module
+from skills_runtime.sandbox import protected_paths as directories
+from skills_runtime.sandbox import protected_paths as module
 from skills_runtime.sandbox.grants import SECRET_NAMES
-from skills_runtime.sandbox.opening import survey_gaps
-from skills_runtime.sandbox.profiles import policy_for
-from skills_runtime.sandbox.promises import unmet
-from skills_runtime.sandbox.protected import CREDENTIALS, HOME_SECRETS
-from skills_runtime.sandbox.survey import Findings, survey
+from skills_runtime.sandbox.policy import policy_for, unmet
+from skills_runtime.sandbox.protected_paths import CREDENTIALS, HOME_SECRETS, Findings, survey, survey_gaps
 from tests.support.users import Unprivileged
 from tests.unit.sandbox.test_survey import found, make
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.sandbox.work_trees import repository_elsewhere
+from skills_runtime.sandbox.planner import repository_elsewhere
 
 
 def make(tmp_path: Path) -> tuple[Path, Path]:

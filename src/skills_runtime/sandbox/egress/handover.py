@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.sandbox.egress import inside
+from skills_runtime.sandbox.inside import network as inside
 
 PROXY_PORT = 3128
 HANDOVER_SECONDS = 10.0

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from skills_runtime.ports import Egress
-from skills_runtime.sandbox.egress import inside
 from skills_runtime.sandbox.egress.handover import PROXY_PORT
 from skills_runtime.sandbox.egress.policy import EgressPolicy, allow_rule, deny_rule
+from skills_runtime.sandbox.inside import network as inside
 
 INTERPRETERS = ("/usr/bin/python3", "/usr/local/bin/python3")
 MAX_SOURCE = 65536

@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-from skills_runtime.sandbox.bubblewrap import protection
-from skills_runtime.sandbox.bubblewrap.protection import MAX_MOUNTS, protection_for, protection_gaps
+from skills_runtime.sandbox import protective_mounts as protection
 from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.survey import survey
+from skills_runtime.sandbox.protected_paths import survey
+from skills_runtime.sandbox.protective_mounts import MAX_MOUNTS, protection_for, protection_gaps
 
 
 def _repositories(above: Path, count: int, *, secret: bool = False) -> list[Path]:

@@ -1,35 +1,214 @@
-"""Looks through a workspace for what must be protected in it, without ever following a link.
+"""What has to be protected in a workspace: the names that matter, and a scan that finds them without following a link.
 
-Nothing is left out: a command could carry a secret to wherever nobody looks. A directory that has not changed since the
-last look is not read again, so a survey costs little in a large tree too.
+Names that programs outside the sandbox obey are not to be written, and names that hold secrets not to be read. Nothing
+is left out: a command could carry a secret to wherever nobody looks. A directory that has not changed since the last
+scan is not read again, so a scan costs little in a large tree too. Knows nothing of how a sandbox keeps what it finds.
 """
 
+import errno
 import os
 import pwd
 import stat
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from skills_runtime.sandbox.directories import UNSETTLED_NS, Closed, Directory, read_directory
-from skills_runtime.sandbox.protected import (
-    CONFIGURATION,
-    CREDENTIALS,
-    GIT_CONTROL,
-    HOME_SECRETS,
-    KEPT_FREE,
-    KEPT_FREE_AT_HOME,
-    READ_ONLY,
-    REPOSITORY,
-    RUNTIME_DIRECTORY,
-    SECRETS,
-    SKIPPED,
-    START_UP,
-)
-from skills_runtime.sandbox.second_names import second_names
+from skills_runtime.errors import SandboxError
+from skills_runtime.sandbox.policy import Gap, Promise, SandboxPolicy
 
-__all__ = ["MAX_DIRECTORIES", "MAX_SECONDS", "PLACEHOLDER_MODES", "UNSETTLED_NS", "Findings", "survey"]
+RUNTIME_DIRECTORY = ".skills_runtime_sdk"
+"""Logs, keys, sockets and approvals of the runtime: neither read nor written."""
+
+REPOSITORY = ".git"
+
+CONFIGURATION = (
+    ".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".mcp.json",
+)  # fmt: skip
+"""What agents and editors obey when they open the directory."""
+
+START_UP = (
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
+    ".inputrc", ".gitconfig", ".gitmodules", ".ripgreprc",
+)  # fmt: skip
+"""What shells and everyday programs run or obey when they start."""
+
+READ_ONLY = frozenset((REPOSITORY, *CONFIGURATION, *START_UP))
+
+KEPT_FREE = (REPOSITORY, *CONFIGURATION)
+"""What cannot be made either where it does not exist yet."""
+
+KEPT_FREE_AT_HOME = (*KEPT_FREE, *START_UP)
+"""The same in a home directory, the only place in which anything is a start-up file."""
+
+SECRETS = ".env"
+"""How the names of files begin that hold secrets, wherever in a workspace they lie."""
+
+CREDENTIALS = frozenset(
+    (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".pypirc", ".git-credentials")
+)
+"""What a home directory holds; hidden at the top of a workspace only, where such a name is no coincidence."""
+
+HOME_SECRETS = (
+    ".npmrc", ".yarnrc.yml", ".password-store", ".vault-token", ".terraform.d", ".config/gcloud", ".config/gh",
+    ".config/op", ".config/hub", ".config/skills_runtime", ".local/share/keyrings", ".local/state/skills_runtime",
+    ".mozilla", ".config/google-chrome", ".config/chromium", ".cargo/credentials", ".cargo/credentials.toml",
+    ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".terraformrc", ".boto", ".s3cfg",
+    ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+    ".sqlite_history", ".rediscli_history", ".lesshst", ".viminfo", ".htpasswd", ".my.cnf",
+    ".config/rclone", ".config/sops", ".config/age", ".config/containers", ".config/glab-cli", ".config/doctl",
+    ".config/microsoft-edge", ".config/BraveSoftware", ".config/Signal", ".config/Slack", ".config/discord",
+    ".config/filezilla", ".local/share/password-store", ".local/share/kwalletd", ".thunderbird", ".electrum",
+    ".bitcoin", ".ethereum", "Library/Keychains", "Library/Cookies", "Library/Application Support/Google",
+    "Library/Application Support/Firefox",
+)  # fmt: skip
+"""What a home directory holds besides, and what would be a mere setting anywhere else."""
+
+GIT_CONTROL = ("HEAD", "config", "config.worktree", "hooks", "commondir")
+"""What git obeys in a repository without a work tree."""
+
+SKIPPED = frozenset({"node_modules", ".venv", "venv", ".tox", ".mypy_cache", ".ruff_cache", ".cache"})
+"""Directories of others' code: in them only repositories and secrets are looked for."""
+
+
+UNSETTLED_NS = 20_000_000
+"""A directory that changed so shortly before it was read may have changed again within the same tick of its clock."""
+MAX_LENGTH = 3800
+"""Of a path: what lies deeper can be neither looked at nor covered."""
+
+_MAX_SEEN = 250_000
+_NAMED = READ_ONLY | CREDENTIALS | {RUNTIME_DIRECTORY}
+_SPECIAL = _NAMED | SKIPPED
+_BARE = {"HEAD", "objects", "refs"}
+_NONE: frozenset[str] = frozenset()
+
+
+class Directory(msgspec.Struct, frozen=True, gc=False):
+    """What is notable in a directory."""
+
+    changed: int
+    inode: int
+    plain: tuple[str, ...] = ()
+    """The paths of subdirectories whose names say nothing."""
+    special: tuple[str, ...] = ()
+    """The paths of those whose names do."""
+    names: frozenset[str] = _NONE
+    """Those that say something, of files, directories and links."""
+    links: frozenset[str] = _NONE
+    directories: frozenset[str] = _NONE
+    bare: bool = False
+    """Git would take the directory itself for a repository."""
+    quiet: bool = False
+    """Nothing is notable but that there are plain subdirectories."""
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """A directory that this user cannot look into."""
+
+    too_deep: bool = False
+
+
+_CLOSED = Closed()
+_TOO_DEEP = Closed(too_deep=True)
+_seen: dict[str, Directory] = {}
+
+
+def read_directory(path: str) -> Directory | Closed | None:
+    """What is notable in it now; nothing when it is gone or is none."""
+    if len(path) > MAX_LENGTH:
+        return _TOO_DEEP
+    try:
+        # A path object for each of many thousands of directories would cost more than the look itself.
+        found = os.lstat(path)
+        known = _seen.get(path)
+        if known is not None and known.changed == found.st_ctime_ns and known.inode == found.st_ino:
+            return known
+        return _read(path, found)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return _TOO_DEEP
+        return _CLOSED if error.errno in (errno.EACCES, errno.EPERM) else None
+
+
+def _read(path: str, found: os.stat_result) -> Directory | Closed | None:
+    if not stat.S_ISDIR(found.st_mode):
+        return None
+    now = time.clock_gettime_ns(time.CLOCK_REALTIME)
+    with os.scandir(path) as entries:
+        directory = _summary(path, found, list(entries))
+    if not os.access(path, os.X_OK):
+        return _CLOSED
+    if len(_seen) >= _MAX_SEEN:
+        _seen.clear()
+    if found.st_ctime_ns + UNSETTLED_NS < now:
+        _seen[path] = directory
+    return directory
+
+
+def _summary(path: str, found: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
+    inside = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+    notable = [entry for entry in entries if entry.name.startswith(".") and _is_notable(entry.name)]
+    bare = _BARE.issubset({entry.name for entry in entries})
+    special = tuple(f"{path}/{entry.name}" for entry in inside if entry.name in _SPECIAL)
+    return Directory(
+        changed=found.st_ctime_ns,
+        inode=found.st_ino,
+        plain=tuple(f"{path}/{entry.name}" for entry in inside if entry.name not in _SPECIAL),
+        special=special,
+        names=frozenset(entry.name for entry in notable) if notable else _NONE,
+        links=frozenset(entry.name for entry in notable if entry.is_symlink()) if notable else _NONE,
+        directories=frozenset(entry.name for entry in notable if entry.is_dir(follow_symlinks=False))
+        if notable
+        else _NONE,
+        bare=bare,
+        quiet=not (bare or special or notable),
+    )
+
+
+def _is_notable(name: str) -> bool:
+    return name in _NAMED or name.startswith(SECRETS)
+
+
+Identity = tuple[int, int]
+"""The device and the number of a file."""
+
+
+def second_names(secrets: Iterable[Path], known: Iterable[Path], directories: Iterable[str]) -> set[Path]:
+    """Names of these secrets besides those that are known, in these directories; most have none, which costs little."""
+    names: dict[Identity, int] = {}
+    for path in known:
+        if (identity := _identity(str(path))) is not None:
+            names[identity[0]] = names.get(identity[0], 0) + 1
+    found = (_identity(str(path)) for path in secrets)
+    wanted = {one[0] for one in found if one is not None and one[1] > names.get(one[0], 0)}
+    return set(_named(wanted, directories)) if wanted else set()
+
+
+def _named(wanted: set[Identity], directories: Iterable[str]) -> Iterable[Path]:
+    numbers = {number for _, number in wanted}
+    for directory in directories:
+        try:
+            with os.scandir(directory) as entries:
+                alike = [entry.path for entry in entries if entry.inode() in numbers]
+        except OSError:
+            continue  # gone, or covered as a whole
+        for path in alike:
+            identity = _identity(path)
+            if identity is not None and identity[0] in wanted:
+                yield Path(path)
+
+
+def _identity(path: str) -> tuple[Identity, int] | None:
+    """What the file is, and how many names it has."""
+    try:
+        found = Path(path).lstat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino), found.st_nlink
+
 
 MAX_DIRECTORIES = 100_000
 MAX_SECONDS = 10.0
@@ -302,3 +481,64 @@ def _is_placeholder(path: Path) -> bool:
         return path.lstat().st_mode in PLACEHOLDER_MODES
     except OSError:
         return False
+
+
+def findings_for(policy: SandboxPolicy) -> Findings:
+    """Everything to protect now; raises `SandboxError` for an opened path that leads elsewhere than it did."""
+    found = survey(policy.workspace)
+    if not policy.opened:
+        return found
+    if policy.access == "read":  # nothing can be written there, so there is nothing to hold on to
+        missing = found.placeholder_directories
+        hidden = tuple(path for path in found.hidden_directories if path not in missing)
+        found = Findings(hidden_files=found.hidden_files, hidden_directories=hidden, **_extent(found))
+    return _joined((found, *(_of_opened(path, policy) for path in policy.opened)))
+
+
+def _of_opened(path: Path, policy: SandboxPolicy) -> Findings:
+    if os.path.realpath(path) != str(path):
+        raise SandboxError(
+            f"`{path}` has become a link since it was opened to commands", hint="ask for a new grant by its real path"
+        )
+    if not path.exists():
+        raise SandboxError(f"`{path}` was opened to commands and is gone", hint="make it again, or drop the grant")
+    found = survey(path)
+    if path in policy.writable:
+        return found
+    missing = found.placeholder_directories
+    hidden = tuple(one for one in found.hidden_directories if one not in missing)
+    return Findings(hidden_files=found.hidden_files, hidden_directories=hidden, **_extent(found))
+
+
+def _extent(found: Findings) -> dict[str, Any]:
+    """How far the survey got."""
+    return {"unseen": found.unseen, "complete": found.complete}
+
+
+def _joined(parts: Iterable[Findings]) -> Findings:
+    every = tuple(parts)
+    names = [name for name in Findings.__struct_fields__ if name not in ("complete", "kept_free")]
+    joined = {name: tuple(dict.fromkeys(path for part in every for path in getattr(part, name))) for name in names}
+    complete, kept_free = (all(getattr(part, name) for part in every) for name in ("complete", "kept_free"))
+    return Findings(**joined, complete=complete, kept_free=kept_free)
+
+
+def survey_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
+    """What cannot be promised because the survey did not get through, or found too much to hold on to."""
+    gaps: list[Gap] = []
+    if not findings.complete:
+        where = f" from `{findings.unseen[0]}` on" if findings.unseen else ""
+        most = f"{MAX_DIRECTORIES:,} directories or {MAX_SECONDS:.0f} s are the most"
+        text = f"the workspace was not looked through{where}, for {most}"
+        fix = (
+            "name a smaller directory as the workspace, or remove what nobody needs; after a first look that took too "
+            "long, try again, for what was seen is remembered; `sandbox exec --accept-gap` does without the promise"
+        )
+        promises: tuple[Promise, ...] = ("secrets",)
+        if policy.access == "write" or policy.opened:
+            promises = ("protected_paths", "secrets")
+        gaps += [Gap(promise=promise, text=text, fix=fix) for promise in promises]
+    if not findings.kept_free:
+        text = f"configuration of agents and editors can be made in more than {MAX_NESTED} repositories"
+        gaps.append(Gap(promise="protected_paths", text=text, partial=True))
+    return tuple(gaps)

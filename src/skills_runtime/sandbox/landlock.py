@@ -15,15 +15,13 @@ from typing import Any
 
 from skills_runtime.ports import Enclosure
 from skills_runtime.ports.file_access import FileAccess
-from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner
-from skills_runtime.sandbox.file_access import opened_by, system_of
-from skills_runtime.sandbox.landlock.inside import kernel
-from skills_runtime.sandbox.limiting import groups_for, limit_gaps, limits_memory, scope_for, scope_variables, watch_for
+from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner, opened_by, system_of
+from skills_runtime.sandbox.inside import landlock as restriction
+from skills_runtime.sandbox.limits import groups_for, limit_gaps, limits_memory, scope_for, scope_variables, watch_for
 from skills_runtime.sandbox.machine import Machine, this_machine
-from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
-from skills_runtime.sandbox.promises import NO_OWN_NETWORK, Gap
+from skills_runtime.sandbox.policy import CAREFUL, NO_OWN_NETWORK, Gap, SandboxPolicy
+from skills_runtime.sandbox.protected_paths import Findings
 from skills_runtime.sandbox.seccomp import Permitted, seccomp_program
-from skills_runtime.sandbox.survey import Findings
 
 LEAST_VERSION = 3
 """Before it a file could be cut whatever the rules said."""
@@ -31,13 +29,13 @@ SIGNALS_VERSION = 6
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 FILES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
 """What programs ask who they are; it cannot be written anew here."""
-HOME = Path(__file__).parent
+HOME = Path(restriction.__file__).parents[1]
+"""Above the small program; it must be readable by whoever starts a command."""
 INTERPRETERS = (sys.executable, "/usr/bin/python3")
 """The second serves a process that gave up the rights to run its own interpreter."""
 TIMEOUT_SECONDS = 10.0
 FIX = "use a Linux kernel of 6.2 or later, started with `lsm=landlock,…` among its options"
 
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from inside.entry import main; main()"
 _PROBE = """
 (: >> "$1") 2> /dev/null && echo "writable outside"
 (: < "$1") 2> /dev/null && echo "readable outside"
@@ -84,7 +82,7 @@ class Landlock:
         specification = specify(policy, machine, inner)
         shown = [f"--{name}={specification[name]}" for name in ("reading", "writing", "limits")]
         return Enclosed(
-            argv=(*scope_for(policy.limits, machine), _interpreter(), "-I", "-S", "-c", _BOOT, str(HOME)),
+            argv=(*scope_for(policy.limits, machine), _interpreter(), "-I", "-S", str(HOME / "inside" / "landlock.py")),
             cwd=Path("/"),
             environment=scope_variables(machine),
             options=tuple(shown),
@@ -139,7 +137,7 @@ def _interpreter() -> str:
 def _probed(user: int) -> Capabilities:
     del user  # what one may do another may not
     try:
-        version = kernel.version() if sys.platform == "linux" else 0
+        version = restriction.version() if sys.platform == "linux" else 0
     except OSError as error:
         off = error.errno == errno.EOPNOTSUPP
         return _broken("Landlock is switched off on this machine" if off else "this kernel has no Landlock")
@@ -183,10 +181,8 @@ def _wrong() -> list[str]:
 
 
 def _run(argv: tuple[str, ...], specification: int) -> "subprocess.CompletedProcess[str]":
-    boot = _BOOT.replace("main()", f"os.dup2({specification}, 3); main()").replace("import sys;", "import os, sys;")
-    words = [boot if word == _BOOT else word for word in argv]
     return subprocess.run(
-        words,
+        [*argv, str(specification)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -1,30 +1,31 @@
-"""The fence of a run: chooses an adapter, insists on what the policy requires, and plans every command."""
+"""Plans every command of a run: chooses an adapter, insists on what the policy requires, and wraps the command.
+
+What a plan says is all that is done: it can be printed and compared. Nothing here starts a process.
+"""
 
 import os
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError
-from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan
+from skills_runtime.ports import Egress, Grant, ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.ports.file_access import FileAccess
-from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, kept
-from skills_runtime.sandbox.environment import fenced_environment
-from skills_runtime.sandbox.grants import control_directories, granted, program_directories
+from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, fenced_environment, kept
+from skills_runtime.sandbox.denials import Denial, ProcessOutcome, denials_of
+from skills_runtime.sandbox.egress.environment import proxy_variables
+from skills_runtime.sandbox.egress.stage import interpreter_for, policy_of, stage_source, staged
+from skills_runtime.sandbox.grants import control_directories, granted, program_directories, why_not_path
 from skills_runtime.sandbox.machine import Machine, this_machine
-from skills_runtime.sandbox.networking import egress_of, enclose_with_network, network_evidence, network_variables
-from skills_runtime.sandbox.opening import findings_for
-from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.promises import Gap, refusal, unmet
-from skills_runtime.sandbox.survey import Findings
-from skills_runtime.sandbox.work_trees import repository_elsewhere
+from skills_runtime.sandbox.policy import Gap, SandboxPolicy, refusal, unmet
+from skills_runtime.sandbox.protected_paths import REPOSITORY, Findings, findings_for
 
-if TYPE_CHECKING:
-    from skills_runtime.sandbox.denials import Denial, ProcessOutcome
-
+MAX_POINTER_BYTES = 4096
+POINTER = "gitdir:"
+"""How the file `.git` of a work tree begins."""
 FORBIDDEN_WORKSPACES = (
     "/", "/boot", "/home", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run", "/tmp",
     "/var",
@@ -84,12 +85,10 @@ class Fence:
         """What this fence keeps."""
         return self._policy
 
-    def denials(self, outcome: "ProcessOutcome", grant: Grant | None = None) -> "tuple[Denial, ...]":
+    def denials(self, outcome: ProcessOutcome, grant: Grant | None = None) -> tuple[Denial, ...]:
         """What this fence, widened by a grant, stopped of a command that has ended, and the least that would help."""
         if grant:
             return self.widened(grant).denials(outcome)
-        from skills_runtime.sandbox.denials import denials_of
-
         control, programs = control_directories(self._variables), program_directories(self._variables)
         return denials_of(outcome, self._policy, findings_for(self._policy), control=control, programs=programs)
 
@@ -241,11 +240,6 @@ def _refuse_links(findings: Findings, policy: SandboxPolicy) -> None:
         )
 
 
-def _visible(machine: Machine) -> tuple[str, ...]:
-    interpreter = (str(machine.interpreter),) if machine.interpreter else ()
-    return (*machine.roots, *(link for link, _ in machine.links), *interpreter)
-
-
 def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
     """Refuse a program that does not exist behind the fence, with words that say so."""
     name = inner.argv[0] if inner.argv else ""
@@ -264,6 +258,11 @@ def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
     )
 
 
+def _visible(machine: Machine) -> tuple[str, ...]:
+    interpreter = (str(machine.interpreter),) if machine.interpreter else ()
+    return (*machine.roots, *(link for link, _ in machine.links), *interpreter)
+
+
 def _is_inside(path: Path, visible: tuple[Path, ...]) -> bool:
     place = Path(os.path.normpath(path))
     return any(place.is_relative_to(root) for root in visible)
@@ -274,3 +273,82 @@ def _is_program(path: Path) -> bool:
         return stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK)
     except OSError:
         return False
+
+
+def egress_of(policy: SandboxPolicy, gaps: tuple[Gap, ...] = ()) -> Egress | None:
+    """The hosts that the policy lets be reached; nothing where there is no proxy, be there a network or not."""
+    if policy.network != "allow-list" or any(gap.promise == "network" for gap in gaps):
+        return None
+    return policy.egress
+
+
+def enclose_with_network(
+    adapter: Adapter, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner
+) -> Enclosed:
+    """The command behind the fence, which begins when it has handed its network out to a proxy."""
+    interpreter = interpreter_for(machine.interpreter)
+    if interpreter is None:
+        gap = Gap(promise="network", text="an allow-list needs a Python inside the sandbox", fix="install `python3`")
+        raise refusal(adapter.name, (gap,))
+    source = adapter.enclose(policy, machine, findings, inner).enclosure.next_descriptor
+    argv = staged(inner.argv, interpreter, source=source)
+    enclosed = adapter.enclose(policy, machine, findings, msgspec.structs.replace(inner, argv=argv))
+    inputs = (*enclosed.enclosure.inputs, stage_source())
+    enclosure = msgspec.structs.replace(enclosed.enclosure, inputs=inputs)
+    return msgspec.structs.replace(enclosed, enclosure=enclosure)
+
+
+def network_variables(egress: Egress | None) -> dict[str, str]:
+    """The variables by which programs find the proxy; also the moment at which a rule that cannot be used is told."""
+    if egress is None:
+        return {}
+    return proxy_variables(named={rule.host for rule in policy_of(egress).allow})
+
+
+def network_evidence(egress: Egress | None) -> dict[str, Any]:
+    """The list itself, for whoever reads a result or approves a call."""
+    return {} if egress is None else {"egress": msgspec.json.decode(msgspec.json.encode(egress))}
+
+
+def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:
+    """The repository of a work tree that lies elsewhere, which git has to read; nothing for most workspaces.
+
+    The file `.git` of a work tree only claims where its repository is; an archive could bring one that names anything.
+    So it is shown only if it knows the work tree, belongs to the same user, and is nothing that no grant opens.
+    """
+    named = _first_line(workspace / REPOSITORY)
+    if not named.startswith(POINTER) or "\0" in named:
+        return ()
+    directory = Path(os.path.realpath(workspace / named.removeprefix(POINTER).strip()))
+    back = _first_line(directory / "gitdir")
+    if not back or "\0" in back or os.path.realpath(directory / back) != str(workspace / REPOSITORY):
+        return ()
+    shared = _first_line(directory / "commondir").replace("\0", "")
+    repository = Path(os.path.realpath(directory / shared)) if shared else directory
+    return (repository,) if directory.is_relative_to(repository) and _may_be_read(repository, workspace) else ()
+
+
+def _may_be_read(repository: Path, workspace: Path) -> bool:
+    if workspace.is_relative_to(repository) or repository.is_relative_to(workspace):
+        return False
+    try:
+        same_user = repository.stat().st_uid == workspace.stat().st_uid
+    except OSError:
+        return False
+    looks_right = all((repository / name).exists() for name in ("HEAD", "objects", "refs"))
+    return same_user and looks_right and why_not_path(str(repository), writing=False) is None
+
+
+def _first_line(path: Path) -> str:
+    """The first line of a small file; nothing when it is none, or a link."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        lines = os.fsdecode(os.read(descriptor, MAX_POINTER_BYTES)).splitlines()
+    except OSError:  # a directory, as most are
+        return ""
+    finally:
+        os.close(descriptor)
+    return lines[0].strip() if lines else ""

@@ -1,13 +1,20 @@
-"""The calls of the Linux kernel by which a process gives up rights for ever."""
+"""Gives up rights in the one order that works, then becomes the command; without all of it nothing is started.
+
+Run as a script by a bare interpreter. The number of the descriptor with the specification may be its only argument.
+"""
 
 import ctypes
+import json
 import os
+import resource
+import signal
 import struct
+import sys
+from typing import Any, NoReturn
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_VERSION = 1
 PATH_BENEATH = 1
-
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, DEVICE_CONTROL = 1 << 13, 1 << 14, 1 << 15
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_CONTROL
@@ -17,14 +24,50 @@ EVERYTHING_NOW = (1 << 16) - 1
 TCP = 0b11
 SCOPES = 0b11
 NETWORK_VERSION, SCOPES_VERSION = 4, 6
-
 SET_PARENT_DEATH_SIGNAL, SET_SECCOMP, DROP_BOUNDING, SET_NO_NEW_PRIVILEGES, AMBIENT = 1, 22, 24, 38, 47
 FILTER_MODE = 2
 CLEAR_AMBIENT = 4
 LAST_CAPABILITY = 63
 CAPABILITY_VERSION = 0x20080522
-
 _library = ctypes.CDLL(None, use_errno=True)
+SPECIFICATION = 3
+"""The descriptor from which the specification is read."""
+HIGHEST = 1 << 16
+REFUSED = 126
+NOT_FOUND = 127
+
+
+def main() -> NoReturn:
+    """Become the command that the specification names."""
+    with open(int(sys.argv[1]) if len(sys.argv) > 1 else SPECIFICATION, encoding="utf-8") as file:
+        specification: dict[str, Any] = json.load(file)
+    os.closerange(SPECIFICATION, max(HIGHEST, os.sysconf("SC_OPEN_MAX")))
+    argv = [_raw(word) for word in specification["argv"]]
+    environment = {_raw(name): _raw(value) for name, value in specification["environment"].items()}
+    try:
+        _give_up(specification)
+    except OSError as error:
+        _say(f"the sandbox could not be put up: {error}")
+        os._exit(REFUSED)
+    try:
+        os.execvpe(argv[0], argv, environment)
+    except OSError as error:
+        _say(f"{os.fsdecode(argv[0])}: {error.strerror}")
+        os._exit(NOT_FOUND)
+
+
+def _give_up(specification: "dict[str, Any]") -> None:
+    control(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    os.chdir(_raw(specification["cwd"]))
+    for name, value in specification["limits"].items():
+        resource.setrlimit(getattr(resource, name), (value, value))
+    refuse_privileges()
+    drop_capabilities()
+    confine(specification["reading"], specification["writing"])
+    # Last: the filter refuses some of the calls above.
+    filter_calls(_raw(specification["filter"]))
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def version() -> int:
@@ -99,3 +142,17 @@ def _call(number: int, *arguments: "int | bytes | None") -> int:
 def _error() -> OSError:
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))
+
+
+def _raw(text: str) -> bytes:
+    """The bytes that travelled as characters of the same number, since JSON has no bytes."""
+    return text.encode("latin-1")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"skills-runtime: {text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.promises import Gap
-from skills_runtime.sandbox.survey import Findings
+from skills_runtime.sandbox.policy import Gap, SandboxPolicy
+from skills_runtime.sandbox.protected_paths import Findings
 
 MAX_MOUNTS = 200
 """Mounts over single names."""

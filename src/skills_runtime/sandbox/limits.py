@@ -1,10 +1,9 @@
 """Which limits the kernel keeps on this machine, which are only looked at, and what that leaves open."""
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.ports import ControlGroup, Watch
+from skills_runtime.ports import ControlGroup, KernelLimits, Watch
 from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.policy import ResourceLimits, SandboxPolicy
-from skills_runtime.sandbox.promises import Gap
+from skills_runtime.sandbox.policy import Gap, ResourceLimits, SandboxPolicy
 
 LARGEST = (1 << 63) - 1
 """The largest number that the kernel takes for a limit."""
@@ -121,3 +120,16 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
         )
         gaps.append(Gap(promise="disk", text=text))
     return tuple(gaps)
+
+
+def kernel_limits(limits: ResourceLimits, machine: Machine) -> KernelLimits:
+    """What the kernel keeps of each process of a command."""
+    values = {
+        "core": 0,
+        "cpu": limits.cpu_seconds,
+        "fsize": limits.file_bytes,
+        "nofile": limits.open_files,
+        "nproc": limits.processes,
+        "data": data_limit(limits, machine),
+    }
+    return KernelLimits(values=tuple((name, value) for name, value in values.items() if value is not None))

@@ -1,27 +1,36 @@
-"""From settings to the fence of a run."""
+"""From settings to the sandbox of a run: by adapters, none by the user's own choice, or a refusal of every command."""
 
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.errors import ValidationFailed
-from skills_runtime.ports import Egress, Sandbox
+from skills_runtime.errors import SandboxError, ValidationFailed
+from skills_runtime.ports import Egress, ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.sandbox.adapter import Adapter
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
-from skills_runtime.sandbox.fence import Fence
 from skills_runtime.sandbox.landlock import Landlock
-from skills_runtime.sandbox.no_fence import NoFence
-from skills_runtime.sandbox.policy import Profile, SandboxPolicy
-from skills_runtime.sandbox.profiles import DEFAULT_PROFILE, policy_for
-from skills_runtime.sandbox.promises import BOUNDED
+from skills_runtime.sandbox.planner import Fence
+from skills_runtime.sandbox.policy import BOUNDED, DEFAULT_PROFILE, Profile, SandboxPolicy, policy_for
 from skills_runtime.sandbox.seatbelt import Seatbelt
-from skills_runtime.sandbox.unfenced import Unfenced
 
 if TYPE_CHECKING:
     from skills_runtime.config.models import SandboxSettings
+
+INHERITED = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TERM",
+    "TMPDIR", "TMP", "TEMP",
+)  # fmt: skip
+"""The little every process needs; anything else the runtime was started with, such as a key, stays with it."""
+DEFAULTS = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
+GAPS = (
+    "a process may read and write every file that the user may",
+    "a process may use the network",
+    "a process may see and signal the user's other processes",
+    "nothing limits memory, processor time or the number of processes",
+)
 
 
 def fence_for(
@@ -98,3 +107,48 @@ def _tuned(policy: SandboxPolicy, settings: "SandboxSettings") -> SandboxPolicy:
     network = policy.network if settings.os.bubblewrap.unshare_net else "host"
     accepted = policy.accepted_gaps if network != "host" else policy.accepted_gaps | {"network"}
     return msgspec.structs.replace(policy, required=required, network=network, accepted_gaps=accepted)
+
+
+class Unfenced:
+    """Starts commands without isolation; every result says so."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        chosen = {name: variables[name] for name in INHERITED if name in variables}
+        self._environment = DEFAULTS | chosen
+
+    def plan(self, request: ProcessRequest) -> SandboxPlan:
+        """The command as it is; one that asks for isolation is refused."""
+        if request.permissions == "restricted":
+            raise SandboxError(
+                "the call asks for a sandbox, and `sandbox.default_policy: none` means that there is none",
+                hint="leave out `sandbox`, or ask the user for another policy",
+            )
+        return SandboxPlan(
+            argv=request.argv,
+            cwd=request.cwd,
+            environment={**self._environment, **request.environment},
+            evidence=_evidence(request),
+        )
+
+
+def _evidence(request: ProcessRequest) -> Mapping[str, Any]:
+    return {
+        "requested": request.permissions,
+        "effective": "none",
+        "adapter": "none",
+        "active": False,
+        "profile": "none",
+        "promises": [],
+        "gaps": list(GAPS),
+    }
+
+
+class NoFence:
+    """Refuses every command, so that a missing fence never means a missing check."""
+
+    def plan(self, request: ProcessRequest) -> SandboxPlan:
+        """Raise: what cannot be fenced in is not started."""
+        raise SandboxError(
+            "no sandbox is available yet for processes",
+            hint="set `sandbox.default_policy: none` in your own configuration to run without one",
+        )

@@ -1,0 +1,503 @@
+"""Bubblewrap as an adapter: finds and probes the program, and turns a policy into its options.
+
+The options are pure, so that a plan can be printed, compared and tested. What is mounted over a workspace is decided in
+`protective_mounts`; whether it was really mounted there is checked by the supervisor, by what `expected_mounts` says.
+"""
+
+import os
+import stat
+import subprocess  # noqa: TID251 - a probe runs a program
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.errors import SandboxError
+from skills_runtime.ports import Enclosure, KernelLimits
+from skills_runtime.ports.file_access import FileAccess
+from skills_runtime.sandbox.adapter import (
+    HOME,
+    SYSTEM_PATH,
+    USER,
+    Capabilities,
+    Enclosed,
+    Inner,
+    hidden_in,
+    opened_by,
+    protected_in,
+    system_of,
+)
+from skills_runtime.sandbox.limits import (
+    groups_for,
+    kernel_limits,
+    limit_gaps,
+    limits_memory,
+    refuse_limits,
+    scope_for,
+    scope_variables,
+    watch_for,
+)
+from skills_runtime.sandbox.machine import Machine, this_machine
+from skills_runtime.sandbox.policy import CAREFUL, Gap, SandboxPolicy
+from skills_runtime.sandbox.protected_paths import Findings, survey_gaps
+from skills_runtime.sandbox.protective_mounts import Protection, protection_for, protection_gaps
+from skills_runtime.sandbox.seccomp import Permitted, seccomp_program
+
+FIRST_INPUT = 3
+"""The number of the first descriptor besides the streams."""
+MAX_WORDS = 8900
+"""Of all options; bubblewrap takes no more than 9000 words."""
+MAX_EMPTY = 32
+"""Files that are covered by an empty one, which programs copy like any other; each takes a descriptor and time."""
+IDENTITY = 1000
+"""User and group of the command as it sees itself."""
+LAYERS = 2
+"""The watching process outside, and the first process inside."""
+NAMESPACES = (
+    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--disable-userns",
+)  # fmt: skip
+FILES: Mapping[str, str] = {
+    "/etc/passwd": f"root:x:0:0:root:/nowhere:/usr/sbin/nologin\n{USER}:x:{IDENTITY}:{IDENTITY}::{HOME}:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/nowhere:/usr/sbin/nologin\n",
+    "/etc/group": f"root:x:0:\n{USER}:x:{IDENTITY}:\nnogroup:x:65534:\n",
+    "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+    "/etc/gitconfig": "[core]\n\texcludesFile = /etc/gitexcludes\n[safe]\n\tdirectory = *\n",
+    "/etc/gitexcludes": "",
+}
+"""Written anew, because those of the machine tell of its users and its network; the last depends on the workspace."""
+NUMBERS = tuple(range(FIRST_INPUT, FIRST_INPUT + 2 + len(FILES)))
+"""The descriptors that bubblewrap reads: its options, the filter, and the files."""
+BINDS = ("--bind", "--ro-bind", "--ro-bind-try")
+IN_MEMORY = {"--tmpfs": 1, "--bind-data": 2, "--ro-bind-data": 2}
+"""Options that mount what is nowhere outside, and after how many words they name the place."""
+Mount = tuple[str, str, str]
+TIMEOUT_SECONDS = 10.0
+PROBED_NAMESPACES = ("pid", "net", "ipc", "uts", "mnt", "user")
+SCRIPT = f"""
+while read -r line; do echo "status $line"; done < /proc/self/status
+for kind in {" ".join(PROBED_NAMESPACES)}; do echo "namespace $kind $(readlink /proc/self/ns/$kind)"; done
+while read -r line; do case $line in *:*) echo "interface ${{line%%:*}}";; esac; done < /proc/net/dev
+(: >> /usr/.probe) 2> /dev/null && echo "writable /usr"
+(: >> /proc/sys/kernel/core_pattern) 2> /dev/null && echo "writable /proc/sys"
+(: >> /etc/passwd) 2> /dev/null && echo "writable /etc"
+for file in /proc/self/fd/*; do echo "descriptor ${{file##*/}}"; done
+echo "end of probe"
+"""
+"""Opens files to append and writes nothing, so that even without a fence nothing would change."""
+NOT_PERMITTED = (
+    "allow user namespaces: `sysctl -w user.max_user_namespaces=15000`, on some systems also"
+    " `kernel.unprivileged_userns_clone=1` or `kernel.apparmor_restrict_unprivileged_userns=0`;"
+    " a container must be started so that it may make them"
+)
+DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
+"""Where the program is looked for; never on `PATH`, where a workspace could put one of the same name."""
+NO_FILTER = b"\x06\0\0\0\0\0\xff\x7f"
+"""A filter that permits every call: the fence waits for one even where there is none for its kind of processor."""
+PROGRAM = "bwrap"
+FILTER = 1
+"""The place of the filter among the inputs; it is the last thing that the fence reads."""
+INSTALL = "install it: `apt install bubblewrap`, `dnf install bubblewrap` or `apk add bubblewrap`"
+
+
+class Bubblewrap:
+    """A fence of namespaces, mounts and a filter of system calls."""
+
+    name = "bubblewrap"
+
+    def __init__(self, program: str = PROGRAM) -> None:
+        self._program = program
+
+    def probe(self) -> Capabilities:
+        """What it can do here, seen from the inside of a small fence."""
+        return _probed(self._program, os.geteuid())
+
+    def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
+        """The promises it would not keep."""
+        gaps = list(limit_gaps(policy, machine, own_users=True))
+        if machine.architecture is None:
+            gaps.append(Gap(promise="system_calls", text="there is no filter for this kind of processor"))
+        if policy.network == "host":
+            gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
+        if policy.unix_sockets:
+            gaps.append(Gap(promise="ipc", text="a process may use sockets in the workspace", partial=True))
+        return (*gaps, *survey_gaps(policy, findings), *protection_gaps(policy, findings))
+
+    def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
+        """The command as bubblewrap starts it."""
+        refuse_limits(policy.limits)
+        permitted = Permitted(unix_sockets=policy.unix_sockets, large_segments=limits_memory(machine))
+        filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else NO_FILTER
+        wrapped = wrap(policy, findings, machine, inner, filter_program)
+        before = (*scope_for(policy.limits, machine), *_as_owner(policy, machine))
+        program = find_program(self._program) or self._program
+        limits = kernel_limits(policy.limits, machine)
+        return Enclosed(
+            argv=(*before, program, "--args", str(FIRST_INPUT), *_held_by(limits), "--", *wrapped.command),
+            cwd=Path("/"),
+            environment=scope_variables(machine),
+            options=wrapped.options,
+            enclosure=Enclosure(
+                inputs=wrapped.inputs,
+                placeholders=_kept_free(policy, findings.placeholders, always=bool(policy.opened)),
+                placeholder_directories=_kept_free(
+                    policy, findings.placeholder_directories, always=bool(policy.opened)
+                ),
+                control_groups=groups_for(policy.limits, machine),
+                watch=watch_for(policy, machine),
+                limits=limits,
+                mounts=tuple(expected_mounts(wrapped.workspace, policy, findings.placeholder_directories)),
+                withheld=FILTER,
+                layers=LAYERS,
+                takes_terminal=takes_terminal(machine, inner),
+            ),
+        )
+
+    def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
+        """The directories that are mounted, without what is covered in them."""
+        return msgspec.structs.replace(
+            opened_by(policy, system_of(machine)),
+            temporary="/tmp",
+            protected=protected_in(policy, findings),
+            hidden=hidden_in(policy, findings),
+        )
+
+
+def find_program(name: str) -> str | None:
+    """The absolute path of the program; nothing when there is none that only its owner could have changed."""
+    candidates = [name] if name.startswith("/") else [f"{directory}/{name}" for directory in DIRECTORIES]
+    if "/" in name and not name.startswith("/"):
+        return None
+    return next((path for path in candidates if _is_trustworthy(path)), None)
+
+
+def _is_trustworthy(path: str) -> bool:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return False
+    if not stat.S_ISREG(found.st_mode) or not os.access(path, os.X_OK):
+        return False
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH
+
+
+def _kept_free(policy: SandboxPolicy, paths: tuple[Path, ...], *, always: bool = False) -> tuple[str, ...]:
+    return tuple(map(str, paths)) if always or policy.access == "write" else ()
+
+
+def _held_by(limits: KernelLimits) -> tuple[str, ...]:
+    """The command waits until its limits are set."""
+    return ("--info-fd", str(limits.tells), "--block-fd", str(limits.waits))
+
+
+def _as_owner(policy: SandboxPolicy, machine: Machine) -> tuple[str, ...]:
+    """An administrator's command in somebody's workspace runs as that somebody."""
+    if machine.user != 0 or policy.owner in (None, (0, 0)) or machine.identity_changer is None:
+        return ()
+    user, group = policy.owner or (0, 0)
+    return (machine.identity_changer, f"--reuid={user}", f"--regid={group}", "--clear-groups", "--")
+
+
+class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
+    """What is given to bubblewrap: options by a descriptor, so that no variable shows in the list of processes."""
+
+    options: tuple[str, ...]
+    command: tuple[str, ...]
+    inputs: tuple[bytes, ...]
+    workspace: tuple[str, ...] = ()
+    """Those of the options that are about the workspace and other places of the user."""
+
+
+def wrap(
+    policy: SandboxPolicy,
+    findings: Findings,
+    machine: Machine,
+    inner: Inner,
+    filter_program: bytes,
+    numbers: Sequence[int] = NUMBERS,
+) -> Wrapped:
+    """Everything bubblewrap is told."""
+    protection = protection_for(policy, findings)
+    excluded = (path.name for path in findings.placeholders if path.name.startswith("."))
+    files = {**FILES, "/etc/gitexcludes": "".join(f"{name}\n" for name in excluded)}
+    empty = dict(
+        zip(protection.hidden_files[:MAX_EMPTY], range(numbers[-1] + 1, numbers[-1] + 1 + MAX_EMPTY), strict=False)
+    )
+    data = [filter_program, *(text.encode() for text in files.values()), *(b"" for _ in empty)]
+    written = dict(zip(FILES, numbers[2:], strict=True))
+    workspace = tuple(_workspace(policy, protection, empty))
+    options = (
+        *_isolation(policy, session=not takes_terminal(machine, inner)),
+        *(word for name, value in inner.environment.items() for word in ("--setenv", name, value)),
+        *_system(policy, machine, written),
+        *workspace,
+        "--remount-ro", "/",
+        "--chdir", str(inner.cwd),
+        *(("--seccomp", str(numbers[1])) if filter_program else ()),
+    )  # fmt: skip
+    if len(options) > MAX_WORDS:
+        first = next(iter((*protection.concealed, *protection.hidden_files)), policy.workspace)
+        raise SandboxError(
+            f"`{policy.workspace}` holds more to protect, such as `{first}`, than a sandbox takes",
+            hint="name a smaller directory as the workspace, or put secrets and repositories elsewhere",
+            details={"missing": ["protected_paths", "secrets"]},
+        )
+    arguments = "".join(f"{option}\0" for option in options).encode(errors="surrogateescape")
+    command = _command(machine, inner)
+    return Wrapped(options=options, command=command, inputs=(arguments, *data), workspace=workspace)
+
+
+def _isolation(policy: SandboxPolicy, *, session: bool) -> Iterator[str]:
+    yield from ("--die-with-parent", *NAMESPACES, "--hostname", USER)
+    if policy.network != "host":
+        yield "--unshare-net"
+    if session:
+        yield "--new-session"
+    yield from ("--uid", str(IDENTITY), "--gid", str(IDENTITY), "--cap-drop", "ALL", "--clearenv")
+
+
+def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int]) -> Iterator[str]:
+    for root in machine.roots:
+        yield from ("--ro-bind", root, root)
+    for link, target in machine.links:
+        yield from ("--symlink", target, link)
+    for path in machine.files:
+        yield from ("--ro-bind", path, path)
+    for path, number in written.items():
+        yield from ("--perms", "0444", "--file", str(number), path)
+    if policy.network == "host":
+        yield from ("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
+    yield from _kernel(machine)
+    yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
+    yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME)
+    yield from ("--dir", "/var", *_other_temporary(policy), "--dir", "/run")
+    if machine.interpreter is not None:
+        yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))
+
+
+def _kernel(machine: Machine) -> Iterator[str]:
+    """A view of the own processes only; settings of the kernel can be read, not changed."""
+    yield from ("--proc", "/proc")
+    for path in machine.kernel_secrets:
+        yield from ("--ro-bind", "/dev/null", path)
+    for path in machine.kernel_directories:
+        yield from ("--tmpfs", path, "--remount-ro", path)
+    # Bubblewrap covers what it finds writable; for a command of the administrator it looks with the wrong eyes.
+    yield from ("--remount-ro", "/proc")
+
+
+def _bounded(path: str, size: int) -> tuple[str, ...]:
+    return ("--size", str(size), "--perms", "1777", "--tmpfs", path)
+
+
+def _other_temporary(policy: SandboxPolicy) -> tuple[str, ...]:
+    """The same as `/tmp`, unless something of the user lies there: nothing can be mounted through a link."""
+    places = (policy.workspace, *policy.readable, *policy.writable)
+    if any(path.is_relative_to("/var/tmp") for path in places):
+        return _bounded("/var/tmp", policy.limits.temporary_bytes)
+    return ("--symlink", "/tmp", "/var/tmp")
+
+
+def _workspace(policy: SandboxPolicy, protection: Protection, empty: Mapping[Path, int]) -> Iterator[str]:
+    for path in policy.readable:
+        yield from ("--ro-bind", str(path), str(path))
+    yield from ("--ro-bind" if policy.access == "read" else "--bind", str(policy.workspace), str(policy.workspace))
+    yield from _writable(path for path in policy.writable if path in policy.opened)  # before what is protected in it
+    yield from _protected(protection)
+    hidden = [*protection.hidden_directories, *policy.hidden]
+    for path in hidden:
+        yield from ("--tmpfs", str(path))
+    for path in policy.readable:  # what the runtime itself keeps there for a command, such as a skill
+        if any(path.is_relative_to(place) and path != place for place in hidden):
+            yield from ("--ro-bind", str(path), str(path))
+    yield from _writable(path for path in policy.writable if path not in policy.opened)
+    for path in policy.aliases:
+        if not path.is_relative_to(policy.workspace):  # such a link is there already
+            yield from ("--symlink", str(policy.workspace), str(path))
+    for path in protection.hidden_files:
+        yield from _covered(str(path), empty.get(path))
+    for path in protection.concealed:  # bounded by size, since to make one read-only costs as much as another mount
+        yield from ("--size", "4096", "--perms", "0555", "--tmpfs", str(path))
+    for path in hidden:
+        yield from ("--remount-ro", str(path))
+
+
+def _protected(protection: Protection) -> Iterator[str]:
+    """Parents before what is in them: a directory that is put in its place again would uncover what it holds."""
+    options = dict.fromkeys(protection.pinned, "--bind") | dict.fromkeys(protection.closed, "--ro-bind")
+    for path in sorted(options, key=lambda path: (len(path.parts), path)):
+        yield from (options[path], str(path), str(path))
+    for path in protection.read_only:
+        yield from ("--ro-bind", str(path), str(path))
+    for path in protection.placeholders:
+        yield from ("--ro-bind-try", str(path), str(path))
+
+
+def _covered(place: str, number: int | None) -> tuple[str, ...]:
+    """An empty file where there is a descriptor for one, else a device, which programs do not copy."""
+    return (
+        ("--ro-bind", "/dev/null", place)
+        if number is None
+        else ("--perms", "0444", "--ro-bind-data", str(number), place)
+    )
+
+
+def _writable(paths: Iterable[Path]) -> Iterator[str]:
+    for path in paths:
+        yield from ("--bind", str(path), str(path))
+
+
+def _command(machine: Machine, inner: Inner) -> tuple[str, ...]:
+    session = (machine.session_maker, "--ctty", "--") if inner.terminal and machine.session_maker else ()
+    return (*session, *inner.argv)
+
+
+def takes_terminal(machine: Machine, inner: Inner) -> bool:
+    """Whether the command begins a session of its own, with the terminal it is given."""
+    return inner.terminal and machine.session_maker is not None
+
+
+def expected_mounts(options: Sequence[str], policy: SandboxPolicy, made: Collection[Path] = ()) -> Iterator[Mount]:
+    """Where something is mounted, what, and the path outside that it covers; one for each option that mounts.
+
+    A mount that may be missing, or that covers nothing of the workspace, has no such path; nor has one over what is
+    `made` for it just before the start, since that may not be permitted.
+    """
+    for place, option in enumerate(options):
+        if option in BINDS:
+            source, point = options[place + 1 : place + 3]
+            covered = "" if option.endswith("-try") else _outside_path(point, policy)
+            yield point, _real(source, policy), covered
+        elif option in IN_MEMORY:
+            point = options[place + IN_MEMORY[option]]
+            covered = _outside_path(point, policy)
+            yield point, "", "" if Path(covered) in made else covered
+
+
+def _outside_path(point: str, policy: SandboxPolicy) -> str:
+    return point if any(_is_in(point, path) for path in (policy.workspace, *policy.opened)) else ""
+
+
+def _real(source: str, policy: SandboxPolicy) -> str:
+    """What somebody asked to be readable may be named by a link; what was found in a workspace never is."""
+    return os.path.realpath(source) if any(source == str(path) for path in policy.readable) else source
+
+
+def _is_in(point: str, directory: Path) -> bool:
+    return point == str(directory) or point.startswith(f"{directory}/")
+
+
+@cache
+def _probed(program: str, user: int) -> Capabilities:
+    del user  # what one may do another may not
+    path = find_program(program)
+    if path is None:
+        problem = (
+            f"there is no program `{program}` in {', '.join(DIRECTORIES)}"
+            if "/" not in program
+            else (f"`{program}` is not a program that only its owner can change")
+        )
+        return Capabilities(adapter=Bubblewrap.name, works=False, problem=problem, fix=INSTALL)
+    return probe_program(path)
+
+
+def probe_program(program: str) -> Capabilities:
+    """What this bubblewrap can do."""
+    try:
+        version = _run([program, "--version"], []).stdout.strip()
+        answer = _fenced(program)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _broken("", f"`{program}` could not be run: {error}", NOT_PERMITTED)
+    if "end of probe" not in answer.stdout:
+        return _broken(version, f"`{program}` put up no fence: {_reason(answer)}", NOT_PERMITTED)
+    seen = _parse(answer.stdout)
+    wrong = _wrong(seen)
+    facts = {"interfaces": seen.interfaces, "no_new_privileges": True, "seccomp": seen.status.get("Seccomp") == "2"}
+    if wrong:
+        return _broken(version, f"the fence of `{program}` has holes: {', '.join(wrong)}", NOT_PERMITTED)
+    return Capabilities(adapter="bubblewrap", works=True, version=version, facts=facts)
+
+
+class _Seen(msgspec.Struct):
+    status: dict[str, str]
+    namespaces: dict[str, str]
+    interfaces: list[str]
+    writable: list[str]
+    descriptors: list[str]
+
+
+def _broken(version: str, problem: str, fix: str) -> Capabilities:
+    return Capabilities(adapter="bubblewrap", works=False, version=version, problem=problem, fix=fix)
+
+
+def _reason(answer: "subprocess.CompletedProcess[str]") -> str:
+    lines = answer.stderr.strip().splitlines()
+    return lines[-1] if lines else f"it ended with exit code {answer.returncode}"
+
+
+def _fenced(program: str) -> "subprocess.CompletedProcess[str]":
+    machine = this_machine()
+    with ExitStack() as stack:
+        workspace = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="skills-runtime-probe-"))).resolve()
+        policy = SandboxPolicy(profile="read-only", workspace=workspace, access="read", limits=CAREFUL)
+        inner = Inner(argv=("/bin/sh", "-c", SCRIPT), cwd=workspace, environment={"PATH": SYSTEM_PATH})
+        filter_program = seccomp_program(machine.architecture) if machine.architecture else b""
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in NUMBERS]
+        numbers = [file.fileno() for file in files]
+        wrapped = wrap(policy, Findings(), machine, inner, filter_program, numbers)
+        for file, data in zip(files, wrapped.inputs, strict=True):
+            file.write(data)
+            file.seek(0)
+        return _run([program, "--args", str(numbers[0]), "--", *wrapped.command], numbers)
+
+
+def _run(argv: list[str], inputs: list[int]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+        pass_fds=inputs,
+        env={"LC_ALL": "C"},
+        cwd="/",
+    )
+
+
+def _parse(text: str) -> _Seen:
+    seen = _Seen(status={}, namespaces={}, interfaces=[], writable=[], descriptors=[])
+    for line in text.splitlines():
+        match line.split():
+            case ["status", name, *rest]:
+                seen.status[name.rstrip(":")] = " ".join(rest)
+            case ["namespace", kind, name]:
+                seen.namespaces[kind] = name
+            case ["interface", name]:
+                seen.interfaces.append(name)
+            case ["writable", path]:
+                seen.writable.append(path)
+            case ["descriptor", number]:
+                seen.descriptors.append(number)
+            case _:
+                continue
+    return seen
+
+
+def _wrong(seen: _Seen) -> list[str]:
+    """What is not as it has to be."""
+    ours = {kind: str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in PROBED_NAMESPACES}
+    same = [kind for kind in PROBED_NAMESPACES if seen.namespaces.get(kind) == ours[kind]]
+    filtered = this_machine().architecture is None or seen.status.get("Seccomp") == "2"
+    return [
+        *(f"the {kind} namespace is that of the machine" for kind in same),
+        *(f"`{path}` is writable" for path in seen.writable),
+        *(["there is more than a loopback interface"] if set(seen.interfaces) - {"lo"} else []),
+        *([] if seen.status.get("NoNewPrivs") == "1" else ["privileges can be gained"]),
+        *([] if int(seen.status.get("CapEff", "1"), 16) == 0 else ["there are capabilities"]),
+        *([] if filtered else ["system calls are not filtered"]),
+    ]
