@@ -14,7 +14,6 @@ from skills_runtime.agent.loop.calls import ACTIVATE
 from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.output import demand
 from skills_runtime.agent.run_defaults import RunDefaults
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.agent.skills.library import empty_library
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
@@ -93,7 +92,7 @@ def assemble_prompt(
     templates: Mapping[str, str] | None = None,
 ) -> "PromptParts":
     """Return what a run tells its model before anything else."""
-    from skills_runtime.skills import assemble
+    from skills_runtime.skills import assemble, library_of
     from skills_runtime.skills.prompt.profile import with_template
 
     return assemble(

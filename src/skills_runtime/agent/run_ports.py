@@ -15,7 +15,6 @@ from skills_runtime.agent.loop import AgentPorts, Control, RunScope
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.run_defaults import RunDefaults
 from skills_runtime.agent.skills.context import InboxSkills
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.agent.skills.library import can_have_skills
 from skills_runtime.agent.skills.reload import SkillReloader
 from skills_runtime.ports import Backend, Children, Files, ProcessRequest, Sandbox, SandboxPlan, Secrets, Tool
@@ -210,6 +209,7 @@ def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library:
 
 def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
     """Return the tools that can tell what a call would do without a run, by name."""
+    from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
     from skills_runtime.tools.builtin.skill_exec import SkillExec
     from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
 

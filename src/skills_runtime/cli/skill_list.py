@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 import msgspec
 
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.cli.interrupts import interrupts
 from skills_runtime.cli.text import plural
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.skills import Library, Problem, Skill
+from skills_runtime.skills import Library, Problem, Skill, library_of
 from skills_runtime.skills.discovery import Discovery, discover, discovered_sources, places_of
 from skills_runtime.skills.index import Changes, watch_skills
 from skills_runtime.skills.install.lockfile import project_places, user_places

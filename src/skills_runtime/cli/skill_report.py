@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.cli.text import plural
 from skills_runtime.errors import EXIT_CODES, NotFound
-from skills_runtime.skills import FilesystemSource, Library, Origin, Problem
+from skills_runtime.skills import FilesystemSource, Library, Origin, Problem, library_of
 from skills_runtime.skills.catalog import Catalog, CatalogReport, budget_for, catalog_of
 from skills_runtime.skills.mention_resolution import mentioned
 from skills_runtime.skills.mentions import is_name, parse_mention, without_mention

@@ -7,7 +7,6 @@ from typing import Any, TextIO
 
 import msgspec
 
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.cli.inputs import resolve_settings
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.cli.text import plural
@@ -16,6 +15,7 @@ from skills_runtime.config import Resolved, without_dotenv
 from skills_runtime.config.environment import process_environ, read_environment
 from skills_runtime.config.files import current_directory, workspace
 from skills_runtime.errors import ConfigError, NotFound, SkillsRuntimeError, ValidationFailed
+from skills_runtime.skills import library_of
 from skills_runtime.skills.preflight import preflight
 from skills_runtime.skills.scan import RULES, Finding, SecurityReport, Verdict, scan_directory
 from skills_runtime.skills.scan_report import Issue, ScanReport, issue_of, scan_report

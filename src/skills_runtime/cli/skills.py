@@ -115,10 +115,10 @@ def skills_route(
     assignments: Assignments,
 ) -> int:
     """Explain which skills a task calls for, and what the model would be told."""
-    from skills_runtime.agent.skills.libraries import library_of
     from skills_runtime.cli.inputs import resolve_settings
     from skills_runtime.cli.skill_report import budget_of, explained, library_at, show_routing, write_routing
     from skills_runtime.cli.state import checked_text
+    from skills_runtime.skills import library_of
 
     given = ConfigOptions(workspace_root, config, assignments)
     if not checked_text(task, "TASK").strip():
@@ -360,13 +360,13 @@ def skills_exec(
 ) -> int:
     """Execute a skill behind the fence, without a model; its output is JSON."""
     from skills_runtime.agent.skills.executing import executor_for
-    from skills_runtime.agent.skills.libraries import library_of
     from skills_runtime.cli.inputs import resolve_settings
     from skills_runtime.cli.sandbox_command import Visits
     from skills_runtime.cli.skill_execution import execute, input_of, skill_named, tell
     from skills_runtime.cli.skill_report import library_at
     from skills_runtime.cli.state import checked_path, checked_text
     from skills_runtime.executions import PoolLimits
+    from skills_runtime.skills import library_of
 
     given = ConfigOptions(workspace_root, config, assignments)
     value = input_of(checked_text(text, "--input"))

@@ -10,12 +10,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.config import Resolved, Settings
 from skills_runtime.config.skill_models import SkillsSettings
 from skills_runtime.config.trust import tighten
 from skills_runtime.errors import AccessRefused
-from skills_runtime.skills import Library, Skill, mentions_in, parse_mention
+from skills_runtime.skills import Library, Skill, library_of, mentions_in, parse_mention
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE
 
 _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {

@@ -1,13 +1,49 @@
-"""Skills: found in their sources, called by their mentions, and put into prompts where they cannot pass for more."""
+"""Skills: found in their sources, called by their mentions, and put into prompts where they cannot pass for more.
 
-from skills_runtime.skills.configured import library_from
-from skills_runtime.skills.library import Library, Rules
-from skills_runtime.skills.mentions import mentions_in, parse_mention
-from skills_runtime.skills.problems import Problem, SkillError
-from skills_runtime.skills.prompt.assemble import HistoryRule, PromptParts, assemble, exposed
-from skills_runtime.skills.prompt.injection import Injected, MissingVariable
-from skills_runtime.skills.skill import Mention, Skill
-from skills_runtime.skills.sources import FilesystemSource, MemorySource, Origin, Report, Row, ScanOptions, Source
+The names below are imported when they are first used: most runs have no skills, and settings are slow to import.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skills_runtime.skills.configured import bundled_skills, library_from, library_of
+    from skills_runtime.skills.library import Library, Rules
+    from skills_runtime.skills.mentions import is_name, mentions_in, parse_mention
+    from skills_runtime.skills.problems import Problem, SkillError
+    from skills_runtime.skills.prompt.assemble import HistoryRule, PromptParts, assemble, exposed
+    from skills_runtime.skills.prompt.injection import Injected, MissingVariable
+    from skills_runtime.skills.skill import Mention, RunDefinition, Skill
+    from skills_runtime.skills.sources import FilesystemSource, MemorySource, Origin, Report, Row, ScanOptions, Source
+
+_HOMES = {
+    "FilesystemSource": "sources",
+    "HistoryRule": "prompt.assemble",
+    "Injected": "prompt.injection",
+    "Library": "library",
+    "MemorySource": "sources",
+    "Mention": "skill",
+    "MissingVariable": "prompt.injection",
+    "Origin": "sources",
+    "Problem": "problems",
+    "PromptParts": "prompt.assemble",
+    "Report": "sources",
+    "Row": "sources",
+    "Rules": "library",
+    "RunDefinition": "skill",
+    "ScanOptions": "sources",
+    "Skill": "skill",
+    "SkillError": "problems",
+    "Source": "sources",
+    "assemble": "prompt.assemble",
+    "bundled_skills": "configured",
+    "exposed": "prompt.assemble",
+    "is_name": "mentions",
+    "library_from": "configured",
+    "library_of": "configured",
+    "mentions_in": "mentions",
+    "parse_mention": "mentions",
+}
 
 __all__ = [
     "FilesystemSource",
@@ -23,13 +59,26 @@ __all__ = [
     "Report",
     "Row",
     "Rules",
+    "RunDefinition",
     "ScanOptions",
     "Skill",
     "SkillError",
     "Source",
     "assemble",
+    "bundled_skills",
     "exposed",
+    "is_name",
     "library_from",
+    "library_of",
     "mentions_in",
     "parse_mention",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

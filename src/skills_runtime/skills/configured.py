@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.skills.discovery.discover import discover, discovered_sources
+from skills_runtime.skills.catalog import budget_for
+from skills_runtime.skills.discovery import discover, discovered_sources, is_trusted, places_of, untrusted_spaces
 from skills_runtime.skills.library import Library, Rules
 from skills_runtime.skills.preflight import preflight
 from skills_runtime.skills.problems import Problem, failure, misconfigured
+from skills_runtime.skills.prompt.profile import PROFILES
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.memory import MemorySource, Row
@@ -22,6 +24,7 @@ from skills_runtime.skills.sources.source import Origin, Report, ScanOptions, So
 from skills_runtime.skills.sources.stored import Connect, Dsn, handed_over
 
 if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
     from skills_runtime.config.skill_models import SkillSource, SkillsSettings
     from skills_runtime.skills.discovery import Places
     from skills_runtime.skills.sources.bundles import Bundles
@@ -195,6 +198,31 @@ class Supplied(msgspec.Struct, frozen=True, kw_only=True):
     """Where searches are kept under the refresh policies `ttl` and `manual`; nothing means in this process."""
     notes: tuple[Problem, ...] = ()
     """What is to be told with the skills."""
+
+
+def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None, *, looking: bool = False) -> Library:
+    """The skills that the settings name or allow to be found; `variables` are what somebody told us besides.
+
+    Whoever is only `looking` also sees what a project names that nobody trusts.
+    """
+    process, settings = resolved.environment.process, resolved.settings
+    places = places_of(resolved.workspace_root, process)
+    skills, notes = settings.skills, ()
+    named = {"skills.spaces", "skills.sources"} & resolved.by_project
+    if named and not looking and not is_trusted(places):
+        skills, notes = skills.model_copy(update={"spaces": ()}), (untrusted_spaces(places),)
+    library = library_from(
+        skills,
+        resolved.workspace_root,
+        environment={**process, **(variables or {})},
+        sources_with=Supplied(variable=resolved.environment.get, notes=notes),
+        places=places,
+    )
+    catalog, window = settings.skills.catalog, settings.run.context_recovery.window_tokens
+    tokens = budget_for(window, share=catalog.share, max_tokens=catalog.max_tokens)
+    render = settings.prompt.skill_injection.render or PROFILES[settings.prompt.profile].render
+    library.rules = msgspec.structs.replace(library.rules, catalog_tokens=tokens, whole_texts=render == "body")
+    return library
 
 
 def library_from(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skills_runtime.agent.options import AgentOptions
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 def library_for(resolved: "Resolved", options: AgentOptions, variables: Mapping[str, str]) -> "Library":
     """Return the skills as a run sees them, with the variables that people were asked for."""
     if options.library is None:
+        from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
+
         library = library_of(resolved, variables)
         return library.without(options.disabled_skills) if options.disabled_skills else library
     for name, value in variables.items():
@@ -40,6 +41,8 @@ def empty_library() -> "Library":
 
 def skill_notices(resolved: "Resolved") -> tuple[str, ...]:
     """Return what a user should know about skills that are there and not used."""
+    from skills_runtime.skills import library_of
+
     return tuple(f"{problem.message}; {problem.hint}" for problem in library_of(resolved).notes)
 
 

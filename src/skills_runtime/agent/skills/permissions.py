@@ -17,7 +17,6 @@ from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.runs import Run
 from skills_runtime.safety.policy import END, Rule, rule_text
 from skills_runtime.skills.catalog.delta import CHARS, is_the_same, unpacked
-from skills_runtime.skills.install import consented, project_places, read_lock, user_places
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.specification import allowed_tools
 from skills_runtime.text import escape_attribute
@@ -73,6 +72,8 @@ class SkillPermissions:
         """Whether somebody has said that this skill may be believed: it is found in a trusted place, or was named."""
         if skill.directory is None or skill.space_id in self._of_project:
             return False
+        from skills_runtime.skills.install import consented  # loads all of settings, which most runs have no use for
+
         try:
             return not was_installed(skill.directory) or consented(skill.directory)
         except SkillsRuntimeError:  # a lock file that cannot be read says nothing in favour of a skill
@@ -81,6 +82,8 @@ class SkillPermissions:
 
 def was_installed(directory: Path) -> bool:
     """Whether a lock file names the skill in a directory: then what is in it now must be what the user agreed to."""
+    from skills_runtime.skills.install import project_places, read_lock, user_places
+
     project = directory.parents[2] if len(directory.parents) > 2 else directory
     for places in (user_places(), project_places(project)):
         if directory.parent == places.skills and directory.name in read_lock(places).skills:

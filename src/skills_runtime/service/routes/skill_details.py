@@ -6,7 +6,6 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.engine.run_requests import find_skill
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.answers import as_json, runs_of
@@ -14,7 +13,7 @@ from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.sending import inner_path
 from skills_runtime.service.skill_details import change_text, described, read_file
-from skills_runtime.skills import Library, Skill
+from skills_runtime.skills import Library, Skill, library_of
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
 

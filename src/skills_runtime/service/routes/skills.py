@@ -8,14 +8,13 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.engine.skill_install import SkillDraft, Wanted, install_skills, write_skill
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.skill_details import why_not_editable
-from skills_runtime.skills import Skill
+from skills_runtime.skills import Skill, library_of
 from skills_runtime.skills.install.lockfile import project_places
 from skills_runtime.skills.mention_resolution import mentioned
 from skills_runtime.skills.routing import route

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.engine import ApprovalAnswer
 from skills_runtime.engine.run_requests import source_settings
 from skills_runtime.engine.skill_install import SkillDraft, write_skill
@@ -18,6 +17,7 @@ from skills_runtime.service.routes import events, sessions
 from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
 from skills_runtime.service.settings import is_loopback
+from skills_runtime.skills import library_of
 
 paths = APIRouter(tags=["studio"])
 

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent.run_defaults import backend_for
-from skills_runtime.agent.skills.libraries import library_of
 from skills_runtime.config import resolve
 from skills_runtime.errors import RequestConflict
 from skills_runtime.service.feed import Feed
 from skills_runtime.service.skill_details import change_text
-from skills_runtime.skills import Skill
+from skills_runtime.skills import Skill, library_of
 from skills_runtime.testing import says
 from tests.support.agents import calls
 from tests.unit.service.runs.served import serving
