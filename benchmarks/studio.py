@@ -17,7 +17,7 @@ from benchmarks.measure import Number, report
 from skills_runtime.runs import Run
 from tests.e2e.service.servers import Service, serving
 from tests.e2e.studio.browsers import CHROMIUM, opened
-from tests.e2e.studio.long_runs import add_turns, end_run, long_run, open_run, turn_of
+from tests.e2e.studio.seeded import add_turns, end_run, long_run, open_run, turn_of
 
 ROOT = Path(__file__).parents[1]
 EVENTS = 10_000

@@ -1,20 +1,36 @@
 """Studio in a real browser: pages that watch themselves, so that no test passes while the console complains."""
 
 import base64
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    Error,
+    Page,
+    Playwright,
+    Request,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from tests.e2e.service.servers import Service
 
 ARTIFACTS = Path(__file__).parents[3] / "test-artifacts" / "studio"
 """Where screenshots are kept for a person to look at."""
 
+DESK = ViewportSize(width=1440, height=900)
+PHONE = ViewportSize(width=360, height=780)
+Scheme = Literal["light", "dark"]
+Motion = Literal["reduce", "no-preference"]
 CHROMIUM = Path(__file__).with_name("chromium")
 PATIENCE_MS = 20_000
 expect.set_options(timeout=PATIENCE_MS)
@@ -35,6 +51,7 @@ class Watched:
         page.on("console", lambda said: self._say(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", self._note)
+        page.on("dialog", self._answer)
 
     def _say(self, text: str) -> None:
         if not any(one in text for one in QUIET):
@@ -45,6 +62,13 @@ class Watched:
         if parts.scheme in ("http", "https", "ws", "wss") and f"{parts.scheme}://{parts.netloc}" != self.origin:
             self.elsewhere.append(request.url)
 
+    def _answer(self, dialog: Dialog) -> None:
+        if dialog.type == "beforeunload":  # somebody leaves a text that was not saved
+            dialog.accept()
+        else:
+            self.errors.append(f"a dialog: {dialog.message}")
+            dialog.dismiss()
+
     def check(self) -> None:
         """Fail when there was anything."""
         assert not self.errors, f"the console says: {self.errors}"
@@ -53,10 +77,8 @@ class Watched:
 
 @contextmanager
 def opened(browser: Browser, service: Service, path: str = "/studio/", **options: Any) -> Generator[Page]:
-    """A page of somebody who has opened the printed link; it is checked when the block ends."""
-    options = {"locale": "en-GB", "viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
-    context = browser.new_context(**options)
-    context.set_default_timeout(PATIENCE_MS)
+    """A page of its own for somebody who has opened the printed link; it is checked when the block ends."""
+    context = _new_context(browser, **options)
     watched = Watched(service.url)
     try:
         page = context.new_page()
@@ -66,6 +88,63 @@ def opened(browser: Browser, service: Service, path: str = "/studio/", **options
         watched.check()
     finally:
         context.close()
+
+
+@dataclass
+class Pages:
+    """Pages of one service that serve one test after another: a new context costs more than most tests."""
+
+    browser: Browser
+    service: Service
+    _free: dict[str, list[tuple[Page, Watched]]] = field(default_factory=dict[str, list[tuple[Page, Watched]]])
+
+    @contextmanager
+    def open(
+        self,
+        path: str = "/studio/",
+        *,
+        locale: str = "en-GB",
+        viewport: ViewportSize = DESK,
+        color_scheme: Scheme = "light",
+        reduced_motion: Motion = "reduce",
+    ) -> Generator[Page]:
+        """A page at this address, as after a first visit: nothing is remembered, and it is checked afterwards."""
+        free = self._free.setdefault(locale, [])
+        page, watched = free.pop() if free else self._new_page(locale)
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+        try:
+            page.goto(f"{self.service.url}{path}")
+            yield page
+            watched.check()
+            _forget(page)
+        except BaseException:
+            page.context.close()  # what it shows now may be anything
+            raise
+        free.append((page, watched))
+
+    def _new_page(self, locale: str) -> tuple[Page, Watched]:
+        context = _new_context(self.browser, locale=locale)
+        assert context.request.get(f"{self.service.url}/studio/?token={self.service.token}").ok
+        page, watched = context.new_page(), Watched(self.service.url)
+        watched.attach(page)
+        return page, watched
+
+
+def _new_context(browser: Browser, **options: Any) -> BrowserContext:
+    given: dict[str, Any] = {"locale": "en-GB", "viewport": DESK, "reduced_motion": "reduce", **options}
+    context = browser.new_context(**given)
+    context.set_default_timeout(PATIENCE_MS)
+    return context
+
+
+def _forget(page: Page) -> None:
+    """Leave a page as if it had not been used."""
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
+    page.unroute_all()
+    page.evaluate("localStorage.clear(); sessionStorage.clear();")
 
 
 def keep_screenshot(page: Page, name: str) -> Path:
@@ -85,8 +164,7 @@ def keep_screenshot(page: Page, name: str) -> Path:
 @contextmanager
 def complaining(browser: Browser, service: Service, path: str) -> Generator[Page]:
     """A page whose frames may complain: that is what keeps them harmless."""
-    context = browser.new_context(locale="en-GB", viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE_MS)
+    context = _new_context(browser)
     try:
         page = context.new_page()
         _open(page, service, path)
@@ -103,3 +181,40 @@ def _open(page: Page, service: Service, path: str) -> None:
         # Whoever opened the link earlier comes with its cookie; the page behind it need not be drawn for that.
         assert page.context.request.get(link).ok
         page.goto(f"{service.url}{path}")
+
+
+class LastingBrowser:
+    """One browser at a time, started when somebody needs it and replaced when it is gone."""
+
+    def __init__(self) -> None:
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+
+    def get(self) -> Browser:
+        """The browser, which answers."""
+        if self._browser is None or not _answers(self._browser):
+            self.close()
+            self._playwright = sync_playwright().start()
+            # Chromium does not start its own sandbox for an administrator.
+            arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+            self._browser = self._playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        return self._browser
+
+    def tidy(self) -> None:
+        """Close what was left open."""
+        for context in self._browser.contexts if self._browser else ():
+            context.close()
+
+    def close(self) -> None:
+        """End the browser and its driver, if they are there."""
+        playwright, self._playwright, self._browser = self._playwright, None, None
+        if playwright:
+            playwright.stop()
+
+
+def _answers(browser: Browser) -> bool:
+    try:
+        browser.new_browser_cdp_session().detach()
+    except Error:
+        return False
+    return browser.is_connected()

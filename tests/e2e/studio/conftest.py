@@ -3,16 +3,14 @@
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.browsers import opened
-from tests.e2e.studio.furnished import Furnished, settle
-from tests.e2e.studio.lasting import LastingBrowser
+from tests.e2e.studio.browsers import LastingBrowser, Pages, opened
+from tests.e2e.studio.seeded import Seeded, seed, settle
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -67,15 +65,28 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
         yield running
 
 
+@pytest.fixture(scope="module")
+def pages(browser: Browser, service: Service) -> Pages:
+    """Pages of the service of a file, used again by its next test."""
+    return Pages(browser, service)
+
+
 @pytest.fixture
-def studio(browser: Browser, service: Service) -> Open:
+def studio(pages: Pages) -> Open:
     """A way to open Studio."""
-    return partial(opened, browser, service)
+    return pages.open
+
+
+@pytest.fixture(scope="session")
+def seeded(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Seeded]:
+    """A service with something on every page, which no test changes."""
+    with seed(tmp_path_factory.mktemp("seeded")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, place: Furnished) -> Generator[Page]:
-    """One page for all tests of a furnished place, which goes from one to the next as a person would."""
-    with opened(browser, place.service) as found:
+def page(browser: Browser, seeded: Seeded) -> Generator[Page]:
+    """One page for the tests of a file that look at the seeded service, which goes from one view to the next."""
+    with opened(browser, seeded.service) as found:
         settle(found)
         yield found

@@ -119,6 +119,7 @@ OVERLAYS = {
     "palette": Overlay("runs", ("Control+k",), "dialog", "Commands"),
     "palette by its button": by_button("runs", "Commands", "dialog", "Commands"),
     "keys": Overlay("run", ("?",), "dialog", "Keys on this page"),
+    "keys by their button": by_button("skills", "Keys", "dialog", "Keys on this page"),
     "language": by_button("runs", "Language", "menu", "Language"),
     "colours": by_button("runs", "Colours", "menu", "Colours"),
     "import": by_button("runs", "Import", "dialog", "Import a run"),

@@ -1,83 +1,68 @@
-"""Studio without a mouse: everything is reached, every page opens, and no key does what nobody meant."""
-
-from collections.abc import Generator
-from typing import Any
+"""Studio without a mouse: what opens over a page, the palette, the keys, and none that does what nobody meant."""
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.e2e.studio.browsers import opened
-from tests.e2e.studio.furnished import Furnished, furnished, go, settle
+from tests.e2e.service.servers import Service
+from tests.e2e.studio.axe import FULL, HIDDEN, load_axe, run_axe
+from tests.e2e.studio.conftest import Open
+from tests.e2e.studio.keys import OVERLAYS, Overlay, named
+from tests.e2e.studio.seeded import Seeded, choose, go, settle
 
-MOST_TABS = 400
-AT_ONCE = 20
-ROUNDS = 2
-"""A page may begin with the focus in its middle; behind its end it begins anew."""
 PLACES = {
     "New run": "/studio/new", "Go to Runs": "/studio/runs", "Go to Approvals": "/studio/approvals",
     "Go to Sessions": "/studio/sessions", "Go to Skills": "/studio/skills", "Go to Operations": "/studio/operations",
 }  # fmt: skip
-REACHABLE = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [role=tab]")]
-  .filter((one) => one.checkVisibility({visibilityProperty: true}) && !one.disabled
-    && one.getBoundingClientRect().width > 1
-    && !(one.getAttribute("role") === "tab" && one.ariaSelected !== "true")
-    && !(one.type === "radio" && !one.checked) && one.tabIndex !== -1 && !one.closest("[inert], [aria-hidden=true]"))
-  .map((one, at) => { one.dataset.wanted = String(at); return String(at); })"""
-"""Tabs and radio buttons are one stop; the arrows move inside."""
-NOTE_FOCUS = """() => {
-  const noted = (window.noted = { reached: [], unseen: [], rounds: 0, inside: false });
-  window.note ??= () => {
-    const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
-    window.noted.rounds += one === document.body && window.noted.inside ? 1 : 0;
-    window.noted.inside = one !== document.body;
-    if (one === document.body) return;
-    if (one.dataset.wanted) window.noted.reached.push(one.dataset.wanted);
-    const ring = style.outlineStyle !== "none" || style.boxShadow !== "none";
-    if (!ring || box.bottom <= 0 || box.top >= innerHeight) window.noted.unseen.push(one.outerHTML.slice(0, 120));
-  };
-  addEventListener("keydown", window.note, { capture: true });
-  return noted; }"""
-"""Notes at each key where the one before has led to; a page that is asked each time would take much longer."""
+INSIDE = "one => one.contains(document.activeElement)"
 
 
 @pytest.fixture(scope="module")
-def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Furnished]:
-    with furnished(tmp_path_factory.mktemp("keyboard")) as found:
-        yield found
+def service(seeded: Seeded) -> Service:
+    return seeded.service
 
 
-def tab_through(page: Page) -> tuple[list[str], list[str]]:
-    """Which elements the tabulator does not reach, and where the focus cannot be seen."""
-    wanted = set(page.evaluate(REACHABLE))
-    noted: dict[str, Any] = page.evaluate(NOTE_FOCUS)
-    for _ in range(MOST_TABS // AT_ONCE):
-        for _ in range(AT_ONCE):
-            page.keyboard.press("Tab")
-        noted = page.evaluate("(window.note(), window.noted)")
-        wanted -= set(noted["reached"])
-        if not wanted or noted["rounds"] >= ROUNDS:
-            break
-    left: list[str | None] = page.evaluate(
-        "names => names.map((name) => document.querySelector(`[data-wanted='${name}']`)?.outerHTML.slice(0, 160))",
-        sorted(wanted),
-    )
-    return [one for one in left if one], noted["unseen"]
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_what_opens_over_a_page_keeps_the_focus_gives_it_back_and_is_accessible(
+    page: Page, seeded: Seeded, name: str
+) -> None:
+    overlay = OVERLAYS[name]
+    go(page, seeded.pages[overlay.page])
+    for key in ("Enter", "Space") if overlay.opener else ("Enter",):
+        shown = overlay.open(page, key)
+        if not overlay.folds:
+            expect(shown.locator(":focus").or_(shown.and_(page.locator(":focus")))).to_have_count(1)
+        if overlay.role == "dialog":
+            for _ in range(shown.locator("a[href], button, input, select, textarea").count() + 2):
+                page.keyboard.press("Tab")
+                assert shown.evaluate(INSIDE), "the focus has left the dialog"
+        if key == "Enter":
+            assert findings(page, overlay) == []
+        overlay.close(page)
+        expect_focus_back(page, overlay)
 
 
-def test_the_tabulator_reaches_everything_and_shows_where_it_is(browser: Browser, place: Furnished) -> None:
-    wrong: dict[str, str] = {}
-    with opened(browser, place.service) as page:
-        settle(page)
-        for name, path in place.pages.items():
-            go(page, path)
-            left, unseen = tab_through(page)
-            if left or unseen:
-                wrong[name] = f"not reached: {left}; the focus is not seen: {unseen}"
-    assert not wrong, "\n".join(f"{name}: {found}" for name, found in wrong.items())
+def findings(page: Page, overlay: Overlay) -> list[str]:
+    """What axe finds in both languages, light and dark, and around what is open."""
+    within = "main article" if overlay.folds else f"[role={overlay.role}]"
+    load_axe(page)
+    found = run_axe(page, HIDDEN) + run_axe(page, FULL, within)
+    choose(page, language="zh-CN", theme="dark")
+    found += run_axe(page, FULL, within)
+    choose(page, language="en", theme="light")
+    return found
 
 
-def test_the_palette_opens_every_page(browser: Browser, place: Furnished) -> None:
-    with opened(browser, place.service, "/studio/welcome") as page:
+def expect_focus_back(page: Page, overlay: Overlay) -> None:
+    """The focus is where it was before, or where it can go on from."""
+    if overlay.opener:
+        expect(named(page, overlay.opener.role, overlay.opener.name)).to_be_focused()
+    else:
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement !== document.body"), "the focus is lost"
+
+
+def test_the_palette_opens_every_page(studio: Open, seeded: Seeded) -> None:
+    with studio("/studio/welcome") as page:
         settle(page)
         for label, path in PLACES.items():
             page.keyboard.press("Control+k")
@@ -91,8 +76,8 @@ def test_the_palette_opens_every_page(browser: Browser, place: Furnished) -> Non
             settle(page)
 
 
-def test_the_palette_is_walked_with_arrows_and_says_when_nothing_fits(browser: Browser, place: Furnished) -> None:
-    with opened(browser, place.service, "/studio/skills") as page:
+def test_the_palette_is_walked_with_arrows_and_says_when_nothing_fits(studio: Open, seeded: Seeded) -> None:
+    with studio("/studio/skills") as page:
         settle(page)
         page.keyboard.press("Control+k")
         options = page.get_by_role("option")
@@ -111,8 +96,8 @@ def test_the_palette_is_walked_with_arrows_and_says_when_nothing_fits(browser: B
         expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_the_language_and_the_colours_are_changed_from_the_palette(browser: Browser, place: Furnished) -> None:
-    with opened(browser, place.service, "/studio/skills") as page:
+def test_the_language_and_the_colours_are_changed_from_the_palette(studio: Open, seeded: Seeded) -> None:
+    with studio("/studio/skills") as page:
         settle(page)
         for typed, name, value in (("dark", "data-theme", "dark"), ("简体", "lang", "zh-CN")):
             page.keyboard.press("Control+k")
@@ -126,8 +111,8 @@ def test_the_language_and_the_colours_are_changed_from_the_palette(browser: Brow
         expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-def test_the_keys_are_listed_and_single_ones_can_be_switched_off(browser: Browser, place: Furnished) -> None:
-    with opened(browser, place.service, place.pages["run-failed"]) as page:
+def test_the_keys_are_listed_and_single_ones_can_be_switched_off(studio: Open, seeded: Seeded) -> None:
+    with studio(seeded.pages["run-failed"]) as page:
         settle(page)
         page.keyboard.press("?")
         dialog = page.get_by_role("dialog", name="Keys on this page")
@@ -147,8 +132,8 @@ def test_the_keys_are_listed_and_single_ones_can_be_switched_off(browser: Browse
         expect(page.get_by_role("combobox")).to_be_focused()
 
 
-def test_quick_keys_are_off_while_somebody_types(browser: Browser, place: Furnished) -> None:
-    with opened(browser, place.service, place.pages["run-failed"]) as page:
+def test_quick_keys_are_off_while_somebody_types(studio: Open, seeded: Seeded) -> None:
+    with studio(seeded.pages["run-failed"]) as page:
         settle(page)
         search = page.get_by_role("searchbox")
         search.focus()
@@ -158,32 +143,8 @@ def test_quick_keys_are_off_while_somebody_types(browser: Browser, place: Furnis
         expect(page.get_by_role("tab", name="Transcript")).to_have_attribute("aria-selected", "true")
 
 
-def test_the_focus_returns_when_something_that_lay_over_the_page_closes(browser: Browser, place: Furnished) -> None:
-    with opened(browser, place.service, "/studio/skills") as page:
-        settle(page)
-        for name, role in (("Commands", "dialog"), ("Keys", "dialog"), ("Language", "menu"), ("Colours", "menu")):
-            button = page.get_by_role("banner").get_by_role("button", name=name, exact=True)
-            button.focus()
-            page.keyboard.press("Enter")
-            expect(page.locator(f"[role={role}]")).to_be_visible()
-            page.keyboard.press("Escape")
-            expect(page.locator(f"[role={role}]")).to_have_count(0)
-            expect(button).to_be_focused()
-        opener = page.get_by_role("main").get_by_role("button", name="New skill")
-        opener.focus()
-        page.keyboard.press("Enter")
-        dialog = page.get_by_role("dialog")
-        expect(dialog).to_be_visible()
-        for _ in range(12):  # the focus stays inside
-            page.keyboard.press("Tab")
-            assert page.evaluate("document.activeElement.closest('[role=dialog]') !== null")
-        page.keyboard.press("Escape")
-        expect(dialog).to_have_count(0)
-        expect(opener).to_be_focused()
-
-
-def test_the_first_stop_skips_to_the_content(browser: Browser, place: Furnished) -> None:
-    with opened(browser, place.service, "/studio/skills") as page:
+def test_the_first_stop_skips_to_the_content(studio: Open, seeded: Seeded) -> None:
+    with studio("/studio/skills") as page:
         settle(page)
         page.keyboard.press("Tab")
         skip = page.get_by_role("button", name="Skip to the content")

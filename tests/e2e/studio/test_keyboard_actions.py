@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.studio.asking import begin, decision_in, events_of
 from tests.e2e.studio.browsers import opened
-from tests.e2e.studio.furnished import Furnished, furnished, go, settle, until_it_waits
 from tests.e2e.studio.keys import Down, See, Step, To, Type, do, named
+from tests.e2e.studio.seeded import Seeded, go, seed, settle, wait_for_person
+from tests.e2e.studio.services import decision_in, events_of, start_calls
 
 PACK = "---\nname: alpha\ndescription: The first of a pack.\n---\n\n# Alpha\n"
 
@@ -102,16 +102,24 @@ ACTIONS = {
 
 
 @pytest.fixture(scope="module")
-def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Furnished]:
+def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Seeded]:
     home = tmp_path_factory.mktemp("actions")
     (home / "packs" / "alpha").mkdir(parents=True)
     (home / "packs" / "alpha" / "SKILL.md").write_text(PACK)
-    with furnished(home) as found:
+    with seed(home) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, place: Seeded) -> Generator[Page]:
+    """One page for all actions, which goes from one to the next as a person would."""
+    with opened(browser, place.service) as found:
+        settle(found)
         yield found
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_it_is_done_by_keyboard_alone(page: Page, place: Furnished, name: str) -> None:
+def test_it_is_done_by_keyboard_alone(page: Page, place: Seeded, name: str) -> None:
     action = ACTIONS[name]
     go(page, place.pages[action.page])
     do(page, *action.steps)
@@ -130,33 +138,33 @@ def test_it_is_done_by_keyboard_alone(page: Page, place: Furnished, name: str) -
     ],
 )  # fmt: skip
 def test_a_request_is_decided_where_the_run_is_shown(
-    page: Page, place: Furnished, command: str, steps: tuple[Step, ...], decided: dict[str, str]
+    page: Page, place: Seeded, command: str, steps: tuple[Step, ...], decided: dict[str, str]
 ) -> None:
     assert decision_after(page, place, command, *steps).items() >= decided.items()
 
 
-def test_a_call_is_changed_before_it_is_approved(page: Page, place: Furnished) -> None:
+def test_a_call_is_changed_before_it_is_approved(page: Page, place: Seeded) -> None:
     edited = Type(json.dumps({"command": "echo f"}))
     steps = (To("button", "Edit arguments"), "Enter", "Control+a", edited, To("button", "Approve with"), "Enter")
     assert decision_after(page, place, "echo e", *steps)["arguments_blob"]
 
 
-def test_a_rule_is_added_with_an_approval(page: Page, place: Furnished) -> None:
+def test_a_rule_is_added_with_an_approval(page: Page, place: Seeded) -> None:
     steps = (To("button", "Approve and add a rule"), "Space", To("button", "Allow `echo g`"), "Enter")
     assert decision_after(page, place, "echo g", *steps)["rule"]["scope"] == "run"
 
 
-def decision_after(page: Page, place: Furnished, command: str, *steps: Step) -> dict[str, Any]:
+def decision_after(page: Page, place: Seeded, command: str, *steps: Step) -> dict[str, Any]:
     """What was decided about a command after these steps on the page of its run."""
-    run_id = begin(place.service, ("shell_command", {"command": command}), policy_mode="ask")
-    until_it_waits(place.service, run_id)
+    run_id = start_calls(place.service, ("shell_command", {"command": command}), policy_mode="ask")
+    wait_for_person(place.service, run_id)
     go(page, f"/studio/runs/{run_id}")
     do(page, *steps)
     return decision_in(events_of(place.service, run_id))
 
 
-def test_a_run_is_told_something_and_then_cancelled(page: Page, place: Furnished) -> None:
-    run_id = begin(place.service, ("shell_command", {"command": "sleep 50"}))
+def test_a_run_is_told_something_and_then_cancelled(page: Page, place: Seeded) -> None:
+    run_id = start_calls(place.service, ("shell_command", {"command": "sleep 50"}))
     go(page, f"/studio/runs/{run_id}")
     do(page, To("textbox", "Tell the run something"), Type("Hurry up."), "Enter")
     expect(page.get_by_role("list", name="Messages that were not read yet")).to_contain_text("Hurry up.")
@@ -166,7 +174,7 @@ def test_a_run_is_told_something_and_then_cancelled(page: Page, place: Furnished
     expect(page.get_by_role("heading", level=1)).to_have_text("Once more.")
 
 
-def test_two_runs_are_swapped_and_compared(page: Page, place: Furnished) -> None:
+def test_two_runs_are_swapped_and_compared(page: Page, place: Seeded) -> None:
     path = place.pages["compare"]
     go(page, path)
     do(page, To("button", "Swap"), "Enter")
@@ -181,7 +189,7 @@ def test_two_runs_are_swapped_and_compared(page: Page, place: Furnished) -> None
     [("Colours", "Dark", "data-theme", "dark"), ("Language", "简体中文", "lang", "zh-CN")],
 )
 def test_the_look_is_chosen_from_a_menu(
-    browser: Browser, place: Furnished, menu: str, entry: str, attribute: str, value: str
+    browser: Browser, place: Seeded, menu: str, entry: str, attribute: str, value: str
 ) -> None:
     with opened(browser, place.service, place.pages["runs"]) as own:
         settle(own)
@@ -190,14 +198,14 @@ def test_the_look_is_chosen_from_a_menu(
 
 
 @pytest.mark.parametrize("entry", ["Run directory", "Events", "Single page"])
-def test_a_run_is_exported(page: Page, place: Furnished, entry: str) -> None:
+def test_a_run_is_exported(page: Page, place: Seeded, entry: str) -> None:
     go(page, place.pages["run"])
     with page.expect_download() as saving:
         do(page, To("button", "Export"), "Enter", Down("menuitem", entry), "Enter")
     assert saving.value.suggested_filename
 
 
-def test_a_run_is_imported(page: Page, place: Furnished, tmp_path: Path) -> None:
+def test_a_run_is_imported(page: Page, place: Seeded, tmp_path: Path) -> None:
     (tmp_path / "run.zip").write_bytes(b"no archive")
     go(page, place.pages["runs"])
     with page.expect_file_chooser() as choosing:
@@ -210,7 +218,7 @@ def test_a_run_is_imported(page: Page, place: Furnished, tmp_path: Path) -> None
     expect(named(page, "button", "Import")).to_be_focused()
 
 
-def test_the_details_of_an_event_are_opened_and_closed(page: Page, place: Furnished) -> None:
+def test_the_details_of_an_event_are_opened_and_closed(page: Page, place: Seeded) -> None:
     go(page, place.pages["run"].partition("?")[0])
     do(page, To("button", "Details of event"), "Enter")
     expect(page).to_have_url(re.compile(r"event=\d+"))

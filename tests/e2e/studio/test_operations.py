@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Generator
-from functools import partial
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -22,12 +21,6 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
     (home / "skills").mkdir()
     with serving(home, home / "skills", "--set", 'safety.denylist=["git push"]') as running:
         yield running
-
-
-@pytest.fixture
-def studio(browser: Browser, service: Service) -> Open:
-    """A way to open Studio."""
-    return partial(opened, browser, service)
 
 
 @pytest.fixture(scope="module")

@@ -1,33 +1,55 @@
-"""What a person says to a run: steering it, answering it, ending it, and going on after its end."""
+"""What a person says to a run: steering, answering, ending, reviewing, resuming it, and going on after its end."""
 
+import re
+import signal
+import subprocess
 from collections.abc import Generator
-from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page, expect
 
-from tests.e2e.service.servers import Service
-from tests.e2e.studio.browsers import opened
+from tests.e2e.service.servers import SCRIPTS, Service
+from tests.e2e.studio.browsers import PHONE, keep_screenshot
 from tests.e2e.studio.conftest import Open
-from tests.e2e.studio.talking import Talker, begin, finished, talking
+from tests.e2e.studio.services import (
+    PATIENCE_SEC,
+    Script,
+    finished_run,
+    log_of,
+    model_settings,
+    serving_with,
+    start_run,
+)
+from tests.support import model_server
+from tests.support.model_server import ModelServer
 
-TALKER = Talker()
+
+class Place(NamedTuple):
+    """The service, and what it talks to."""
+
+    service: Service
+    model: ModelServer
+    script: Script
+    home: Path
 
 
 @pytest.fixture(scope="module")
-def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
-    with talking(tmp_path_factory.mktemp("talk"), TALKER) as running:
-        yield running
+def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Place]:
+    home, script = tmp_path_factory.mktemp("talk"), Script()
+    with model_server.start(script) as model, serving_with(home, model.base_url) as running:
+        yield Place(running, model, script, home)
 
 
-@pytest.fixture
-def studio(browser: Browser, service: Service) -> Open:
-    return partial(opened, browser, service)
+@pytest.fixture(scope="module")
+def service(place: Place) -> Service:
+    return place.service
 
 
-def test_a_message_is_acknowledged_and_then_read(studio: Open, service: Service) -> None:
-    TALKER.go.clear()
-    run_id = begin(service, "HOLD until told")
+def test_a_message_is_acknowledged_and_then_read(studio: Open, place: Place) -> None:
+    place.script.go.clear()
+    run_id = start_run(place.service, "HOLD until told")
     with studio(f"/studio/runs/{run_id}") as page:
         box = page.get_by_role("textbox", name="Tell the run something while it works")
         box.fill("Prefer <b>blue</b> paint")
@@ -35,7 +57,7 @@ def test_a_message_is_acknowledged_and_then_read(studio: Open, service: Service)
         waiting = page.get_by_role("list", name="Messages that were not read yet")
         expect(waiting).to_contain_text("Prefer <b>blue</b> paint")
         expect(box).to_have_value("")
-        TALKER.go.set()
+        place.script.go.set()
         expect(page.get_by_role("article").filter(has_text="Message to the run")).to_contain_text(
             "Prefer <b>blue</b> paint"
         )
@@ -44,7 +66,7 @@ def test_a_message_is_acknowledged_and_then_read(studio: Open, service: Service)
 
 
 def test_a_question_is_answered_where_it_stands(studio: Open, service: Service) -> None:
-    run_id = begin(service, "ASK what to do")
+    run_id = start_run(service, "ASK what to do")
     with studio(f"/studio/runs/{run_id}") as page:
         expect(
             page.get_by_role("banner").or_(page.get_by_role("main")).get_by_text("Waiting for you").first
@@ -60,7 +82,7 @@ def test_a_question_is_answered_where_it_stands(studio: Open, service: Service) 
 
 
 def test_a_run_is_cancelled_after_a_second_thought(studio: Open, service: Service) -> None:
-    run_id = begin(service, "ASK and wait")
+    run_id = start_run(service, "ASK and wait")
     with studio(f"/studio/runs/{run_id}") as page:
         cancel = page.get_by_role("button", name="Cancel run")
         cancel.click()
@@ -74,7 +96,7 @@ def test_a_run_is_cancelled_after_a_second_thought(studio: Open, service: Servic
 
 
 def test_an_ended_run_is_continued_in_its_session(studio: Open, service: Service) -> None:
-    run_id = finished(service, "Say hello")
+    run_id = finished_run(service, "Say hello")
     with studio(f"/studio/runs/{run_id}") as page:
         box = page.get_by_role("textbox", name="Continue in this session")
         box.fill("And now goodbye")
@@ -84,9 +106,165 @@ def test_an_ended_run_is_continued_in_its_session(studio: Open, service: Service
 
 
 def test_a_failed_call_shows_its_error_without_being_opened(studio: Open, service: Service) -> None:
-    run_id = finished(service, "FAIL once")
+    run_id = finished_run(service, "FAIL once")
     with studio(f"/studio/runs/{run_id}") as page:
         call = page.get_by_role("article").filter(has_text="missing.txt").first
         expect(call).to_contain_text("Failed")
         expect(call.get_by_role("region", name="Failed")).to_be_visible()
         expect(call.get_by_role("button", name="Input")).to_have_attribute("aria-expanded", "false")
+
+
+def _status(page: Page, word: str) -> None:
+    expect(page.get_by_role("main").get_by_text(word, exact=True).first).to_be_visible()
+
+
+def test_a_run_that_reached_its_limit_goes_on_with_more(studio: Open, service: Service) -> None:
+    run_id = start_run(service, "READ 3 times", max_steps=1, on_limit="park")
+    with studio(f"/studio/runs/{run_id}") as page:
+        box = page.get_by_role("region", name="The run stands still")
+        expect(box).to_contain_text("step")
+        keep_screenshot(page, "resume-parked")
+        box.get_by_label("Most steps").fill("50")
+        box.get_by_role("button", name="Resume").click()
+        _status(page, "Completed")
+        expect(box).to_have_count(0)
+        expect(page.get_by_role("button", name="Resume")).to_have_count(0)
+    told = [event["type"] for event in log_of(service, run_id)]
+    assert told.count("run_started") + told.count("run_resumed") >= 1
+    assert told[-1] == "run_completed"
+
+
+def test_a_run_whose_limit_was_not_raised_says_so_again(studio: Open, service: Service) -> None:
+    run_id = start_run(service, "READ 3 times", max_steps=1, on_limit="park")
+    with studio(f"/studio/runs/{run_id}", viewport=PHONE, locale="zh-CN") as page:
+        box = page.get_by_role("region", name="运行停在这里")
+        expect(box).to_be_visible()
+        keep_screenshot(page, "resume-parked-360-zh")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        asked = page.get_by_role("article").filter(has_text="运行在等待")
+        expect(asked).to_have_count(1)
+        box.get_by_role("button", name="继续运行").click()
+        expect(asked).to_have_count(2)
+        expect(box).to_be_visible()
+    assert "run_completed" not in [event["type"] for event in log_of(service, run_id)]
+
+
+def _killed_at_work(place: Place) -> str:
+    """A run of the command line whose process was killed while its model thought."""
+    run_id, asked = "run_killed", len(place.model.requests)
+    settings = model_settings(place.model.base_url)
+    given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    process = subprocess.Popen(
+        [SCRIPTS / "skills-runtime", "run", "--json", "--run-id", run_id, *given, "HOLD until told"],
+        cwd=place.home,
+        env=dict(place.service.environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            if b'"llm_request_started"' in line:
+                break
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=PATIENCE_SEC)
+    assert len(place.model.requests) - asked <= 1
+    return run_id
+
+
+def test_a_run_whose_process_was_killed_says_so_and_goes_on(studio: Open, place: Place) -> None:
+    place.script.go.clear()
+    run_id = _killed_at_work(place)
+    with studio(f"/studio/runs/{run_id}") as page:
+        box = page.get_by_role("region", name="The run stands still")
+        expect(box).to_contain_text("the process that worked on this run has ended")
+        keep_screenshot(page, "resume-interrupted")
+        place.script.go.set()
+        page.get_by_role("button", name="Resume").first.click()
+        _status(page, "Completed")
+        expect(box).to_have_count(0)
+    seqs = [event["seq"] for event in log_of(place.service, run_id)]
+    assert seqs == list(range(len(seqs)))
+
+
+def test_a_run_that_works_is_not_said_to_stand_still(studio: Open, place: Place) -> None:
+    place.script.go.clear()
+    run_id = start_run(place.service, "HOLD until told")
+    with studio(f"/studio/runs/{run_id}") as page:
+        _status(page, "Running")
+        expect(page.get_by_role("region", name="The run stands still")).to_have_count(0)
+        place.script.go.set()
+        _status(page, "Completed")
+
+
+def test_a_run_that_failed_is_not_resumed_but_tried_again_from_where_it_was(studio: Open, place: Place) -> None:
+    place.script.is_broken = True
+    run_id = finished_run(place.service, "READ 1 times")
+    with studio(f"/studio/runs/{run_id}") as page:
+        _status(page, "Failed")
+        expect(page.get_by_text("the model is out of order").first).to_be_visible()
+        expect(page.get_by_role("button", name="Resume")).to_have_count(0)
+        keep_screenshot(page, "resume-failed")
+        place.script.is_broken = False
+        page.get_by_role("button", name="Try again").click()
+        page.wait_for_url(lambda address: f"/runs/{run_id}" not in address)
+        _status(page, "Completed")
+        expect(page.get_by_role("link", name=re.compile(run_id))).to_be_visible()
+    assert log_of(place.service, run_id)[-1]["type"] == "run_failed"
+
+
+def _reviews(service: Service, run_id: str) -> list[str]:
+    changes = [event["payload"] for event in log_of(service, run_id) if event["type"] == "run_state_changed"]
+    return [change["to"] for change in changes if change["to"] in ("review_required", "revision_required")]
+
+
+def test_an_accepted_result_completes_the_run(studio: Open, service: Service) -> None:
+    run_id = start_run(service, "Write it", review=True)
+    with studio(f"/studio/runs/{run_id}") as page:
+        box = page.get_by_role("region", name="Review of the result")
+        expect(box).to_be_visible()
+        _status(page, "Needs review")
+        expect(page.get_by_role("article").filter(has_text="Heard: Write it").first).to_be_visible()
+        keep_screenshot(page, "review")
+        box.get_by_label("Note").fill("well done")
+        box.get_by_role("button", name="Accept the result").click()
+        _status(page, "Completed")
+        expect(box).to_have_count(0)
+    last = log_of(service, run_id)[-1]
+    assert last["type"] == "run_completed"
+    assert last["payload"]["metadata"]["review"] == {"decision": "approved", "note": "well done"}
+
+
+def test_a_result_that_is_sent_back_goes_on_with_the_note(studio: Open, service: Service) -> None:
+    run_id = start_run(service, "Write it", review=True)
+    with studio(f"/studio/runs/{run_id}") as page:
+        box = page.get_by_role("region", name="Review of the result")
+        back = box.get_by_role("button", name="Send back with this note")
+        expect(back).to_be_disabled()
+        box.get_by_label("Note").fill("Shorter, <b>please</b>")
+        back.click()
+        expect(page.get_by_role("article").filter(has_text="Heard: Shorter, <b>please</b>").first).to_be_visible()
+        expect(box.get_by_label("Note")).to_have_value("")
+        box.get_by_role("button", name="Accept the result").click()
+        _status(page, "Completed")
+    assert _reviews(service, run_id) == ["review_required", "revision_required", "review_required"]
+
+
+def test_a_review_that_somebody_else_made_is_told(studio: Open, service: Service) -> None:
+    run_id = start_run(service, "Write it", review=True)
+    with studio(f"/studio/runs/{run_id}") as first, studio(f"/studio/runs/{run_id}") as second:
+        for page in (first, second):
+            expect(page.get_by_role("region", name="Review of the result")).to_be_visible()
+        first.get_by_role("button", name="Accept the result").click()
+        _status(first, "Completed")
+        expect(second.get_by_role("region", name="Review of the result")).to_have_count(0)
+        _status(second, "Completed")
+
+
+def test_a_review_in_chinese_at_phone_width(studio: Open, service: Service) -> None:
+    run_id = start_run(service, "Write it", review=True)
+    look = {"viewport": {"width": 360, "height": 780}, "locale": "zh-CN", "color_scheme": "dark"}
+    with studio(f"/studio/runs/{run_id}", **look) as page:
+        expect(page.get_by_role("button", name="接受结果")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        keep_screenshot(page, "review-360-zh-dark")

@@ -1,8 +1,6 @@
 """Content that would like to be more than text: in every field that a run, a request, a skill or a session has."""
 
 import types
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -19,10 +17,8 @@ from skills_runtime.events.payloads import (
     ToolCallStarted,
 )
 from skills_runtime.runs import Run, finish_run
-from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.long_runs import open_run
-from tests.e2e.studio.looking import DRAWING, HOSTILE_PAGE
-from tests.support import model_server
+from tests.e2e.studio.seeded import open_run
+from tests.e2e.studio.services import DRAWING, HOSTILE_PAGE
 from tests.support.model_server import Answer, calls, says
 
 SENTINEL = "window.top.hit=1;window.hit=1;alert(1)"
@@ -154,24 +150,3 @@ def obeying(request: dict[str, Any]) -> Answer:
     if task.startswith("SAY"):
         return says(TEXT)
     return calls(("shell_command", {"command": f"echo {TEXT!r}", "justification": TEXT}), text=TEXT)
-
-
-@contextmanager
-def nasty_service(home: Path) -> Generator[Service]:
-    """A service in a workspace full of it, whose model is no better."""
-    (home / "skills").mkdir(parents=True)
-    write_skills(home)
-    write_runs(home)
-    with model_server.start(obeying) as model:
-        settings = {
-            "llm.backend": "openai",
-            "llm.base_url": model.base_url,
-            "llm.api_key_env": "MODEL_KEY",
-            "models.planner": "nasty",
-            "models.executor": "nasty",
-            "safety.mode": "ask",
-        }
-        given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
-        away = {"MODEL_KEY": "secret", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-        with serving(home, home / "skills", *given, **away) as service:
-            yield service
