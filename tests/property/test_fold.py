@@ -8,16 +8,7 @@ from hypothesis import strategies as st
 
 from skills_runtime import projections
 from skills_runtime.events import Event, decode_event
-from skills_runtime.projections import (
-    Conversation,
-    FileRecords,
-    Metrics,
-    Pending,
-    Projection,
-    RunState,
-    RunView,
-    fold,
-)
+from skills_runtime.projections import Conversation, FileRecords, Metrics, Pending, Projection, RunState, RunView, fold
 from skills_runtime.render.transcript import Transcript, render_transcript
 from tests.support.events import histories, line_of
 

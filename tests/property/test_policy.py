@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.ports import Effect, FileTouch
-from skills_runtime.ports.intent import Touch
+from skills_runtime.ports.people import Touch
 from skills_runtime.safety.guard import LEVELS, Facts, Risk, SimpleCommand
 from skills_runtime.safety.policy import Allow, Ask, Deny, Rule, Rules, SafetyMode, decide, explain
 

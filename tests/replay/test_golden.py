@@ -8,15 +8,7 @@ import pytest
 from skills_runtime.errors import LogCorrupt, LogEnded
 from skills_runtime.events import Event, Unknown
 from skills_runtime.events.payloads import HumanRequest, HumanResponse
-from skills_runtime.projections import (
-    Conversation,
-    FileRecords,
-    Metrics,
-    Pending,
-    RunState,
-    RunView,
-    fold,
-)
+from skills_runtime.projections import Conversation, FileRecords, Metrics, Pending, RunState, RunView, fold
 from skills_runtime.render import render_transcript
 from skills_runtime.runs import Blobs, RunPaths, read_record, verify_run
 from skills_runtime.runs.layout import SUBDIRECTORIES

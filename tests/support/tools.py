@@ -13,8 +13,7 @@ from skills_runtime.errors import ToolError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.ports import Closing, Question, Sandbox, Tool, ToolResult
-from skills_runtime.ports.children import Children
-from skills_runtime.ports.tools import Parked
+from skills_runtime.ports.tools import Children, Parked
 from skills_runtime.runs.files import RunFiles, shared_policy
 from skills_runtime.runs.files.policy import DeleteRule
 from skills_runtime.runs.layout import SUBDIRECTORIES

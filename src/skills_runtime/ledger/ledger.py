@@ -1,16 +1,95 @@
-"""The ledger file as one thing to open and to close."""
+"""The ledger file as one thing to open and to close, one process at a time while it is created and migrated.
 
+Never opens the ledger file itself: closing any descriptor of it would drop SQLite's locks of this process.
+"""
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from skills_runtime.ledger.database import Database
-from skills_runtime.ledger.home import opening
+from skills_runtime.errors import AccessRefused, SkillsRuntimeError, StorageFailed, ValidationFailed
+from skills_runtime.ledger.database import REBUILD_HINT, Database, migrate
 from skills_runtime.ledger.inbox import SqliteInbox
 from skills_runtime.ledger.index import RunIndex
-from skills_runtime.ledger.migrations import migrate
 from skills_runtime.ports import Clock, Ids
+from skills_runtime.storage.files import PRIVATE_FILE, make_directories, sync_path
+from skills_runtime.storage.locks import lock_file
+
+LEDGER_FILE = "ledger.db"
+LOCK_FILE = "ledger.lock"
+_SIDE_FILES = ("-wal", "-shm")
+
+
+@contextmanager
+def opening(state_home: Path) -> Generator[Path]:
+    """Hold the state directory while the ledger file in it is created and migrated; yields the file's path."""
+    home = Path(os.path.abspath(state_home))
+    with ExitStack() as stack:
+        with _in_our_words(home):
+            make_directories(home)
+            _check_directory(home)
+            # SQLite does not wait when two processes switch a new file to WAL at once, so they take turns here.
+            stack.enter_context(lock_file(home / LOCK_FILE))
+            path = _ready_file(home)
+        yield path
+
+
+def _check_directory(home: Path) -> None:
+    status = home.stat()
+    if status.st_uid != os.geteuid():
+        raise AccessRefused(
+            f"the state directory `{home}` belongs to another user", hint="name a directory of your own"
+        )
+    if status.st_mode & 0o022:
+        raise AccessRefused(
+            f"others may write in the state directory `{home}`", hint="name a directory that only you can write"
+        )
+
+
+def _ready_file(home: Path) -> Path:
+    path = home / LEDGER_FILE
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, PRIVATE_FILE))
+        sync_path(home)
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise StorageFailed(f"`{path}` is not a regular file", hint=REBUILD_HINT)
+    for file in (path, *(home / f"{LEDGER_FILE}{suffix}" for suffix in _SIDE_FILES)):
+        with suppress(FileNotFoundError):
+            _close_to_others(file)
+    return path
+
+
+def _close_to_others(file: Path) -> None:
+    if stat.S_IMODE(file.lstat().st_mode) & 0o077:
+        file.chmod(PRIVATE_FILE)
+
+
+@contextmanager
+def _in_our_words(home: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _translated(error, home) from error
+    except ValueError as error:
+        raise ValidationFailed(
+            f"`{home!s}` cannot be a state directory: {error}", hint="name a directory of your own"
+        ) from error
+
+
+def _translated(error: OSError, home: Path) -> SkillsRuntimeError:
+    reason = error.strerror or str(error)
+    if isinstance(error, PermissionError):
+        return AccessRefused(
+            f"the state directory `{home}` cannot be used: {reason}", hint="check who owns it, or name another"
+        )
+    return StorageFailed(
+        f"the state directory `{home}` cannot be used: {reason}", hint="fix the disk or name another directory"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,24 @@
-"""What the index tells about runs, and about the sessions and tasks they belong to."""
+"""What the index tells about runs, sessions and tasks, and how a search text becomes a query.
 
+Every text is data: no character of a search is an operator.
+"""
+
+import json
+import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from skills_runtime.errors import StorageFailed
+from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.events.states import RunStatus
+from skills_runtime.text import one_line, printable
 
+QUERY_LENGTH = 1000
+TEXT_LENGTH = 262_144
+_TRIGRAM = 3
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_WILDCARD = re.compile(r"[\\%_]")
 TITLE_LENGTH = 120
 
 Row = TypeVar("Row", bound=msgspec.Struct)
@@ -82,9 +93,29 @@ def read_row(wanted: type[Row], columns: Mapping[str, Any]) -> Row:
 
 def title_of(prompt: str) -> str:
     """The first line of a prompt that says something, printable, and short enough for a list."""
-    lines = (" ".join(_printable(line).split()) for line in prompt.splitlines())
+    lines = (one_line(printable(line, instead=" ")) for line in prompt.splitlines())
     return next((line for line in lines if line), "")[:TITLE_LENGTH].rstrip()
 
 
-def _printable(line: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in line)
+class Search(NamedTuple):
+    """A full-text expression for words of three characters or more, and `LIKE` patterns for shorter ones."""
+
+    match: str | None
+    patterns: str
+
+
+def searchable(text: str) -> str:
+    """The part of a text that is kept for searching, without characters SQLite would stop at."""
+    return _UNSTORABLE.sub(" ", text[:TEXT_LENGTH])
+
+
+def parse_search(text: str) -> Search:
+    """Every word must occur somewhere; words are found inside longer ones, and case does not matter."""
+    if len(text) > QUERY_LENGTH:
+        raise ValidationFailed(
+            f"the search text has {len(text)} characters", hint=f"use at most {QUERY_LENGTH} characters"
+        )
+    words = list(dict.fromkeys(searchable(text).split()))
+    phrases = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= _TRIGRAM]
+    patterns = ["%" + _WILDCARD.sub(r"\\\g<0>", word) + "%" for word in words if len(word) < _TRIGRAM]
+    return Search(" ".join(phrases) or None, json.dumps(patterns))

@@ -3,10 +3,7 @@
 Adapters live in their own rooms; fakes for tests are in `skills_runtime.testing`.
 """
 
-from skills_runtime.ports.children import Children, ChildStatus
 from skills_runtime.ports.files import DirectoryListing, FileChange, FileEntry, FileKind, Files
-from skills_runtime.ports.grants import Grant, LimitName, RaisedLimit
-from skills_runtime.ports.intent import FileTouch, Intent, Touch
 from skills_runtime.ports.model import Backend, ChatRequest, ChatStreamEvent, ToolCall, ToolCallDelta
 from skills_runtime.ports.people import (
     ApprovalRequest,
@@ -14,26 +11,33 @@ from skills_runtime.ports.people import (
     Choice,
     Decision,
     DecisionKind,
+    FileTouch,
     HumanIO,
     Inbox,
     InboxKind,
     InboxMessage,
+    Intent,
     Question,
+    Touch,
 )
 from skills_runtime.ports.sandbox import (
     ControlGroup,
     Egress,
     Enclosure,
+    Grant,
     KernelLimits,
+    LimitName,
     ProcessRequest,
+    RaisedLimit,
     Sandbox,
     SandboxPermissions,
     SandboxPlan,
     Watch,
 )
-from skills_runtime.ports.secrets import Secrets, SecretStream
-from skills_runtime.ports.system import Clock, Disk, Ids
+from skills_runtime.ports.system import Clock, Disk, Ids, Secrets, SecretStream
 from skills_runtime.ports.tools import (
+    Children,
+    ChildStatus,
     Closing,
     DescribingTool,
     Effect,

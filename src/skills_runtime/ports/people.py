@@ -1,4 +1,4 @@
-"""People: approvals, questions and messages."""
+"""What people are shown and say: what a call is going to do, approvals, questions and messages to a run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import msgspec
 
 from skills_runtime.errors import LogEnded, UsageError, ValidationFailed
-from skills_runtime.ports.intent import Intent
 
 DecisionKind = Literal["approved", "approved_for_session", "denied", "abort"]
 InboxKind = Literal["steer", "answer", "approve", "cancel"]
+Touch = Literal["read", "list", "create", "overwrite", "change", "delete"]
 
 
 class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -35,6 +35,47 @@ class HumanIO(Protocol):
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
         """What they answer."""
         ...
+
+
+class FileTouch(msgspec.Struct, frozen=True, kw_only=True):
+    """One file or directory a call would touch, and how."""
+
+    path: str
+    """As the call names it."""
+    touch: Touch
+    real: str = ""
+    """Where the path really leads, when that is not how it is written."""
+    before_sha256: str | None = None
+    """The content it would replace, change or delete."""
+    diff: str = ""
+    """What would change, whole, for whoever decides."""
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call is going to do, as far as its tool can tell; it is never written to the log as it is."""
+
+    line: str | None = None
+    """A line of shell."""
+    argv: tuple[str, ...] = ()
+    """A program and its arguments, run without a shell."""
+    typed: str | None = None
+    """What would be typed into something that already runs."""
+    directory: str = "."
+    """Where it would start."""
+    environment: Mapping[str, str] = {}
+    """The variables the call sets."""
+    files: tuple[FileTouch, ...] = ()
+    hosts: tuple[str, ...] = ()
+    skill: str = ""
+    """The skill whose action it is, as `namespace.name`."""
+    digests: Mapping[str, str] = {}
+    """What the arguments only name, such as a script, with the digest of its content: an approval holds for these."""
+    fence: Mapping[str, Any] = {}
+    """The command inside the fence, and what the fence promises."""
+    escalated: bool = False
+    """Whether the call asks for more than the fence allows."""
+    justification: str = ""
+    """Why the model says it is needed."""
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,18 +1,52 @@
-"""Tools: what the model is told of them, what they get and what they give back."""
+"""Tools: what the model is told of them, what they get and what they give back; sub-agents are reached through them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
 from skills_runtime.events import Payload
-from skills_runtime.ports.children import Children
 from skills_runtime.ports.files import Files
-from skills_runtime.ports.intent import Intent
-from skills_runtime.ports.people import Question
+from skills_runtime.ports.people import Intent, Question
 from skills_runtime.ports.sandbox import Sandbox
-from skills_runtime.ports.secrets import Secrets
+from skills_runtime.ports.system import Secrets
+
+
+class ChildStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a run that was begun by another stands."""
+
+    id: str
+    status: str
+    """`running`, `completed`, `failed`, `cancelled` or `waiting_human`."""
+    final_output: str | None = None
+    error_kind: str | None = None
+    profile_id: str = ""
+
+
+class Children(Protocol):
+    """The runs that one run has begun."""
+
+    async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
+        """Begin a run with this task; the same call begins one only once."""
+        ...
+
+    async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
+        """Where they stand once all have ended or wait for somebody, or the time is over."""
+        ...
+
+    async def send(self, child_id: str, message: str) -> ChildStatus:
+        """Tell a run something it takes in at its next turn."""
+        ...
+
+    async def resume(self, child_id: str) -> ChildStatus:
+        """Go on with a run that stopped before its end."""
+        ...
+
+    async def close(self, child_id: str) -> ChildStatus:
+        """Stop a run; returns when it is gone."""
+        ...
+
 
 Effect = Literal["read", "idempotent", "effectful"]
 Recovery = Literal["retry", "verify", "ask_human", "fail"]

@@ -1,16 +1,12 @@
 """Pure folds of events: state, conversation, timeline, usage, pending, metrics."""
 
-from skills_runtime.projections.conversation import Conversation
+from skills_runtime.projections.actions import Move, Moves
+from skills_runtime.projections.conversation import Call, Content, Conversation, Message
 from skills_runtime.projections.files import FileRecord, FileRecords
-from skills_runtime.projections.fold import Projection, fold
-from skills_runtime.projections.messages import Call, Content, Message
-from skills_runtime.projections.metrics import Metrics
-from skills_runtime.projections.moves import Move, Moves
+from skills_runtime.projections.metrics import Metrics, Timeline, UsageTotals
 from skills_runtime.projections.pending import Pending
 from skills_runtime.projections.state import RunState
-from skills_runtime.projections.timeline import Timeline
-from skills_runtime.projections.usage import UsageTotals
-from skills_runtime.projections.view import VIEW_KIND, RunView
+from skills_runtime.projections.view import VIEW_KIND, Projection, RunView, fold
 
 __all__ = [
     "VIEW_KIND",

@@ -1,4 +1,7 @@
-"""Everything a writer of a run must know, in one fold, so that resume reads the log once."""
+"""The fold itself, and everything a writer of a run must know in one fold, so that resume reads the log once."""
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -11,6 +14,24 @@ from skills_runtime.projections.state import RunState
 
 VIEW_KIND = "run-view/10"
 """Changes whenever the shape or the meaning of the view does, so that old snapshots are folded anew."""
+
+
+class Projection(Protocol):
+    """Something that is a function of the events it has seen, and of nothing else."""
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        ...
+
+
+P = TypeVar("P", bound=Projection)
+
+
+def fold(events: Iterable[Event], state: P) -> P:
+    """Feed `events` to `state` and return it; folding in two parts gives the same as folding at once."""
+    for event in events:
+        state.apply(event)
+    return state
 
 
 class RunView(msgspec.Struct):

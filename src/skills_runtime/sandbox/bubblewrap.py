@@ -17,7 +17,7 @@ import msgspec
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Enclosure, KernelLimits
-from skills_runtime.ports.file_access import FileAccess
+from skills_runtime.ports.files import FileAccess
 from skills_runtime.sandbox.adapter import (
     HOME,
     SYSTEM_PATH,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.ledger.database import Database
-from skills_runtime.ledger.migrations import known_migrations
+from skills_runtime.ledger.database import Database, known_migrations
 from skills_runtime.ports.people import InboxClosed
 from tests.unit.ledger.samples import noted_connections, open_at
 

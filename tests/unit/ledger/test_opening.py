@@ -21,8 +21,7 @@ from skills_runtime.errors import (
     ValidationFailed,
 )
 from skills_runtime.ledger import Ledger, database
-from skills_runtime.ledger.migrations import known_migrations
-from skills_runtime.ledger.queries import parse_queries, queries
+from skills_runtime.ledger.database import known_migrations, parse_queries, queries
 from tests.support.users import Unprivileged
 from tests.unit.ledger.samples import noted_connections, open_at, sample
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ledger import RunIndex
-from skills_runtime.ledger.search import TEXT_LENGTH
+from skills_runtime.ledger.rows import TEXT_LENGTH
 from tests.unit.ledger.samples import open_at, sample
 
 HOSTILE = [

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.ports import Grant, ProcessRequest
-from skills_runtime.ports.file_access import TOLD_PATHS, FileAccess
+from skills_runtime.ports.files import TOLD_PATHS, FileAccess
 from skills_runtime.sandbox import Fence, Unfenced, adapters_named, policy_for
 from skills_runtime.sandbox.from_settings import fence_for
 from skills_runtime.sandbox.landlock import Landlock

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from skills_runtime.projections import Moves, fold
-from skills_runtime.projections.moves import Move
+from skills_runtime.projections.actions import Move
 from skills_runtime.runs import whole_history
 from skills_runtime.service.answers import as_json, runs_of
 from skills_runtime.service.documents import EVERYWHERE, failures

@@ -1,6 +1,6 @@
 """Comparing runs that repeat themselves, or say very much, takes neither minutes nor all memory."""
 
-from skills_runtime.projections.moves import Move
+from skills_runtime.projections.actions import Move
 from skills_runtime.service.routes.comparing import MAX_MOVES, MAX_PAIRS, pairs, rows_of
 
 

@@ -8,8 +8,7 @@ import msgspec
 
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted, RunCancelled, RunCompleted, RunFailed, RunStarted
-from skills_runtime.projections.conversation import Conversation
-from skills_runtime.projections.messages import Call, Content, Message
+from skills_runtime.projections.conversation import Call, Content, Conversation, Message
 
 MoveKind = Literal["task", "answer", "call", "result", "end"]
 CHANCE = frozenset({"duration_ms"})
