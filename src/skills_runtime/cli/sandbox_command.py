@@ -154,7 +154,7 @@ def _network(options: FenceOptions) -> "dict[str, Any]":
     if not _hosts(options) and not options.deny_host and options.profile != "workspace-net":
         return {}
     from skills_runtime.ports import Egress
-    from skills_runtime.sandbox.egress.stage import policy_of
+    from skills_runtime.sandbox.egress.gateway import policy_of
 
     egress = Egress(
         allow=tuple(options.allow_host),

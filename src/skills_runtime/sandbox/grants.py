@@ -14,8 +14,7 @@ import msgspec
 from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import Egress, Grant, LimitName, RaisedLimit
 from skills_runtime.sandbox.egress import allow_rule, canonical_host
-from skills_runtime.sandbox.egress.addresses import reach_of
-from skills_runtime.sandbox.egress.values import Refused
+from skills_runtime.sandbox.egress.rules import Refused, reach_of
 from skills_runtime.sandbox.policy import Network, ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.protected_paths import CREDENTIALS, HOME_SECRETS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
 

@@ -16,8 +16,7 @@ from skills_runtime.ports import Egress, Grant, ProcessRequest, Sandbox, Sandbox
 from skills_runtime.ports.files import FileAccess
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, fenced_environment, kept
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome, denials_of
-from skills_runtime.sandbox.egress.environment import proxy_variables
-from skills_runtime.sandbox.egress.stage import interpreter_for, policy_of, stage_source, staged
+from skills_runtime.sandbox.egress.gateway import interpreter_for, policy_of, proxy_variables, stage_source, staged
 from skills_runtime.sandbox.grants import control_directories, granted, program_directories, why_not_path
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import Gap, SandboxPolicy, refusal, unmet

@@ -31,8 +31,8 @@ from skills_runtime.service.tidying import tidying
 from skills_runtime.skills import Skill
 
 LATER = (
-    "skills_runtime.sandbox.egress.environment",
-    "skills_runtime.sandbox.egress.stage",
+    "skills_runtime.sandbox.egress.gateway",
+    "skills_runtime.sandbox.egress.gateway",
     "skills_runtime.tools.skill_environments",
     "skills_runtime.tools.skill_packages",
 )

@@ -11,7 +11,7 @@ import pytest
 from skills_runtime.errors import LogEnded, SandboxError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.ports import Tool, ToolResult
-from skills_runtime.sandbox.egress.stage import stage_source
+from skills_runtime.sandbox.egress.gateway import stage_source
 from skills_runtime.tools.builtin import Shell, ShellCommand, ShellExec
 from tests.e2e.networks.conftest import DIRECT, PATIENCE, VISIT, Web, decisions, networked, open_descriptors, told
 from tests.support.tools import Workshop, data_of

@@ -11,7 +11,7 @@ from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import Egress, ProcessRequest, SandboxPlan
 from skills_runtime.sandbox import Fence, adapters_named, fence_for, policy_for
 from skills_runtime.sandbox.egress import PROXY_PORT, proxy_variables
-from skills_runtime.sandbox.egress.stage import policy_of, stage_source, staged
+from skills_runtime.sandbox.egress.gateway import policy_of, stage_source, staged
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.planner import egress_of, enclose_with_network
@@ -88,7 +88,7 @@ def test_whoever_does_without_the_promise_has_no_network_at_all() -> None:
 
 
 def test_without_a_python_inside_the_promise_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skills_runtime.sandbox.egress.stage.INTERPRETERS", ("/no/such/python3",))
+    monkeypatch.setattr("skills_runtime.sandbox.egress.gateway.INTERPRETERS", ("/no/such/python3",))
     machine: Machine = msgspec.structs.replace(MACHINE, interpreter=None)
     (adapter,) = adapters_named("bubblewrap")
     with pytest.raises(SandboxError, match="cannot promise `network`") as refused:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urljoin, urlsplit
 
 from skills_runtime.errors import NotFound, PolicyDenied, ToolError, ValidationFailed
-from skills_runtime.sandbox.egress.addresses import parse_address, reach_of
+from skills_runtime.sandbox.egress.rules import parse_address, reach_of
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:

@@ -1,15 +1,48 @@
-"""The egress proxy: takes connections from a listener that was handed to it, as many at once as the limits say."""
+"""The proxy: accepts connections on a listener, and serves HTTP, CONNECT and SOCKS5 on the same port."""
 
 import asyncio
 import errno
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address
 
-from skills_runtime.sandbox.egress.checkpoint import Checkpoint
-from skills_runtime.sandbox.egress.connection import serve_connection
-from skills_runtime.sandbox.egress.record import EgressPorts
+from skills_runtime.sandbox.egress.authorizer import EgressAuthorizer
+from skills_runtime.sandbox.egress.http_exchange import Exchange
+from skills_runtime.sandbox.egress.http_messages import ESTABLISHED, Request, parse_request, refusal
+from skills_runtime.sandbox.egress.records import EgressPorts, Protocol
+from skills_runtime.sandbox.egress.rules import (
+    Authority,
+    Host,
+    Parsed,
+    Refused,
+    Stopped,
+    Wanting,
+    canonical_host,
+    host_of,
+    shown,
+)
+from skills_runtime.sandbox.egress.streams import Peer
+from skills_runtime.sandbox.egress.tunnel import tunnel
 
+VERSION = 5
+USE_NO_LOGIN = b"\x05\x00"
+NO_METHOD = b"\x05\xff"
+SUCCEEDED = 0
+_FAILED = 1
+_CODES = {
+    "host_invalid": 8,
+    "not_allowed": 2,
+    "denied": 2,
+    "address_blocked": 2,
+    "name_mismatch": 2,
+    "unreachable": 4,
+}
+_NO_LOGIN = 0
+_CONNECT = 1
+_IPV4, _NAME, _IPV6 = 1, 3, 4
+SOCKS_5 = 0x05
 _CLIENT_GONE = (errno.ECONNABORTED, errno.EAGAIN, errno.EINTR, errno.EPROTO)
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 RETRY_SECONDS = 0.1
@@ -38,7 +71,7 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
 
     Closes the listener and all connections before it returns.
     """
-    checkpoint = Checkpoint(ports)
+    authorizer = EgressAuthorizer(ports)
     places = asyncio.Semaphore(ports.limits.connections)
     try:
         listener.settimeout(0)
@@ -48,22 +81,22 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
                 connection = await _accepted(listener)
                 if connection is None:
                     break
-                _start(group, connection, checkpoint, places)
+                _start(group, connection, authorizer, places)
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
         listener.close()
-        await checkpoint.close()
+        await authorizer.close()
 
 
 def _start(
-    group: asyncio.TaskGroup, connection: socket.socket, checkpoint: Checkpoint, places: asyncio.Semaphore
+    group: asyncio.TaskGroup, connection: socket.socket, authorizer: EgressAuthorizer, places: asyncio.Semaphore
 ) -> None:
     def done(_: asyncio.Task[None]) -> None:
         connection.close()  # a task that was cancelled before its first step could not do it
         places.release()
 
-    group.create_task(serve_connection(connection, checkpoint)).add_done_callback(done)
+    group.create_task(serve_connection(connection, authorizer)).add_done_callback(done)
 
 
 async def _accepted(listener: socket.socket) -> socket.socket | None:
@@ -92,3 +125,152 @@ async def _readable(listener: socket.socket) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(listener)
+
+
+async def serve_connection(connection: socket.socket, authorizer: EgressAuthorizer) -> None:
+    """Serve one client to its end; a client that is cut off or says nothing for long is an end like any other."""
+    with Peer(connection) as client:
+        try:
+            first = await client.peek(authorizer.ports.limits.idle_seconds)
+            if first[:1] == bytes((SOCKS_5,)):
+                await _serve_socks(client, authorizer)
+            elif first[:1].isupper():
+                await _serve_http(client, authorizer)
+            elif first:
+                authorizer.refuse("unknown", Refused("request_invalid", "this is neither HTTP nor SOCKS5"))
+        except OSError:
+            return
+
+
+async def _serve_http(client: Peer, authorizer: EgressAuthorizer) -> None:
+    limits = authorizer.ports.limits
+    parse = partial(parse_request, limit=limits.head_bytes)
+    keeps = True
+    while keeps:
+        try:
+            request = await client.take(parse, limits.idle_seconds)
+        except Stopped as stop:
+            _note(authorizer, "http", stop.refused)
+            await client.farewell(refusal(stop.refused))
+            return
+        if request is None:
+            return
+        try:
+            keeps = await _pass_on(client, authorizer, request)
+        except Stopped as stop:
+            await client.farewell(refusal(stop.refused))
+            return
+    await client.farewell()
+
+
+async def _pass_on(client: Peer, authorizer: EgressAuthorizer, request: Request) -> bool:
+    if request.method == "CONNECT":
+        await _open_tunnel(client, authorizer, "connect", request.authority, ESTABLISHED)
+        return False
+    flow = await authorizer.pass_through("http", request.authority)
+    with flow, await flow.connect() as server:
+        return await Exchange(client, server, request, flow, authorizer.ports.limits).run()
+
+
+async def _serve_socks(client: Peer, authorizer: EgressAuthorizer) -> None:
+    seconds = authorizer.ports.limits.idle_seconds
+    try:
+        if not await client.take(parse_greeting, seconds):
+            authorizer.refuse("socks5", Refused("request_invalid", "the client insists on a login"))
+            await client.farewell(NO_METHOD)
+            return
+        await client.send(USE_NO_LOGIN)
+        authority = await client.take(parse_socks_request, seconds)
+    except Stopped as stop:
+        _note(authorizer, "socks5", stop.refused)
+        await client.farewell(reply(stop.refused))
+        return
+    if authority is None:
+        return
+    try:
+        await _open_tunnel(client, authorizer, "socks5", authority, reply(None))
+    except Stopped as stop:
+        await client.farewell(reply(stop.refused))
+
+
+async def _open_tunnel(
+    client: Peer, authorizer: EgressAuthorizer, protocol: Protocol, authority: Authority, answer: bytes
+) -> None:
+    flow = await authorizer.pass_through(protocol, authority)
+    opened = False
+    try:
+        with flow, await flow.connect() as server:
+            await client.send(answer)
+            opened = True
+            await tunnel(client, server, authority, flow, authorizer.ports.limits)
+    except Stopped as stop:
+        if not opened:
+            raise
+        await client.farewell(stop.last_words)
+
+
+def _note(authorizer: EgressAuthorizer, protocol: Protocol, refused: Refused) -> None:
+    """Record what could not be understood; a client that went away has asked for nothing."""
+    if refused.kind != "closed":
+        authorizer.refuse(protocol, refused)
+
+
+def parse_greeting(data: bytes) -> Parsed[bool] | Wanting | Refused:
+    """Whether the client can do without a login."""
+    if data and data[0] != VERSION:
+        return _odd("the greeting is not one of SOCKS5")
+    if len(data) < 2:
+        return Wanting()
+    if data[1] == 0:
+        return _odd("the greeting offers no way to log in or not to")
+    end = 2 + data[1]
+    return Parsed(_NO_LOGIN in data[2:end], end) if len(data) >= end else Wanting()
+
+
+def parse_socks_request(data: bytes) -> Parsed[Authority] | Wanting | Refused:
+    """Where the client wants to be connected to."""
+    for position, expected, problem in (
+        (0, (VERSION,), "the request is not one of SOCKS5"),
+        (1, (_CONNECT,), "only the command that connects is known"),
+        (2, (0,), "the reserved byte is not zero"),
+        (3, (_IPV4, _NAME, _IPV6), "the kind of address is unknown"),
+    ):
+        if len(data) <= position:
+            return Wanting()
+        if data[position] not in expected:
+            return _odd(problem)
+    return _destination(data)
+
+
+def _destination(data: bytes) -> Parsed[Authority] | Wanting | Refused:
+    if data[3] == _NAME and len(data) < 5:
+        return Wanting()
+    start, length = {_IPV4: (4, 4), _IPV6: (4, 16), _NAME: (5, data[4] if len(data) > 4 else 0)}[data[3]]
+    end = start + length + 2
+    if len(data) < end:
+        return Wanting()
+    host = _host(data[3], data[start : end - 2])
+    port = int.from_bytes(data[end - 2 : end], "big")
+    if isinstance(host, Refused):
+        return host
+    return Parsed(Authority(host, port), end) if port else Refused("host_invalid", "the port is zero", host.text)
+
+
+def _host(kind: int, raw: bytes) -> Host | Refused:
+    if kind == _IPV4:
+        return host_of(IPv4Address(raw))
+    if kind == _IPV6:
+        return host_of(IPv6Address(raw))
+    if not raw.isascii():
+        return Refused("host_invalid", "the host is not ASCII", shown(raw.decode("latin-1")))
+    return canonical_host(raw.decode("ascii"))
+
+
+def reply(refused: Refused | None) -> bytes:
+    """The answer to a request; the address in it is never used by a client that connects."""
+    code = SUCCEEDED if refused is None else _CODES.get(refused.kind, _FAILED)
+    return bytes((VERSION, code, 0, _IPV4, 0, 0, 0, 0, 0, 0))
+
+
+def _odd(problem: str) -> Refused:
+    return Refused("request_invalid", problem)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Self, TypeVar
 
-from skills_runtime.sandbox.egress.values import Parsed, Refused, Stopped, Wanting
+from skills_runtime.sandbox.egress.rules import Parsed, Refused, Stopped, Wanting
 
 T = TypeVar("T")
 

@@ -1,18 +1,160 @@
-"""What goes through a tunnel: TLS for the right server, HTTP for the right host, or anything where a rule says so."""
+"""A tunnel to one host: TLS whose server name is that host, or HTTP for it, and nothing else.
 
-from collections.abc import Callable
+The name is read from the first message of a TLS client, which is parsed here only as far as that takes.
+"""
+
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from skills_runtime.sandbox.egress.checkpoint import Flow
-from skills_runtime.sandbox.egress.exchange import Exchange
-from skills_runtime.sandbox.egress.hosts import Authority, Host
-from skills_runtime.sandbox.egress.record import EgressLimits
+from skills_runtime.sandbox.egress.authorizer import Flow
+from skills_runtime.sandbox.egress.http_exchange import Exchange
+from skills_runtime.sandbox.egress.http_messages import TLS_REFUSED, parse_request, refusal
+from skills_runtime.sandbox.egress.records import EgressLimits
+from skills_runtime.sandbox.egress.rules import Authority, Host, Parsed, Refused, Stopped, Wanting, canonical_host
 from skills_runtime.sandbox.egress.streams import IdleLimit, Peer, together
-from skills_runtime.sandbox.egress.values import Parsed, Refused, Stopped, Wanting
-from skills_runtime.sandbox.egress.wire.client_hello import parse_server_name
-from skills_runtime.sandbox.egress.wire.request import parse_request
-from skills_runtime.sandbox.egress.wire.writing import TLS_REFUSED, refusal
+
+MAX_HELLO = 16384
+"""Bytes of the message; real ones have less than 3,000."""
+
+_HANDSHAKE = 22
+_CLIENT_HELLO = 1
+_RECORD_HEAD = 5
+_MESSAGE_HEAD = 4
+_MAX_RECORD = 16384
+_MAX_RECORDS = 64
+_SERVER_NAME = 0
+_ENCRYPTED = (0xFE0D, 0xFFCE)
+"""Encrypted Client Hello and its older draft: the readable name is not the one that counts."""
+
+
+class _Malformed(Exception):
+    """The bytes are not what the standard says."""
+
+
+class _Bytes:
+    """Reads numbers and stretches off a message, never beyond its end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def over(self) -> bool:
+        return self._at == len(self._data)
+
+    def number(self, width: int) -> int:
+        return int.from_bytes(self.take(width), "big")
+
+    def take(self, length: int) -> bytes:
+        piece = self._data[self._at : self._at + length]
+        if len(piece) < length:
+            raise _Malformed("a part is longer than the whole")
+        self._at += length
+        return piece
+
+    def vector(self, width: int, least: int, most: int) -> bytes:
+        length = self.number(width)
+        if not least <= length <= most:
+            raise _Malformed("a part has an impossible length")
+        return self.take(length)
+
+
+def parse_server_name(data: bytes) -> Parsed[Host] | Wanting | Refused:
+    """The name in the ClientHello at the beginning of the data; bytes after its last record are not looked at."""
+    try:
+        found = _message(data)
+        if isinstance(found, Wanting):
+            return found
+        message, used = found
+        return _named(message, used)
+    except _Malformed as error:
+        return Refused("request_invalid", f"this is not the beginning of TLS: {error}")
+
+
+def _message(data: bytes) -> tuple[bytes, int] | Wanting:
+    """The whole handshake message, put together from as many records as it was cut into."""
+    message, at = b"", 0
+    for _ in range(_MAX_RECORDS):
+        head = data[at : at + _RECORD_HEAD]
+        _check_record_head(head)
+        if len(head) < _RECORD_HEAD:
+            return Wanting()
+        length = int.from_bytes(head[3:], "big")
+        message += data[at + _RECORD_HEAD : at + _RECORD_HEAD + length]
+        whole = _length_of(message)
+        if len(message) > whole:
+            raise _Malformed("something follows the first message at once")
+        at += _RECORD_HEAD + length
+        if at > len(data):
+            return Wanting()
+        if len(message) == whole:
+            return message[_MESSAGE_HEAD:], at
+    raise _Malformed("the first message comes in too many pieces")
+
+
+def _check_record_head(head: bytes) -> None:
+    if head and head[0] != _HANDSHAKE:
+        raise _Malformed("the first record is not a handshake")
+    if len(head) > 1 and head[1] != 3:
+        raise _Malformed("the version is unknown")
+    if len(head) == _RECORD_HEAD and not 0 < int.from_bytes(head[3:], "big") <= _MAX_RECORD:
+        raise _Malformed("a record has an impossible length")
+
+
+def _length_of(message: bytes) -> int:
+    """How long the message is going to be with its head; as long as possible while that is not known."""
+    if message and message[0] != _CLIENT_HELLO:
+        raise _Malformed("the first message is not a ClientHello")
+    if len(message) < _MESSAGE_HEAD:
+        return MAX_HELLO
+    length = _MESSAGE_HEAD + int.from_bytes(message[1:_MESSAGE_HEAD], "big")
+    if length > MAX_HELLO:
+        raise _Malformed("the ClientHello is too long")
+    return length
+
+
+def _named(message: bytes, used: int) -> Parsed[Host] | Refused:
+    extensions = dict(_extensions(message))
+    if any(number in extensions for number in _ENCRYPTED):
+        return Refused("name_mismatch", "TLS hides the server name (Encrypted Client Hello)")
+    if _SERVER_NAME not in extensions:
+        return Refused("name_mismatch", "TLS names no server (no SNI)")
+    host = canonical_host(_server_name(extensions[_SERVER_NAME]))
+    if isinstance(host, Refused):
+        return Refused("name_mismatch", f"TLS names a server that cannot be one: {host.reason}", host.about)
+    return Parsed(host, used)
+
+
+def _extensions(message: bytes) -> Iterator[tuple[int, bytes]]:
+    hello = _Bytes(message)
+    hello.take(2 + 32)
+    hello.vector(1, 0, 32)
+    if len(hello.vector(2, 2, 0xFFFE)) % 2:
+        raise _Malformed("the cipher suites are incomplete")
+    hello.vector(1, 1, 255)
+    extensions = _Bytes(b"" if hello.over else hello.vector(2, 0, 0xFFFF))
+    if not hello.over:
+        raise _Malformed("something follows the extensions")
+    seen: set[int] = set()
+    while not extensions.over:
+        number = extensions.number(2)
+        if number in seen:
+            raise _Malformed("an extension stands there twice")
+        seen.add(number)
+        yield number, extensions.vector(2, 0, 0xFFFF)
+
+
+def _server_name(extension: bytes) -> str:
+    outer = _Bytes(extension)
+    names = _Bytes(outer.vector(2, 1, 0xFFFF))
+    kind, name = names.number(1), names.vector(2, 1, 255)
+    if kind != 0 or not names.over or not outer.over:
+        raise _Malformed("the server name is not exactly one host name")
+    if not name.isascii():
+        raise _Malformed("the server name is not ASCII")
+    return name.decode("ascii")
+
 
 TLS_HANDSHAKE = 0x16
 

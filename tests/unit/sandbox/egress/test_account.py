@@ -3,7 +3,7 @@
 from typing import Any
 
 from skills_runtime.sandbox.egress import Account, EgressRecord
-from skills_runtime.sandbox.egress.account import MAX_HOSTS
+from skills_runtime.sandbox.egress.records import MAX_HOSTS
 
 
 def record(host: str, **more: Any) -> EgressRecord:

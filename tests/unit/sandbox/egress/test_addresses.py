@@ -5,8 +5,8 @@ from ipaddress import ip_address
 import pytest
 
 from skills_runtime.sandbox.egress import is_public
-from skills_runtime.sandbox.egress.addresses import embedded, parse_address, reach_of
-from skills_runtime.sandbox.egress.dial import is_own
+from skills_runtime.sandbox.egress.authorizer import is_own
+from skills_runtime.sandbox.egress.rules import embedded, parse_address, reach_of
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "93.184.216.34", "100.63.255.255", "172.32.0.1", "2606:4700::1111", "2a00:1450::1"]
 

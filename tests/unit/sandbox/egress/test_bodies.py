@@ -2,12 +2,16 @@
 
 import pytest
 
-from skills_runtime.sandbox.egress.values import Parsed, Refused, Wanting
-from skills_runtime.sandbox.egress.wire.chunks import parse_chunk_end, parse_chunk_size, parse_last_line
-from skills_runtime.sandbox.egress.wire.headers import Framing
-from skills_runtime.sandbox.egress.wire.request import parse_request
-from skills_runtime.sandbox.egress.wire.response import parse_response
-from skills_runtime.sandbox.egress.wire.writing import response_head
+from skills_runtime.sandbox.egress.http_messages import (
+    Framing,
+    parse_chunk_end,
+    parse_chunk_size,
+    parse_last_line,
+    parse_request,
+    parse_response,
+    response_head,
+)
+from skills_runtime.sandbox.egress.rules import Parsed, Refused, Wanting
 
 LIMIT = 1000
 

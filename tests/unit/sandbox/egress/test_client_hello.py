@@ -2,9 +2,8 @@
 
 import pytest
 
-from skills_runtime.sandbox.egress.hosts import Host
-from skills_runtime.sandbox.egress.values import Parsed, Refused, Wanting
-from skills_runtime.sandbox.egress.wire.client_hello import parse_server_name
+from skills_runtime.sandbox.egress.rules import Host, Parsed, Refused, Wanting
+from skills_runtime.sandbox.egress.tunnel import parse_server_name
 from tests.unit.sandbox.egress.hellos import extension, fragmented, message, real_hello, record, server_name
 
 NAMED = message(server_name(b"example.com"))

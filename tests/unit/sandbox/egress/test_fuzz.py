@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox.egress import EgressPolicy, Host, Refused, allow_rule, canonical_host, decide, egress_policy
-from skills_runtime.sandbox.egress.hosts import Authority, split_authority
-from skills_runtime.sandbox.egress.values import Parsed, Wanting
-from skills_runtime.sandbox.egress.wire.chunks import parse_chunk_size
-from skills_runtime.sandbox.egress.wire.client_hello import parse_server_name
-from skills_runtime.sandbox.egress.wire.request import parse_request
-from skills_runtime.sandbox.egress.wire.response import parse_response
-from skills_runtime.sandbox.egress.wire.socks import parse_greeting, parse_socks_request
+from skills_runtime.sandbox.egress.http_messages import parse_chunk_size, parse_request, parse_response
+from skills_runtime.sandbox.egress.proxy import parse_greeting, parse_socks_request
+from skills_runtime.sandbox.egress.rules import Authority, Parsed, Wanting, split_authority
+from skills_runtime.sandbox.egress.tunnel import parse_server_name
 from tests.unit.sandbox.egress.hellos import message, record, server_name
 
 POLICY = egress_policy(allow=["allowed.test", "*.allowed.test"])

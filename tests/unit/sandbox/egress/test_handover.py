@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.sandbox.egress import PROXY_PORT, Handover, proxy_variables
-from skills_runtime.sandbox.egress.handover import listener_problem
+from skills_runtime.sandbox.egress.gateway import listener_problem
 
 
 @pytest.fixture

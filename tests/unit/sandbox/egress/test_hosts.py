@@ -3,7 +3,7 @@
 import pytest
 
 from skills_runtime.sandbox.egress import Host, Refused, canonical_host
-from skills_runtime.sandbox.egress.hosts import Authority, split_authority
+from skills_runtime.sandbox.egress.rules import Authority, split_authority
 
 CANONICAL = {
     "example.com": "example.com",

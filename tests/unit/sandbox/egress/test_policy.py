@@ -16,8 +16,7 @@ from skills_runtime.sandbox.egress import (
     deny_rule,
     egress_policy,
 )
-from skills_runtime.sandbox.egress.addresses import reach_of
-from skills_runtime.sandbox.egress.policy import admit
+from skills_runtime.sandbox.egress.rules import admit, reach_of
 
 
 def outcome(policy: EgressPolicy, text: str, port: int = 443) -> str:

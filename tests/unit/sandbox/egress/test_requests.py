@@ -2,11 +2,8 @@
 
 import pytest
 
-from skills_runtime.sandbox.egress.hosts import Authority, Host
-from skills_runtime.sandbox.egress.values import Parsed, Refused, Wanting
-from skills_runtime.sandbox.egress.wire.headers import Framing
-from skills_runtime.sandbox.egress.wire.request import Request, parse_request
-from skills_runtime.sandbox.egress.wire.writing import request_head
+from skills_runtime.sandbox.egress.http_messages import Framing, Request, parse_request, request_head
+from skills_runtime.sandbox.egress.rules import Authority, Host, Parsed, Refused, Wanting
 
 LIMIT = 4096
 TUNNEL = Authority(Host("example.com"), 80)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from skills_runtime.sandbox.egress.values import Parsed, Refused, Wanting
-from skills_runtime.sandbox.egress.wire.socks import parse_greeting, parse_socks_request, reply
+from skills_runtime.sandbox.egress.proxy import parse_greeting, parse_socks_request, reply
+from skills_runtime.sandbox.egress.rules import Parsed, Refused, Wanting
 
 
 def named(name: bytes, port: int = 443) -> bytes:

@@ -4,15 +4,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from skills_runtime.sandbox.egress.checkpoint import Flow
-from skills_runtime.sandbox.egress.record import EgressLimits
+from skills_runtime.sandbox.egress.authorizer import Flow
+from skills_runtime.sandbox.egress.http_messages import (
+    LAST_CHUNK,
+    Framing,
+    Request,
+    Response,
+    as_chunk,
+    parse_chunk_end,
+    parse_chunk_size,
+    parse_last_line,
+    parse_response,
+    request_head,
+    response_head,
+)
+from skills_runtime.sandbox.egress.records import EgressLimits
+from skills_runtime.sandbox.egress.rules import Parsed, Refused, Stopped, Wanting
 from skills_runtime.sandbox.egress.streams import PIECE, IdleLimit, Peer
-from skills_runtime.sandbox.egress.values import Parsed, Refused, Stopped, Wanting
-from skills_runtime.sandbox.egress.wire.chunks import parse_chunk_end, parse_chunk_size, parse_last_line
-from skills_runtime.sandbox.egress.wire.headers import Framing
-from skills_runtime.sandbox.egress.wire.request import Request
-from skills_runtime.sandbox.egress.wire.response import Response, parse_response
-from skills_runtime.sandbox.egress.wire.writing import LAST_CHUNK, as_chunk, request_head, response_head
 
 MAX_INTERIM = 8
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -1,7 +1,8 @@
-"""Where every request is decided, asked about, looked up, connected and recorded; one for each proxy."""
+"""Every connection passes here: the rules decide, a name is resolved once, and what was checked is connected to."""
 
 import asyncio
 import os
+import socket
 from collections.abc import Awaitable, Sequence
 from types import TracebackType
 from typing import Self
@@ -9,22 +10,36 @@ from typing import Self
 import msgspec
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.sandbox.egress.dial import connect, pin, system_resolver
-from skills_runtime.sandbox.egress.hosts import Address, Authority, Host
-from skills_runtime.sandbox.egress.policy import Rule, Verdict, decide
-from skills_runtime.sandbox.egress.record import EgressPorts, EgressRecord, Protocol
+from skills_runtime.sandbox.egress.records import EgressPorts, EgressRecord, Protocol, Resolver
+from skills_runtime.sandbox.egress.rules import (
+    Address,
+    Authority,
+    EgressPolicy,
+    Host,
+    Refused,
+    Rule,
+    Stopped,
+    Verdict,
+    admit,
+    decide,
+    parse_address,
+    reach_of,
+)
 from skills_runtime.sandbox.egress.streams import Peer
-from skills_runtime.sandbox.egress.values import Refused, Stopped
+
+MAX_ADDRESSES = 4
+"""How many addresses of one name are tried."""
+DISCARD_PORT = 9
 
 
 class Flow:
     """One request or tunnel under way: what was allowed, and how many bytes have passed."""
 
     def __init__(
-        self, checkpoint: "Checkpoint", allowed: EgressRecord, rule: Rule, addresses: Sequence[Address]
+        self, authorizer: "EgressAuthorizer", allowed: EgressRecord, rule: Rule, addresses: Sequence[Address]
     ) -> None:
         self.rule = rule
-        self._checkpoint = checkpoint
+        self._authorizer = authorizer
         self._record = allowed
         self._addresses = addresses
         self._up = 0
@@ -33,17 +48,17 @@ class Flow:
     def sent(self, count: int) -> None:
         """Count bytes that go out; raises when the sandbox has used up its share."""
         self._up += count
-        self._checkpoint.spend(count)
+        self._authorizer.spend(count)
 
     def received(self, count: int) -> None:
         """Count bytes that come in; raises when the sandbox has used up its share."""
         self._down += count
-        self._checkpoint.spend(count)
+        self._authorizer.spend(count)
 
     async def connect(self) -> Peer:
         """A connection to the first of the checked addresses that answers."""
         reason = ""
-        share = self._checkpoint.ports.limits.connect_seconds / len(self._addresses)
+        share = self._authorizer.ports.limits.connect_seconds / len(self._addresses)
         for address in self._addresses:
             try:
                 async with asyncio.timeout(share):
@@ -67,7 +82,7 @@ class Flow:
         if refused:
             verdict = "deny" if refused.kind in ("name_mismatch", "request_invalid", "limit") else "allow"
             ended = msgspec.structs.replace(ended, kind=refused.kind, reason=refused.reason, verdict=verdict)
-        self._checkpoint.tell(ended)
+        self._authorizer.tell(ended)
 
 
 def _what_stopped(error: BaseException | None) -> Refused | None:
@@ -82,7 +97,7 @@ def _what_stopped(error: BaseException | None) -> Refused | None:
             return Refused("closed", "the connection was cut")
 
 
-class Checkpoint:
+class EgressAuthorizer:
     """The memory of one proxy: numbers, answers to questions, bytes used."""
 
     def __init__(self, ports: EgressPorts) -> None:
@@ -199,3 +214,64 @@ async def _answer(question: Awaitable[bool]) -> bool:
         return await question
     except OSError as error:  # which would pass for one of the connection
         raise SandboxError(f"a question about the network could not be asked: {error}") from error
+
+
+async def pin(policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: Resolver) -> list[Address] | Refused:
+    """The addresses that may be connected to; those that may not are left out, and it takes one to be left."""
+    own = host.address
+    if own is not None:
+        candidates: list[Address | None] = [own]
+    else:
+        try:
+            candidates = [parse_address(text) for text in await resolve(host.text, port)]
+        except (OSError, UnicodeError):
+            return Refused("unreachable", "the name cannot be resolved")
+    admitted: list[Address] = []
+    problem = Refused("unreachable", "the name has no address")
+    for address in candidates:
+        if address is None:
+            continue
+        reach = "private" if reach_of(address) == "public" and is_own(address) else reach_of(address)
+        refused = admit(policy, rule, port, address, reach)
+        if refused is None:
+            admitted.append(address)
+        else:
+            problem = refused
+    return admitted[:MAX_ADDRESSES] or problem
+
+
+async def system_resolver(name: str, port: int) -> Sequence[str]:
+    """The addresses that this machine finds for a name."""
+    found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+def is_own(address: Address) -> bool:
+    """Whether the address is one of this machine's, where services listen that trust their neighbours."""
+    place = (str(address), 0)
+    try:
+        with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
+            probe.bind(place)
+        # Some machines may bind to any address; but only to one of its own a machine speaks from the same one.
+        with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
+            probe.connect((place[0], DISCARD_PORT))  # sends nothing
+            return probe.getsockname()[0] == place[0]
+    except OSError:
+        return False
+
+
+async def connect(address: Address, port: int) -> socket.socket:
+    """A connection to exactly this address."""
+    connection = socket.socket(_family(address), socket.SOCK_STREAM)
+    try:
+        connection.settimeout(0)
+        await asyncio.get_running_loop().sock_connect(connection, (str(address), port))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _family(address: Address) -> socket.AddressFamily:
+    return socket.AF_INET if address.version == 4 else socket.AF_INET6

@@ -1,0 +1,432 @@
+"""Which hosts a command may reach: hosts in one spelling, addresses by where they lead, rules, and the decision.
+
+A host is brought into its canonical form once, and refused where programs could read it in different ways. Pure.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from string import ascii_lowercase, ascii_uppercase
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from skills_runtime.errors import ValidationFailed
+
+T = TypeVar("T")
+
+Kind = Literal[
+    "host_invalid", "request_invalid", "not_allowed", "denied", "address_blocked", "name_mismatch",
+    "unreachable", "limit", "closed",
+]  # fmt: skip
+"""Why something was refused, for programs; these words never change."""
+
+MAX_SHOWN = 255
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """No, with one sentence for a person; `about` is the host in question as far as it could be read."""
+
+    kind: Kind
+    reason: str
+    about: str = ""
+
+
+class Parsed(msgspec.Struct, Generic[T], frozen=True):
+    """Something understood, and how many bytes it took."""
+
+    value: T
+    used: int
+
+
+class Wanting(msgspec.Struct, frozen=True):
+    """So far nothing is wrong, but the end has not arrived."""
+
+
+class Stopped(Exception):
+    """A connection cannot go on; carries the refusal to its edge, and last words for a client in a tunnel."""
+
+    def __init__(self, refused: Refused, last_words: bytes = b"") -> None:
+        super().__init__(refused.reason)
+        self.refused = refused
+        self.last_words = last_words
+
+
+def shown(text: str) -> str:
+    """Hostile text as harmless characters, for records and answers."""
+    escaped = ascii(text)[1:-1]
+    return escaped if len(escaped) <= MAX_SHOWN else escaped[: MAX_SHOWN - 3] + "..."
+
+
+MAX_NAME = 253
+MAX_PORT = 65535
+
+Address = IPv4Address | IPv6Address
+
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_OCTET = re.compile(r"0|[1-9][0-9]{0,2}")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_PORT_PART = re.compile(r":[^\]]*\Z")
+_ODD = {
+    "@": "holds a user name",
+    "%": "holds a percent sign",
+    "/": "holds a slash",
+    "\\": "holds a backslash",
+    "*": "holds an asterisk",
+    ":": "holds a colon outside brackets",
+    "_": "holds an underscore",
+}
+
+
+class Host(msgspec.Struct, frozen=True):
+    """A host in its only spelling; an IPv6 address stands in brackets."""
+
+    text: str
+    kind: Literal["name", "ipv4", "ipv6"] = "name"
+
+    @property
+    def address(self) -> Address | None:
+        """The address that the host is, if it is not a name."""
+        match self.kind:
+            case "name":
+                return None
+            case "ipv4":
+                return IPv4Address(self.text)
+            case "ipv6":
+                return IPv6Address(self.text[1:-1])
+
+
+class Authority(msgspec.Struct, frozen=True):
+    """A host and a port."""
+
+    host: Host
+    port: int
+
+    @property
+    def text(self) -> str:
+        """As it stands in a request."""
+        return f"{self.host.text}:{self.port}"
+
+
+def host_of(address: Address) -> Host:
+    """The host that an address is."""
+    return Host(str(address), "ipv4") if isinstance(address, IPv4Address) else Host(f"[{address}]", "ipv6")
+
+
+def canonical_host(text: str) -> Host | Refused:
+    """The host that the text names, or why it is not taken for one."""
+    if not text:
+        return _no(text, "is empty")
+    if len(text) > MAX_NAME + 1:
+        return _no(text, f"is longer than {MAX_NAME} characters")
+    if text.startswith("["):
+        return _ipv6(text)
+    if odd := next((_ODD.get(one) or "holds a space or a control character" for one in text if _is_odd(one)), ""):
+        return _no(text, odd)
+    lowered = text.translate(_LOWER)  # only ASCII: to lower `K` (a Kelvin sign) would make another name of it
+    if _NUMBER.fullmatch(lowered.removesuffix(".").rpartition(".")[2]):
+        return _ipv4(lowered)
+    return _name(lowered.removesuffix("."))
+
+
+def split_authority(text: str, default_port: int | None = None) -> Authority | Refused:
+    """The host and port of `host:port`; without a default the port must be there."""
+    head, colon, port_text = text.rpartition(":") if _PORT_PART.search(text) else (text, "", "")
+    host = canonical_host(head)
+    if isinstance(host, Refused):
+        return Refused(host.kind, host.reason, shown(text))
+    if not colon and default_port is not None:
+        return Authority(host, default_port)
+    port = parse_port(port_text)
+    return _no(text, "has no port from 1 to 65535") if port is None else Authority(host, port)
+
+
+def parse_port(text: str) -> int | None:
+    """The port, if the text is a plain number from 1 to 65535."""
+    return int(text) if _PORT.fullmatch(text) and int(text) <= MAX_PORT else None
+
+
+def _is_odd(one: str) -> bool:
+    return one in _ODD or one <= " " or one == "\x7f" or (one > "\x7f" and not one.isprintable())
+
+
+def _ipv6(text: str) -> Host | Refused:
+    if not text.endswith("]") or not text.isascii():
+        return _no(text, "is not an IPv6 address in brackets")
+    if "%" in text:
+        return _no(text, "holds a zone, which means something else on every machine")
+    try:
+        return Host(f"[{IPv6Address(text[1:-1])}]", "ipv6")
+    except AddressValueError:
+        return _no(text, "is not an IPv6 address in brackets")
+
+
+def _ipv4(text: str) -> Host | Refused:
+    """Four plain decimal numbers; octal, hexadecimal and short forms are read differently by different programs."""
+    parts = text.split(".")
+    if len(parts) != 4 or not all(_OCTET.fullmatch(part) and int(part) <= 255 for part in parts):
+        return _no(text, "is a number, but no plain IPv4 address such as 192.0.2.1")
+    return Host(text, "ipv4")
+
+
+def _name(text: str) -> Host | Refused:
+    labels: list[str] = []
+    for label in text.split("."):
+        found = _label(label)
+        if isinstance(found, Refused):
+            return Refused(found.kind, found.reason, shown(text))
+        labels.append(found)
+    name = ".".join(labels)
+    return Host(name) if len(name) <= MAX_NAME else _no(text, f"is longer than {MAX_NAME} characters")
+
+
+def _label(label: str) -> str | Refused:
+    if not label:
+        return _no(label, "has an empty part between its dots")
+    if not label.isascii() or label.startswith("xn--"):
+        return _international(label)
+    return (
+        label if _LABEL.fullmatch(label) else _no(label, "has a part that is not made of letters, digits and hyphens")
+    )
+
+
+def _international(label: str) -> str | Refused:
+    import idna
+
+    try:
+        plain = idna.ulabel(label) if label.isascii() else label
+        encoded = idna.alabel(plain).decode("ascii")
+    except UnicodeError:
+        return _no(label, "has a part that is not a valid international name")
+    if plain.isascii() or (label.isascii() and label != encoded) or not _LABEL.fullmatch(encoded):
+        return _no(label, "has a part that is not a valid international name")
+    if any(unicodedata.category(one).startswith("N") for one in plain if not one.isascii()):
+        return _no(label, "has digits that are not ASCII")
+    return encoded
+
+
+def _no(text: str, problem: str) -> Refused:
+    return Refused("host_invalid", f"the host {problem}", shown(text))
+
+
+Reach = Literal["public", "private", "metadata", "special"]
+"""Public; behind the same door; where a cloud keeps credentials; anything else, such as multicast."""
+
+METADATA = frozenset(
+    map(
+        ip_address,
+        (
+            "169.254.169.254", "169.254.169.253", "169.254.169.123", "169.254.170.2", "169.254.170.23",
+            "100.100.100.200", "168.63.129.16", "192.0.0.192",
+            "fd00:ec2::254", "fd00:ec2::253", "fd00:ec2::23", "fd20:ce::254",
+        ),
+    )
+)  # fmt: skip
+"""Services of clouds that hand out credentials to whoever asks; some of these addresses look public."""
+
+_PRIVATE_4 = tuple(map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+_PRIVATE_6 = tuple(map(IPv6Network, ("::1/128", "fc00::/7")))
+_SPECIAL_4 = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+            "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+        ),
+    )
+)  # fmt: skip
+_UNICAST_6 = IPv6Network("2000::/3")
+"""Outside of it no IPv6 address is public: mapped, NAT64, link-local, multicast and private ones are all elsewhere."""
+
+_SPECIAL_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
+_LAST_32_BITS = tuple(map(IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")))
+_SIX_TO_FOUR = IPv6Network("2002::/16")
+_TEREDO = IPv6Network("2001::/32")
+
+
+def is_public(address: Address) -> bool:
+    """Whether the address is that of a machine on the open internet."""
+    return reach_of(address) == "public"
+
+
+def reach_of(address: Address) -> Reach:
+    """Where the address leads."""
+    if address in METADATA or embedded(address) in METADATA:
+        return "metadata"
+    if isinstance(address, IPv4Address):
+        return _reach_4(address)
+    if address.scope_id is not None:
+        return "special"
+    if any(address in network for network in _PRIVATE_6):
+        return "private"
+    if address not in _UNICAST_6 or any(address in network for network in _SPECIAL_6):
+        return "special"
+    return "public"
+
+
+def embedded(address: Address) -> IPv4Address | None:
+    """The IPv4 address that a gateway would make of this IPv6 address, if any."""
+    if isinstance(address, IPv4Address):
+        return None
+    if any(address in network for network in _LAST_32_BITS):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    if address in _SIX_TO_FOUR:
+        return IPv4Address(int(address) >> 80 & 0xFFFFFFFF)
+    if address in _TEREDO:
+        return IPv4Address(~int(address) & 0xFFFFFFFF)
+    return None
+
+
+def parse_address(text: str) -> Address | None:
+    """The address that a resolver answered with; one bound to an interface counts as none."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return None if isinstance(address, IPv6Address) and address.scope_id is not None else address
+
+
+def _reach_4(address: IPv4Address) -> Reach:
+    if any(address in network for network in _PRIVATE_4):
+        return "private"
+    return "special" if any(address in network for network in _SPECIAL_4) else "public"
+
+
+Scope = Literal["exact", "below", "all"]
+"""The host itself; every name below it (`*.`); both (`**.`)."""
+
+Ports = tuple[int, ...] | Literal["every"]
+Leave = Literal["refused", "allowed"]
+DecidedBy = Literal["rule", "person", "default"]
+"""What decided on a host: a rule about it, somebody who was asked, or that there is no such rule."""
+
+WEB_PORTS: Ports = (80, 443)
+_PREFIXES: tuple[tuple[str, Scope], ...] = (("**.", "all"), ("*.", "below"), ("", "exact"))
+_HINT = "write a host such as `example.com`, `*.example.com`, `example.com:8443` or `[2001:db8::1]:443,8443`"
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """Hosts and ports; `private` lets a name lead into private networks, `raw` lets a tunnel carry anything."""
+
+    host: str
+    scope: Scope = "exact"
+    ports: Ports = WEB_PORTS
+    private: Leave = "refused"
+    raw: Leave = "refused"
+
+    def __post_init__(self) -> None:
+        """Refuse a spelling that would never match: a deny rule that matches nothing is an open door."""
+        host = canonical_host(self.host)
+        if not isinstance(host, Host) or host.text != self.host:
+            raise ValueError(f"`{self.host}` is not the canonical spelling of a host")
+        if self.scope != "exact" and (host.kind != "name" or "." not in self.host):
+            raise ValueError(f"`{self.host}` is too wide for a rule about the names below it")
+        if self.ports != "every" and not (self.ports and all(0 < port <= MAX_PORT for port in self.ports)):
+            raise ValueError("the ports of a rule are numbers from 1 to 65535")
+
+    @property
+    def text(self) -> str:
+        """The rule as somebody would write it."""
+        prefix = next(prefix for prefix, scope in _PREFIXES if scope == self.scope)
+        ports = "*" if self.ports == "every" else ",".join(map(str, self.ports))
+        return f"{prefix}{self.host}:{ports}"
+
+    def covers(self, host: Host, port: int) -> bool:
+        """Whether the rule is about this host and port."""
+        if self.ports != "every" and port not in self.ports:
+            return False
+        if host.text == self.host:
+            return self.scope != "below"
+        return self.scope != "exact" and host.kind == "name" and host.text.endswith("." + self.host)
+
+
+class EgressPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sandbox may reach; nothing by default."""
+
+    allow: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What the policy says of one host and port; of an unknown one somebody may be asked."""
+
+    outcome: Literal["allow", "deny", "unknown"]
+    reason: str
+    kind: Kind | Literal[""] = ""
+    rule: Rule | None = None
+    by: DecidedBy = "default"
+
+
+def egress_policy(*, allow: Iterable[str | Rule] = (), deny: Iterable[str | Rule] = ()) -> EgressPolicy:
+    """A policy from rules as people write them."""
+    return EgressPolicy(
+        allow=tuple(rule if isinstance(rule, Rule) else allow_rule(rule) for rule in allow),
+        deny=tuple(rule if isinstance(rule, Rule) else deny_rule(rule) for rule in deny),
+    )
+
+
+def allow_rule(text: str, *, private: Leave = "refused", raw: Leave = "refused") -> Rule:
+    """The rule `host`, `*.host` or `**.host`, with `:port,port` or `:*`; ports 80 and 443 when none are given."""
+    host, scope, ports = _parse(text)
+    return _made(host, scope, ports or WEB_PORTS, private, raw)
+
+
+def deny_rule(text: str) -> Rule:
+    """The same for what must not be reached; every port when none are given."""
+    host, scope, ports = _parse(text)
+    return _made(host, scope, ports or "every", "refused", "refused")
+
+
+def decide(policy: EgressPolicy, host: Host, port: int) -> Verdict:
+    """What the policy says, before anything is looked up or connected to."""
+    for rule in policy.deny:
+        if rule.covers(host, port):
+            return Verdict("deny", f"the rule `{rule.text}` denies it", "denied", rule, "rule")
+    for rule in policy.allow:
+        if rule.covers(host, port):
+            return Verdict("allow", f"the rule `{rule.text}` allows it", rule=rule, by="rule")
+    address = host.address
+    if address is not None and (reach := reach_of(address)) != "public":
+        return Verdict("deny", f"a {reach} address must be named by a rule", "address_blocked")
+    return Verdict("unknown", "no rule allows it", "not_allowed")
+
+
+def admit(policy: EgressPolicy, rule: Rule, port: int, address: Address, reach: Reach) -> Refused | None:
+    """Why a name that the rule allows may still not lead to this address, or nothing when it may."""
+    inner = embedded(address)
+    for one in (address, *([inner] if inner else [])):
+        denial = next((deny for deny in policy.deny if deny.covers(host_of(one), port)), None)
+        if denial:
+            return Refused("denied", f"it leads to {address}, and the rule `{denial.text}` denies that")
+    if reach == "public" or rule.host == host_of(address).text:
+        return None
+    if reach == "private" and rule.private == "allowed":
+        return None
+    return Refused("address_blocked", f"it leads to {address}, which is a {reach} address")
+
+
+def _parse(text: str) -> tuple[str, Scope, Ports | None]:
+    found = next(one for one in _PREFIXES if text.startswith(one[0]))
+    scope, rest = found[1], text[len(found[0]) :]
+    host_text, colon, port_text = rest.rpartition(":") if not rest.endswith("]") else (rest, "", "")
+    host = canonical_host(host_text if colon else rest)
+    if isinstance(host, Refused):
+        raise ValidationFailed(f"`{host.about or text}` is not a host for a rule: {host.reason}", hint=_HINT)
+    if not colon:
+        return host.text, scope, None
+    if port_text == "*":
+        return host.text, scope, "every"
+    ports = [parse_port(one) for one in port_text.split(",")]
+    if None in ports:
+        raise ValidationFailed(f"the ports of the rule for `{host.text}` are not numbers from 1 to 65535", hint=_HINT)
+    return host.text, scope, tuple(sorted({port for port in ports if port}))
+
+
+def _made(host: str, scope: Scope, ports: Ports, private: Leave, raw: Leave) -> Rule:
+    try:
+        return Rule(host=host, scope=scope, ports=ports, private=private, raw=raw)
+    except ValueError as error:
+        raise ValidationFailed(f"the rule cannot be used: {error}", hint=_HINT) from error
