@@ -60,7 +60,7 @@ class CallContext(msgspec.Struct, frozen=True):
     @property
     def secrets(self) -> Secrets:
         """What must not be shown."""
-        return self.ports.system
+        return self.ports.secrets
 
     @property
     def scope(self) -> Scope:
@@ -70,7 +70,7 @@ class CallContext(msgspec.Struct, frozen=True):
     @property
     def children(self) -> Children | None:
         """The runs this one may begin."""
-        return self.ports.tools
+        return self.ports.children
 
     @property
     def edited(self) -> str | None:

@@ -177,7 +177,7 @@ async def compact(run: Run, ports: "AgentPorts", *, reason: Reason) -> None:
         run.append(CompactionFailed(reason=reason, error=error.message))
         # It goes into the log and a file, which may hold what events show and nothing more.
         shown = excerpt(run.view.conversation, None, limit=room_for_summary(rules))
-        summary = ports.system.text(shown)
+        summary = ports.secrets.text(shown)
     name = f"archive/compaction-{count:03d}.md"
     keep_artifact(run, name, summary.encode())
     left_out = run.view.conversation.skills_beyond(rules.skills_max_chars)
@@ -262,7 +262,7 @@ async def _summary(run: Run, ports: "AgentPorts") -> str:
 
     record(LlmRequestStarted(model=model, messages_count=2, purpose="compaction"))
     price = ports.prices.get(model)
-    transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=price, secrets=ports.system)
+    transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=price, secrets=ports.secrets)
     await transcribe(ports.backend, request, transcriber)
     summary = "".join(said).strip()
     if not summary:

@@ -40,7 +40,7 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     record(LlmRequestStarted(model=model, messages_count=len(request.messages), tools_count=len(request.tools)))
     taken, price = run.view.conversation.call_ids, ports.prices.get(model)
     transcriber = Transcriber(
-        record, model=model, clock=run.ports.clock, price=price, taken=taken, secrets=ports.system
+        record, model=model, clock=run.ports.clock, price=price, taken=taken, secrets=ports.secrets
     )
     said = await transcribe(ports.backend, request, transcriber)
     calls = [call.id for call in said.calls]
@@ -75,7 +75,7 @@ def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested
             raw_arguments_error=str(error),
         )
     shown = sanitize(tool.spec if tool is not None else None, arguments)
-    exact = msgspec.json.encode(shown) == raw and ports.system.line(raw) is raw
+    exact = msgspec.json.encode(shown) == raw and ports.secrets.line(raw) is raw
     return ToolCallRequested(
         call_id=call.id,
         tool=call.name,

@@ -53,7 +53,7 @@ class EventLog:
         self._durable = 0
         self._ended = start.ended
         self._now = ports.clock.now
-        self._secrets = ports.system
+        self._secrets = ports.secrets
         self._disk = ports.disk
         self._checkpoints = checkpoints
         self._failure: StorageFailed | None = None
