@@ -25,7 +25,7 @@ from benchmarks.measure import Number, report
 from skills_runtime.config import Resolved
 from skills_runtime.engine import RunRequest, RunService, Workspace
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
-from skills_runtime.service.opening import open_runs
+from skills_runtime.service.bootstrap import open_runs
 from skills_runtime.service.routes import events, runs
 from skills_runtime.service.streams import Streams
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from skills_runtime.config import resolve
 from skills_runtime.service.app import create_app, openapi_document
-from skills_runtime.service.opening import opened_parts
+from skills_runtime.service.bootstrap import open_service
 from skills_runtime.service.settings import settings_from
 
 
@@ -20,7 +20,7 @@ async def document() -> dict[str, Any]:
     """The document of a service that was opened for this alone."""
     with tempfile.TemporaryDirectory(prefix="skills-runtime-openapi-") as place:
         root = Path(place)
-        async with opened_parts(settings_from(root, root / "state", {}), resolve(root)) as parts:
+        async with open_service(settings_from(root, root / "state", {}), resolve(root)) as parts:
             return openapi_document(create_app(parts))
 
 

@@ -184,7 +184,7 @@ def show_services(out: TextIO) -> int:
 
 def _serving() -> ModuleType:
     try:
-        from skills_runtime.service import serving
+        from skills_runtime.service import server as serving
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise

@@ -48,7 +48,7 @@ def demo(
     from skills_runtime.cli.text import write_answer
     from skills_runtime.clock import RandomIds
     from skills_runtime.config import resolve
-    from skills_runtime.engine.demos import read_demo
+    from skills_runtime.engine.demo import read_demo
     from skills_runtime.runs import RunPaths
 
     run_id = RandomIds().new("run")

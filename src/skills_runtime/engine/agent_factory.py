@@ -12,6 +12,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.run_defaults import backend_for, prices_of
 from skills_runtime.config import Resolved
+from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events import Event
 from skills_runtime.ports import Approver, Backend, HumanIO, Inbox
 from skills_runtime.safety import InboxApprovals
@@ -80,3 +81,12 @@ class AgentFactory:
     async def close(self) -> None:
         """Close the connections of all models."""
         await asyncio.gather(*(agent.aclose() for agent in tuple(self._built)))
+
+
+def model_problem(resolved: Resolved) -> str:
+    """Why no run could use the model, or nothing; nobody is asked anything."""
+    try:
+        backend_for(resolved)
+    except SkillsRuntimeError as error:
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    return ""

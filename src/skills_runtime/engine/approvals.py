@@ -31,6 +31,8 @@ FENCE = (
     "file_access",
 )
 """What is told of the fence in short; the whole stands in `intent.fence`."""
+LASTING = ("skill", "user")
+"""How far rules reach that outlive their run."""
 
 
 class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,10 +160,6 @@ def without_repeats(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
     approvals = list(approvals)
     asking = {(one.run_id, one.id) for one in approvals}
     return [one for one in approvals if one.parent is None or (one.parent, one.id) not in asking]
-
-
-LASTING = ("skill", "user")
-"""How far rules reach that outlive their run."""
 
 
 def card(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:

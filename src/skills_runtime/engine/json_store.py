@@ -16,6 +16,9 @@ from skills_runtime.runs.layout import DIRECTORY_MODE
 from skills_runtime.storage.files import make_directories, sync_path, write_new
 
 Record = TypeVar("Record", bound=msgspec.Struct)
+MAX_KEY_CHARS = 255
+KEPT_SECONDS = 14 * 24 * 3600.0
+"""Who repeats a request does so sooner."""
 
 
 class JsonStore(Generic[Record]):
@@ -89,11 +92,6 @@ class JsonStore(Generic[Record]):
         finally:
             draft.unlink(missing_ok=True)
         return True
-
-
-MAX_KEY_CHARS = 255
-KEPT_SECONDS = 14 * 24 * 3600.0
-"""Who repeats a request does so sooner."""
 
 
 class KeyedRun(msgspec.Struct, frozen=True):

@@ -68,6 +68,8 @@ NOT_COUNTED_AGAIN = ("run.max_wall_time_sec", "run.max_tokens", "run.max_cost_us
 """Limits on what a replay does not use up, or not all of it: of the calls, those of runs with the same budget."""
 DECIDED_BY_THE_LOOP = frozenset({"validation", "approval_denied"})
 """Failures that follow from what was said and done."""
+BEGINNINGS = (HistoryLoaded, ImagesAttached, SkillInjected)
+"""What a run is given before its model is asked."""
 
 
 def was_ended_from_outside(events: Iterable[Event]) -> bool:
@@ -284,10 +286,6 @@ def _recorded(tool: Tool | ToolSpec, calls: RecordedCalls) -> RecordedTool:
     if hasattr(tool, "intent"):
         return DescribedTool(cast("DescribingTool", tool), calls)
     return RecordedTool(tool if isinstance(tool, ToolSpec) else tool.spec, calls)
-
-
-BEGINNINGS = (HistoryLoaded, ImagesAttached, SkillInjected)
-"""What a run is given before its model is asked."""
 
 
 class Divergence(msgspec.Struct, frozen=True):

@@ -27,6 +27,8 @@ MAX_SOURCES = 32
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 3500
 """Room is left for a skill inside."""
+_PAIR = 2
+"""Messages of one run: the task and the answer."""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,10 +144,6 @@ class Sessions:
                 f"{text[:200]!a} is not a directory of this workspace", hint="name a directory inside the workspace"
             )
         return real
-
-
-_PAIR = 2
-"""Messages of one run: the task and the answer."""
 
 
 class History(NamedTuple):

@@ -21,6 +21,8 @@ from skills_runtime.skills.install.sources import ArchiveSource, LocalSource, So
 from skills_runtime.skills.install.transaction import settle, working
 from skills_runtime.skills.standard.parse import parse_skill
 
+FILE = "SKILL.md"
+
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Skills somebody wants, and the digests of those they have looked at."""
@@ -88,9 +90,6 @@ def _shown(one: Prepared) -> dict[str, Any]:
         "becomes": one.becomes,
         **msgspec.to_builtins(one.screened),
     }
-
-
-FILE = "SKILL.md"
 
 
 class SkillDraft(NamedTuple):

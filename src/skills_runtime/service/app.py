@@ -14,18 +14,17 @@ from starlette.routing import BaseRoute
 
 from skills_runtime import __version__
 from skills_runtime.clock import SystemClock
-from skills_runtime.service import health, routes
-from skills_runtime.service.access.gate import Gate
+from skills_runtime.engine.run_import import MAX_ARCHIVE_BYTES
+from skills_runtime.service import routes
 from skills_runtime.service.access.middleware import AccessMiddleware
-from skills_runtime.service.documents import ExecuteFailure, ExecuteRequest, ProblemDocument
-from skills_runtime.service.importing import MAX_ARCHIVE_BYTES
+from skills_runtime.service.access.request_authorizer import RequestAuthorizer
+from skills_runtime.service.access_log import AccessLogMiddleware
 from skills_runtime.service.limits import BodyLimit, Rate
-from skills_runtime.service.pages import STUDIO, StudioRoute, built_studio, is_built
-from skills_runtime.service.parts import Parts
+from skills_runtime.service.pages import HEADERS, STUDIO, StudioRoute, built_studio, is_built, reference_page
 from skills_runtime.service.problems import dumped, install_problems
-from skills_runtime.service.reference_page import HEADERS, reference_page
-from skills_runtime.service.routes import importing, skill_service
-from skills_runtime.service.watching import WatchMiddleware
+from skills_runtime.service.responses import ExecuteFailure, ExecuteRequest, ProblemDocument
+from skills_runtime.service.routes import health, importing, skill_service
+from skills_runtime.service.state import ServiceState
 
 OPENAPI = "/api/openapi.json"
 PAGE = "/api/docs"
@@ -33,7 +32,7 @@ TITLE = "Skills Runtime"
 SUMMARY = "Skills in, an auditable run out."
 
 
-def create_app(parts: Parts) -> FastAPI:
+def create_app(parts: ServiceState) -> FastAPI:
     """The app of a service; whoever made the parts closes them."""
     app = FastAPI(
         title=TITLE,
@@ -58,10 +57,10 @@ def create_app(parts: Parts) -> FastAPI:
     return app
 
 
-def _surround(app: FastAPI, parts: Parts) -> None:
+def _surround(app: FastAPI, parts: ServiceState) -> None:
     """Put the layers around the routes; what is added last sees a request first."""
     limits, monotonic = parts.settings.limits, SystemClock().monotonic
-    gate = Gate(
+    gate = RequestAuthorizer(
         allowed_hosts=parts.settings.allowed_hosts,
         token=parts.token,
         recognised=parts.keys.recognised,
@@ -87,7 +86,7 @@ def _surround(app: FastAPI, parts: Parts) -> None:
         routes=all_routes,
         monotonic=monotonic,
     )
-    app.add_middleware(WatchMiddleware, metrics=parts.metrics, audit=parts.audit)
+    app.add_middleware(AccessLogMiddleware, metrics=parts.metrics, audit=parts.audit)
 
 
 def _routers() -> Iterable[APIRouter]:

@@ -1,4 +1,4 @@
-"""The audit log: who changed or decided what, and who was refused; only ever added to, private, one line each."""
+"""The audit log: who changed or decided what, and who was refused; private, and only ever appended to."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import msgspec
 
 from skills_runtime.errors import StorageFailed
 from skills_runtime.runs.layout import FILE_MODE
-from skills_runtime.service.access.private import service_directory
+from skills_runtime.service.access.private_files import service_directory
 from skills_runtime.storage.files import write_all
 
 FILE = "audit.jsonl"

@@ -1,17 +1,25 @@
-"""The shapes of runs, sessions and approvals over HTTP, for routes and for the OpenAPI page."""
+"""The shapes of runs, sessions and approvals over HTTP, and what a list tells of a run besides its row of the index."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import Header, Path
+import msgspec
+from fastapi import Header, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from skills_runtime.clock import SystemClock
 from skills_runtime.engine import RunOverrides
+from skills_runtime.engine.demo import is_scripted
+from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
-from skills_runtime.service.demonstration import is_scripted
+from skills_runtime.runs import LogPorts, RunPaths, read_view
+from skills_runtime.runs.imported import was_imported
+from skills_runtime.service.state import runs_of
 
 LEGAL_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 Id = Annotated[str, Field(pattern=LEGAL_ID)]
@@ -25,6 +33,7 @@ IdempotencyKey = Annotated[
 ]
 _PROMPT = 1_000_000
 _COUNT = 1_000_000_000
+KEPT = 4096
 
 
 class Answer(BaseModel):
@@ -173,3 +182,58 @@ def row_document(row: RunRow, about: Mapping[str, Any] | None = None) -> dict[st
     told = {name: getattr(row, name) for name in row.__struct_fields__ if name not in hidden}
     scripted = is_scripted(row.profile_id)
     return {**told, "status": row.status.value, "scripted": scripted, **(about or {})}
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What the log of a run says that the index does not hold."""
+
+    last_seq: int
+    cost_usd: float = 0.0
+    skills: tuple[str, ...] = ()
+    imported: bool = False
+
+
+class Summaries:
+    """Looks into logs once for each state that the index has seen, and remembers."""
+
+    def __init__(self, ports: LogPorts) -> None:
+        self._ports = ports
+        self._known: OrderedDict[str, Summary] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def about(self, row: RunRow, paths: RunPaths) -> dict[str, Any]:
+        """The rest of a row; a run that cannot be read has none."""
+        summary = self._of(row, paths)
+        until = row.completed_at or (row.updated_at if row.status.terminal else SystemClock().now())
+        return {
+            "cost_usd": summary.cost_usd,
+            "skills": list(summary.skills),
+            "imported": summary.imported,
+            "duration_ms": duration_ms(row.started_at, until),
+        }
+
+    def _of(self, row: RunRow, paths: RunPaths) -> Summary:
+        with self._lock:
+            known = self._known.get(row.run_id)
+            if known is not None and known.last_seq == row.last_seq:
+                self._known.move_to_end(row.run_id)
+                return known
+        try:
+            view = read_view(paths, self._ports)
+            skills = tuple(view.conversation.skills)
+            found = Summary(row.last_seq, view.state.cost_usd, skills, was_imported(paths))
+        except (SkillsRuntimeError, OSError):
+            found = Summary(row.last_seq)
+        with self._lock:
+            self._known[row.run_id] = found
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return found
+
+
+def summaries_of(request: Request) -> Summaries:
+    """The memory of the service of a request."""
+    state = request.app.state
+    if not hasattr(state, "summaries"):
+        state.summaries = Summaries(runs_of(request).ports)
+    return state.summaries

@@ -34,7 +34,7 @@ def from_seq(after: int | None, last_event_id: str | None) -> int:
     return int(text) + 1
 
 
-def come_again() -> Response:
+def retry_response() -> Response:
     """A stream that ends at once, for a service that stops: a browser comes again after one, and after no error."""
     return Response(RETRY, headers={**HEADERS, "connection": "close"})
 

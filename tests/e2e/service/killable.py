@@ -12,7 +12,7 @@ from skills_runtime.config import Resolved, resolve, state_home
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent
 from skills_runtime.service.access.token import Announced
-from skills_runtime.service.serving import serve
+from skills_runtime.service.server import serve
 from skills_runtime.service.settings import Listener, ServiceSettings
 from skills_runtime.testing import says
 from tests.e2e.service.servers import write_python, write_skill

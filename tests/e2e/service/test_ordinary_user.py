@@ -35,7 +35,7 @@ def reachable_python() -> str:
 def _has_packages(python: str) -> bool:
     try:
         tried = subprocess.run(
-            [*AS_USER, python, "-c", "import skills_runtime.service.serving"],
+            [*AS_USER, python, "-c", "import skills_runtime.service.server"],
             env={"PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"},
             cwd="/",
             capture_output=True,

@@ -14,22 +14,22 @@ from uvicorn.server import ServerState
 
 from skills_runtime.config import resolve
 from skills_runtime.errors import ApprovalStale, NotFound
-from skills_runtime.service import serving
+from skills_runtime.service import server as serving
 from skills_runtime.service.app import create_app
-from skills_runtime.service.opening import opened_parts
-from skills_runtime.service.parts import Parts
+from skills_runtime.service.bootstrap import open_service
 from skills_runtime.service.problems import Problem, answer, problem_of, shape_of
 from skills_runtime.service.settings import Listener, settings_from
+from skills_runtime.service.state import ServiceState
 
 
 @pytest.fixture
-async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
+async def parts(tmp_path: Path) -> AsyncIterator[ServiceState]:
     settings = settings_from(tmp_path, tmp_path / "state", {})
-    async with opened_parts(settings, resolve(tmp_path)) as found:
+    async with open_service(settings, resolve(tmp_path)) as found:
         yield found
 
 
-def client_of(parts: Parts, **more: Any) -> httpx2.AsyncClient:
+def client_of(parts: ServiceState, **more: Any) -> httpx2.AsyncClient:
     transport = httpx2.ASGITransport(app=create_app(parts), client=("127.0.0.1", 5), raise_app_exceptions=False)
     headers = {"Authorization": f"Bearer {parts.token}", **more}
     return httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000", headers=headers)
@@ -70,7 +70,7 @@ def test_text_that_is_no_unicode_can_be_told() -> None:
     assert b"\\ud800" in answer("/api/x", Problem(status=400, kind="validation", message="\ud800")).body
 
 
-async def test_an_error_nobody_foresaw_is_json_and_tells_nothing(parts: Parts) -> None:
+async def test_an_error_nobody_foresaw_is_json_and_tells_nothing(parts: ServiceState) -> None:
     app = create_app(parts)
 
     async def fail() -> None:
@@ -85,7 +85,7 @@ async def test_an_error_nobody_foresaw_is_json_and_tells_nothing(parts: Parts) -
     assert b"secret" not in response.content
 
 
-async def test_every_answer_is_kept_from_sniffers_frames_and_caches(parts: Parts) -> None:
+async def test_every_answer_is_kept_from_sniffers_frames_and_caches(parts: ServiceState) -> None:
     async with client_of(parts) as client:
         headers = (await client.get("/api/skills")).headers
     assert headers["x-content-type-options"] == "nosniff"
@@ -94,7 +94,7 @@ async def test_every_answer_is_kept_from_sniffers_frames_and_caches(parts: Parts
     assert headers["x-request-id"].startswith("req_")
 
 
-async def test_a_service_that_is_about_to_stop_is_not_ready(parts: Parts) -> None:
+async def test_a_service_that_is_about_to_stop_is_not_ready(parts: ServiceState) -> None:
     async with client_of(parts) as client:
         assert (await client.get("/readyz")).status_code == 200
         parts.stopping.set()
@@ -105,7 +105,7 @@ async def test_a_service_that_is_about_to_stop_is_not_ready(parts: Parts) -> Non
 
 async def test_a_service_without_its_directory_of_skills_is_not_ready(tmp_path: Path) -> None:
     settings = settings_from(tmp_path, tmp_path / "state", {"SKILLS_DIR": str(tmp_path / "nowhere")})
-    async with opened_parts(settings, resolve(tmp_path)) as parts, client_of(parts) as client:
+    async with open_service(settings, resolve(tmp_path)) as parts, client_of(parts) as client:
         response = await client.get("/readyz")
     assert response.json()["checks"]["skills"] == "the directory of skills is not there"
 

@@ -6,16 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.service.access.caller import SCOPES, Caller, Scope
-from skills_runtime.service.access.gate import Asked, Gate, cookie_name
-from skills_runtime.service.access.hosts import is_answered, is_own_origin, parse_host
+from skills_runtime.service.access.callers import SCOPES, Caller, Scope, needed_scope
 from skills_runtime.service.access.keys import ApiKey
-from skills_runtime.service.access.rules import needed_scope
+from skills_runtime.service.access.request_authorizer import (
+    Asked,
+    RequestAuthorizer,
+    cookie_name,
+    is_answered,
+    is_own_origin,
+    parse_host,
+)
 from skills_runtime.service.problems import Problem
 
 TOKEN = "t" * 43
 KEY = ApiKey(id="1", name="ci", scopes=("read",), digest="", created_at="")
-GATE = Gate(allowed_hosts=("skills.example",), token=TOKEN, recognised=lambda text: KEY if text == "key" else None)
+GATE = RequestAuthorizer(
+    allowed_hosts=("skills.example",), token=TOKEN, recognised=lambda text: KEY if text == "key" else None
+)
 
 
 def asked(method: str = "GET", path: str = "/api/v1/runs", **more: Any) -> Asked:

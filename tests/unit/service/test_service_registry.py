@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.service.skill_registry import SkillRegistry
+from skills_runtime.service.skills import SkillRegistry
 
 
 def skill(root: Path, directory: str, **fields: Any) -> Path:

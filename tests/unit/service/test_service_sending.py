@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.service.sending import inner_path, open_inside, send_file
+from skills_runtime.service.file_response import inner_path, open_inside, send_file
 
 
 @pytest.mark.parametrize(

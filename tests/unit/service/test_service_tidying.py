@@ -14,10 +14,10 @@ from skills_runtime.config.service_models import ServiceExecutions, ServiceSecti
 from skills_runtime.executions import Executor, Record
 from skills_runtime.executions.places import write_first_record
 from skills_runtime.executions.retention import Retention
+from skills_runtime.service.bootstrap import open_service
 from skills_runtime.service.metrics import Metrics
-from skills_runtime.service.opening import opened_parts
+from skills_runtime.service.retention import keep_retention
 from skills_runtime.service.settings import ServiceSettings, settings_from
-from skills_runtime.service.tidying import tidying
 from tests.unit.executions.samples import an_executor
 
 OLD, NEW = "2020-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"
@@ -65,7 +65,7 @@ def _removed(metrics: Metrics) -> list[str]:
 
 async def test_old_executions_are_removed_when_the_service_starts(tmp_path: Path) -> None:
     old, new = _kept(tmp_path / "artifacts", "old", OLD), _kept(tmp_path / "artifacts", "new", NEW)
-    async with opened_parts(_settings(tmp_path, keep_days=30), resolve(tmp_path)):
+    async with open_service(_settings(tmp_path, keep_days=30), resolve(tmp_path)):
         async with asyncio.timeout(60):
             while old.exists():
                 await asyncio.sleep(0)
@@ -74,7 +74,7 @@ async def test_old_executions_are_removed_when_the_service_starts(tmp_path: Path
 
 async def test_without_a_setting_everything_is_kept(tmp_path: Path) -> None:
     old = _kept(tmp_path / "artifacts", "old", OLD)
-    async with opened_parts(_settings(tmp_path), resolve(tmp_path)):
+    async with open_service(_settings(tmp_path), resolve(tmp_path)):
         assert not [task for task in asyncio.all_tasks() if task.get_name() == "remove old executions"]
     assert old.exists()
 
@@ -83,7 +83,7 @@ async def test_it_is_done_again_and_told(tmp_path: Path, caplog: pytest.LogCaptu
     caplog.set_level(logging.INFO, LOG)
     metrics, turns, place = Metrics(), Turns(), tmp_path / "executions"
     _kept(place, "first", OLD)
-    async with an_executor(tmp_path) as executor, tidying(executor, Retention(days=1), metrics, pause=turns):
+    async with an_executor(tmp_path) as executor, keep_retention(executor, Retention(days=1), metrics, pause=turns):
         await turns.begun.get()
         _kept(place, "second", OLD)
         _kept(place, "third", OLD)
@@ -100,7 +100,7 @@ async def test_it_is_done_again_and_told(tmp_path: Path, caplog: pytest.LogCaptu
 async def test_a_pass_that_removes_nothing_is_not_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOG)
     turns = Turns()
-    async with an_executor(tmp_path) as executor, tidying(executor, Retention(days=1), Metrics(), pause=turns):
+    async with an_executor(tmp_path) as executor, keep_retention(executor, Retention(days=1), Metrics(), pause=turns):
         await turns.begun.get()
     assert not [one for one in caplog.records if one.name == LOG]
 
@@ -110,7 +110,7 @@ async def test_nothing_of_it_is_left_when_the_service_stops(tmp_path: Path) -> N
         _kept(tmp_path / "executions", f"{number:04}", OLD)
     before = asyncio.all_tasks()
     async with an_executor(tmp_path) as executor:
-        async with tidying(executor, Retention(days=1), Metrics(), pause=Turns()):
+        async with keep_retention(executor, Retention(days=1), Metrics(), pause=Turns()):
             await asyncio.sleep(0)
         assert asyncio.all_tasks() == before
         left = [record.execution_id for record in await executor.list(limit=500)]
@@ -122,7 +122,7 @@ async def test_an_executor_that_is_closed_first_is_no_disaster(
 ) -> None:
     turns = Turns()
     executor: Executor = an_executor(tmp_path)
-    async with tidying(executor, Retention(days=1), Metrics(), pause=turns):
+    async with keep_retention(executor, Retention(days=1), Metrics(), pause=turns):
         await turns.begun.get()
         await executor.aclose()
         turns.over.put_nowait(None)

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import NotFound, StorageFailed, ValidationFailed
-from skills_runtime.service.access.caller import SCOPES, Scope
-from skills_runtime.service.access.private import locked, read_private, service_directory, write_private
+from skills_runtime.service.access.callers import SCOPES, Scope
+from skills_runtime.service.access.private_files import locked, read_private, service_directory, write_private
 
 PREFIX = "srk"
 FILE = "keys.json"

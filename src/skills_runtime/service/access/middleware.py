@@ -1,22 +1,74 @@
-"""The gate as a middleware: nothing behind it runs before the request was judged."""
+"""The authorizer as a middleware: nothing behind it runs before a request was decided on.
 
+A stream ends when the key of whoever listens to it is revoked.
+"""
+
+import asyncio
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Match
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from skills_runtime.service.access.caller import NOBODY, Caller
-from skills_runtime.service.access.gate import Asked, Gate, cookie_name, token_of_query
-from skills_runtime.service.access.lasting import Lasting
-from skills_runtime.service.access.rules import is_api
+from skills_runtime.service.access.callers import NOBODY, Caller, is_api
+from skills_runtime.service.access.request_authorizer import Asked, RequestAuthorizer, cookie_name, token_of_query
 from skills_runtime.service.limits import Rate, too_many
 from skills_runtime.service.problems import Problem, answer
 
+LOOK_SECONDS = 2.0
+"""How long a stream may go on after a key was revoked, at most; one that says nothing ends before its next word."""
+STREAM = b"text/event-stream"
 HEALTH = frozenset({"/api/health", "/api/v1/health", "/livez", "/readyz"})
 """Asked for all the time by whoever watches the service; never refused for coming too often."""
+
+
+class RevocableStream:
+    """The two ends of a connection, for as long as its caller is valid; only streams of events are looked after."""
+
+    def __init__(
+        self, receive: Receive, send: Send, *, valid: Callable[[], bool], monotonic: Callable[[], float]
+    ) -> None:
+        self._receive = receive
+        self._send = send
+        self._valid = valid
+        self._monotonic = monotonic
+        self._looked = monotonic()
+        self._streams = False
+        self._cut = asyncio.Event()
+
+    async def send(self, message: Message) -> None:
+        """Pass on a piece, or end the answer in its place."""
+        if self._cut.is_set():
+            return
+        if message["type"] == "http.response.start":
+            self._streams = any(
+                name.lower() == b"content-type" and value.startswith(STREAM) for name, value in message["headers"]
+            )
+        elif self._streams and self._is_over():
+            self._cut.set()
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self._send(message)
+
+    async def receive(self) -> Message:
+        """The next word of the client, who counts as gone when the answer was ended."""
+        if not self._streams:
+            return await self._receive()
+        hearing, cut = asyncio.ensure_future(self._receive()), asyncio.ensure_future(self._cut.wait())
+        try:
+            await asyncio.wait({hearing, cut}, return_when=asyncio.FIRST_COMPLETED)
+            return hearing.result() if hearing.done() else {"type": "http.disconnect"}
+        finally:
+            for task in (hearing, cut):
+                task.cancel()
+
+    def _is_over(self) -> bool:
+        now = self._monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return False
+        self._looked = now
+        return not self._valid()
 
 
 class AccessMiddleware:
@@ -26,7 +78,7 @@ class AccessMiddleware:
         self,
         app: ASGIApp,
         *,
-        gate: Gate,
+        gate: RequestAuthorizer,
         rate: Rate,
         failures: Rate,
         routes: Callable[[], Sequence[BaseRoute]],
@@ -54,7 +106,7 @@ class AccessMiddleware:
             return
         scope.setdefault("state", {})["caller"] = judged
         if judged.kind == "key":
-            lasting = Lasting(receive, send, valid=lambda: self._is_valid(asked), monotonic=self._monotonic)
+            lasting = RevocableStream(receive, send, valid=lambda: self._is_valid(asked), monotonic=self._monotonic)
             receive, send = lasting.receive, lasting.send
         landing = _landing(asked, judged)
         await (landing or self._app)(scope, receive, send)

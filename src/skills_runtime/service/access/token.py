@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.service.access.private import locked, read_private, service_directory, write_private
+from skills_runtime.service.access.private_files import locked, read_private, service_directory, write_private
 
 TOKEN_FILE = "token"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")

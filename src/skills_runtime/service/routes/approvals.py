@@ -13,9 +13,9 @@ from skills_runtime.engine.approvals import LASTING, card
 from skills_runtime.errors import AccessRefused
 from skills_runtime.ports import InboxMessage
 from skills_runtime.safety.policy.rule_files import user_rule_file
-from skills_runtime.service.answers import as_json, caller_of, receipt, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
 from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId
+from skills_runtime.service.state import caller_of, runs_of
 
 router = APIRouter(prefix="/api/v1", tags=["approvals"])
 

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from skills_runtime.runs.fork import blobs_of
-from skills_runtime.service.answers import runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.responses import EVERYWHERE, failures
 from skills_runtime.service.run_documents import RunId
+from skills_runtime.service.state import runs_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 

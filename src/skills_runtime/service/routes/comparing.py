@@ -10,9 +10,9 @@ from starlette.responses import Response
 from skills_runtime.projections import Moves, fold
 from skills_runtime.projections.actions import Move
 from skills_runtime.runs import whole_history
-from skills_runtime.service.answers import as_json, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, RunId
+from skills_runtime.service.state import runs_of
 from skills_runtime.text import unified_diff
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])

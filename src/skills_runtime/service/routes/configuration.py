@@ -11,9 +11,9 @@ from starlette.responses import Response
 from skills_runtime.config import explain
 from skills_runtime.engine.policy_check import judged
 from skills_runtime.sandbox import Fence, fence_for
-from skills_runtime.service.answers import as_json, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
+from skills_runtime.service.state import runs_of
 
 router = APIRouter(prefix="/api/v1", tags=["configuration"])
 

@@ -5,10 +5,10 @@ import asyncio
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from skills_runtime.service.answers import as_json, caller_of, runs_of
-from skills_runtime.service.demonstration import demo_order, refuse_without_fence
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.engine.demo import check_demo_sandbox, demo_request
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body, IdempotencyKey
+from skills_runtime.service.state import caller_of, runs_of
 
 router = APIRouter(prefix="/api/v1/demo", tags=["runs"])
 
@@ -32,7 +32,7 @@ async def begin_demo(request: Request, body: NewDemo | None = None, idempotency_
     """Begin the demonstration: a real skill in a real sandbox, one approval to give, and one file to open."""
     del body
     runs = runs_of(request)
-    await asyncio.to_thread(lambda: refuse_without_fence(runs.workspace.settings()))
-    order = await asyncio.to_thread(demo_order)
-    made = await runs.create(order, caller=caller_of(request).name, key=idempotency_key)
+    await asyncio.to_thread(lambda: check_demo_sandbox(runs.workspace.settings()))
+    wanted = await asyncio.to_thread(demo_request)
+    made = await runs.create(wanted, caller=caller_of(request).name, key=idempotency_key)
     return as_json({"run_id": made.run_id, "created": made.new, "scripted": True}, 201)

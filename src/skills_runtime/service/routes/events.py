@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
-from skills_runtime.service.answers import runs_of, streams_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.responses import EVERYWHERE, failures
 from skills_runtime.service.run_documents import EventPage, RunId, studio_failures
-from skills_runtime.service.sse import EventStream, come_again, from_seq
+from skills_runtime.service.sse import EventStream, from_seq, retry_response
+from skills_runtime.service.state import runs_of, streams_of
 from skills_runtime.service.streams import LogTail
 
 router = APIRouter(prefix="/api/v1/runs", tags=["events"])
@@ -62,7 +62,7 @@ def stream_of(request: Request, run_id: str, first: int) -> Response:
     """The stream of a run, or the answer that makes a browser stop asking."""
     paths, streams = runs_of(request).find(run_id), streams_of(request)
     if streams.closed:
-        return come_again()
+        return retry_response()
     listener = streams.listen(paths, from_seq=first)
     if listener.has_nothing:
         listener.close()

@@ -10,7 +10,9 @@ from starlette.responses import Response
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.executions.places import STDERR, STDOUT, is_execution_id
 from skills_runtime.executions.values import Execution, Record, Status
-from skills_runtime.service.documents import (
+from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
+from skills_runtime.service.problems import dumped
+from skills_runtime.service.responses import (
     EVERYWHERE,
     ArtifactDocument,
     ExecutionDocument,
@@ -18,11 +20,8 @@ from skills_runtime.service.documents import (
     NewExecution,
     failures,
 )
-from skills_runtime.service.executing import ClientGone, execute_for
-from skills_runtime.service.parts import parts_of
-from skills_runtime.service.previews import WantsPreview, preview_of
-from skills_runtime.service.problems import dumped
-from skills_runtime.service.sending import inner_path, open_inside, send_file
+from skills_runtime.service.state import ServiceState, state_of
+from skills_runtime.skills import Skill
 
 router = APIRouter(prefix="/api/v1/executions", tags=["executions"])
 
@@ -38,6 +37,8 @@ _LOGS: dict[int | str, dict[str, Any]] = {
     206: {"description": "The part of the text.", "content": {"text/plain": {}}},
     416: {"description": "The text has no such part."},
 }
+_OWN = frozenset({"owner", "key_digest"})
+"""What only the runtime needs to know."""
 
 
 @router.get("", response_model=ExecutionPage, responses=failures(*EVERYWHERE))
@@ -51,7 +52,7 @@ async def list_executions(
     """List executions, the latest first."""
     if cursor is not None and not is_execution_id(cursor):
         raise ValidationFailed("this cursor is not one of ours", hint="take `next_cursor` of the page before")
-    executor = parts_of(request).executor
+    executor = state_of(request).executor
     found = await executor.list(limit=limit + 1, after=cursor, status=status, skill=skill)
     page = found[:limit]
     following = page[-1].execution_id if len(found) > limit else None
@@ -72,7 +73,7 @@ async def create_execution(
     ] = None,
 ) -> Response:
     """Execute a skill, and answer when it has ended, however it did."""
-    parts = parts_of(request)
+    parts = state_of(request)
     skill = await asyncio.to_thread(parts.skills.find, wanted.skill)
     if skill is None:
         name = wanted.skill[:80]
@@ -99,13 +100,13 @@ async def get_execution(request: Request, execution_id: ExecutionId) -> Response
 )
 async def cancel_execution(request: Request, execution_id: ExecutionId) -> Response:
     """End an execution and everything it started; one that has ended stays as it is."""
-    return _json(_whole(await parts_of(request).executor.cancel(execution_id)))
+    return _json(_whole(await state_of(request).executor.cancel(execution_id)))
 
 
 @router.delete("/{execution_id}", status_code=204, responses=failures(*EVERYWHERE, 404, 409, 413, 415))
 async def delete_execution(request: Request, execution_id: ExecutionId) -> Response:
     """Remove an execution that has ended, with everything it left; its idempotency key is free then."""
-    parts = parts_of(request)
+    parts = state_of(request)
     await parts.executor.forget(execution_id)
     parts.metrics.executions_removed("request")
     return Response(status_code=204)
@@ -131,7 +132,7 @@ async def get_artifact(
     found = next((artifact for artifact in execution.artifacts if artifact.path == path), None)
     if found is None:
         raise NotFound(f"the execution left no file {path[:200]!a}", hint="list its artifacts to see what there is")
-    directory = parts_of(request).executor.directory(execution.id)
+    directory = state_of(request).executor.directory(execution.id)
     descriptor = await asyncio.to_thread(open_inside, directory, parts)
     return send_file(
         descriptor,
@@ -153,13 +154,13 @@ async def get_log(
     """Fetch what an execution wrote, also while it runs."""
     execution = await _execution(request, execution_id)
     name = STDOUT if stream == "stdout" else STDERR
-    directory = parts_of(request).executor.directory(execution.id)
+    directory = state_of(request).executor.directory(execution.id)
     descriptor = await asyncio.to_thread(open_inside, directory, (name,))
     return send_file(descriptor, asked_range=range, media_type="text/plain; charset=utf-8", name=name)
 
 
 async def _execution(request: Request, execution_id: str) -> Execution:
-    return await parts_of(request).executor.get(execution_id)
+    return await state_of(request).executor.get(execution_id)
 
 
 def _whole(execution: Execution) -> dict[str, Any]:
@@ -171,9 +172,34 @@ def _document(record: Record) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in _OWN}
 
 
-_OWN = frozenset({"owner", "key_digest"})
-"""What only the runtime needs to know."""
-
-
 def _json(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(dumped(value), status_code=status, media_type="application/json", headers=headers)
+
+
+class ClientGone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+async def execute_for(
+    request: Request, parts: ServiceState, skill: Skill, given: Any, *, timeout_ms: int | None, key: str | None
+) -> Execution:
+    """The execution when it has ended; a client that goes away ends it, and all its processes."""
+    work = asyncio.create_task(parts.executor.execute(skill, given, timeout_ms=timeout_ms, key=key))
+    gone = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise ClientGone
+        execution = work.result()
+    finally:
+        for task in (gone, work):
+            task.cancel()
+        await asyncio.wait({gone, work})  # returns when nothing of the execution is left
+    parts.metrics.execution_ended(execution.record.skill, execution.status, execution.duration_ms / 1000)
+    return execution
+
+
+async def _gone(request: Request) -> None:
+    """Return when the client has closed its connection; its body must have been read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from skills_runtime.service.answers import runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
-from skills_runtime.service.feed import Feed, Reader
+from skills_runtime.service.responses import EVERYWHERE, failures
 from skills_runtime.service.sse import HEADERS, RETRY, SLOW_SECONDS
+from skills_runtime.service.state import runs_of
+from skills_runtime.service.streams.feed import Feed, Reader
 
 router = APIRouter(prefix="/api/v1/feed", tags=["events"])
 

@@ -21,11 +21,10 @@ from skills_runtime.runs.export import export_run, page_of
 from skills_runtime.runs.files.media import media_type
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.verify import Head
-from skills_runtime.service.answers import as_json, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
-from skills_runtime.service.previews import WantsPreview, preview_of
+from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, RunId
-from skills_runtime.service.sending import inner_path, open_inside, send_file
+from skills_runtime.service.state import runs_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 

@@ -7,14 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from skills_runtime.engine.run_import import import_run
 from skills_runtime.errors import Busy
-from skills_runtime.service.answers import as_json, caller_of, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
-from skills_runtime.service.importing import import_run
-from skills_runtime.service.run_documents import Answer
+from skills_runtime.ledger import RunRow
+from skills_runtime.projections import RunView
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
+from skills_runtime.service.run_documents import Answer, row_document, run_document
+from skills_runtime.service.state import caller_of, runs_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 
@@ -48,8 +51,12 @@ async def import_archive(request: Request) -> Response:
         async for piece in request.stream():
             archive.write(piece)
         archive.flush()
-        found = await asyncio.to_thread(lambda: import_run(runs, FilePath(archive.name), who=who))
+        found = await asyncio.to_thread(lambda: import_run(runs, FilePath(archive.name), who=who, render=_render))
     return as_json(found, 201)
+
+
+def _render(row: RunRow, view: RunView) -> bytes:
+    return msgspec.json.encode((row_document(row), run_document(view, now=row.updated_at)))
 
 
 @contextmanager

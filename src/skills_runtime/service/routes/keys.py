@@ -8,12 +8,11 @@ from pydantic import Field
 from starlette.responses import Response
 
 from skills_runtime.errors import RequestConflict, ValidationFailed
-from skills_runtime.service.access.caller import Scope
+from skills_runtime.service.access.callers import Scope
 from skills_runtime.service.access.keys import ApiKey
-from skills_runtime.service.answers import as_json
-from skills_runtime.service.documents import EVERYWHERE, failures
-from skills_runtime.service.parts import parts_of
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
+from skills_runtime.service.state import state_of
 
 router = APIRouter(prefix="/api/v1/keys", tags=["keys"])
 
@@ -60,14 +59,14 @@ class OneKey(Answer):
 @router.get("", response_model=KeyList, responses=failures(*EVERYWHERE))
 def list_keys(request: Request) -> Response:
     """List the keys of this user; needs the scope `admin`."""
-    return as_json({"keys": [_document(key) for key in parts_of(request).keys.list()]})
+    return as_json({"keys": [_document(key) for key in state_of(request).keys.list()]})
 
 
 @router.post("", status_code=201, response_model=MadeKey, responses=failures(*EVERYWHERE, 408, 409, 413, 415))
 def create_key(request: Request, body: NewKey) -> Response:
     """Make a key and show it once; needs the scope `admin`."""
     try:
-        key, secret = parts_of(request).keys.create(body.name, body.scopes)
+        key, secret = state_of(request).keys.create(body.name, body.scopes)
     except ValidationFailed as error:
         if "already" in error.message:
             raise RequestConflict(error.message, hint=error.hint) from error
@@ -78,7 +77,7 @@ def create_key(request: Request, body: NewKey) -> Response:
 @router.delete("/{key_id}", response_model=OneKey, responses=failures(*EVERYWHERE, 404))
 def revoke_key(request: Request, key_id: KeyId) -> Response:
     """Make a key worthless; needs the scope `admin`."""
-    return as_json({"key": _document(parts_of(request).keys.revoke(key_id))})
+    return as_json({"key": _document(state_of(request).keys.revoke(key_id))})
 
 
 def _document(key: ApiKey) -> dict[str, Any]:

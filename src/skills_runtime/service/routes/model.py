@@ -9,11 +9,11 @@ from starlette.responses import Response
 from skills_runtime.config import Resolved, config_home
 from skills_runtime.config.model_choice import CHOICE, KEY_VARIABLE, as_settings, choose_model, forget_key, store_key
 from skills_runtime.config.models import LlmSettings
+from skills_runtime.engine.agent_factory import model_problem
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.service.answers import as_json, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
-from skills_runtime.service.models import model_problem
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
+from skills_runtime.service.state import runs_of
 
 router = APIRouter(prefix="/api/v1/model", tags=["configuration"])
 

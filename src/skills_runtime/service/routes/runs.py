@@ -10,15 +10,14 @@ from starlette.responses import Response
 from skills_runtime import engine
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import RunRequest
+from skills_runtime.engine.agent_factory import model_problem
 from skills_runtime.engine.recovery import why_orphaned
 from skills_runtime.engine.run_requests import allowed_choices
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.runs import RunPaths
 from skills_runtime.runs.imported import was_imported
-from skills_runtime.service.answers import as_json, caller_of, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
-from skills_runtime.service.models import model_problem
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import (
     Answer,
     Id,
@@ -30,8 +29,9 @@ from skills_runtime.service.run_documents import (
     RunPage,
     row_document,
     run_document,
+    summaries_of,
 )
-from skills_runtime.service.summaries import summaries_of
+from skills_runtime.service.state import caller_of, runs_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 

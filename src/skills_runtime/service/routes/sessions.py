@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from skills_runtime.engine import RunFilter, RunRequest
 from skills_runtime.engine.sessions import Session, Sessions
-from skills_runtime.service.answers import as_json, caller_of, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import (
     Answer,
     IdempotencyKey,
@@ -18,6 +17,7 @@ from skills_runtime.service.run_documents import (
     row_document,
     studio_failures,
 )
+from skills_runtime.service.state import caller_of, runs_of
 
 paths = APIRouter(tags=["sessions"])
 """The paths without what stands before them, which the web app of old has twice."""
@@ -25,6 +25,7 @@ paths = APIRouter(tags=["sessions"])
 REFUSALS = studio_failures(400, 401, 403, 404, 413, 415, 429, 500, 503)
 Title = Annotated[str, Field(max_length=500)]
 Source = Annotated[str, Field(max_length=4096)]
+router = APIRouter()
 
 
 class NewSession(BaseModel):
@@ -177,5 +178,4 @@ def _document(session: Session) -> dict[str, Any]:
     }
 
 
-router = APIRouter()
 router.include_router(paths, prefix="/api/v1")

@@ -8,11 +8,11 @@ from starlette.responses import Response
 
 from skills_runtime.engine.run_requests import find_skill
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.service.answers import as_json, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.file_response import inner_path
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
-from skills_runtime.service.sending import inner_path
-from skills_runtime.service.skill_details import change_text, described, read_file
+from skills_runtime.service.skills import change_text, described, read_file
+from skills_runtime.service.state import runs_of
 from skills_runtime.skills import Library, Skill, library_of
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])

@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from skills_runtime.engine.skill_install import SkillDraft, Wanted, install_skills, write_skill
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.service.answers import as_json, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
-from skills_runtime.service.skill_details import why_not_editable
+from skills_runtime.service.skills import why_not_editable
+from skills_runtime.service.state import runs_of
 from skills_runtime.skills import Skill, library_of
 from skills_runtime.skills.install.lockfile import project_places
 from skills_runtime.skills.mention_resolution import mentioned

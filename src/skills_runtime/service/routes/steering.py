@@ -12,8 +12,7 @@ from skills_runtime.engine import RunRequest
 from skills_runtime.errors import RequestConflict, ValidationFailed
 from skills_runtime.ports import InboxMessage
 from skills_runtime.ports.people import KeyTaken
-from skills_runtime.service.answers import as_json, caller_of, receipt, runs_of
-from skills_runtime.service.documents import EVERYWHERE, failures
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
 from skills_runtime.service.run_documents import (
     Answer,
     Body,
@@ -26,6 +25,7 @@ from skills_runtime.service.run_documents import (
     RunId,
     run_document,
 )
+from skills_runtime.service.state import caller_of, runs_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 

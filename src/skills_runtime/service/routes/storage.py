@@ -6,11 +6,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from skills_runtime.service.answers import as_json
-from skills_runtime.service.documents import EVERYWHERE, failures
-from skills_runtime.service.parts import parts_of
+from skills_runtime.service.disk_usage import Storage, measured
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer
-from skills_runtime.service.storage import Storage, measured
+from skills_runtime.service.state import state_of
 from skills_runtime.skills.install.lockfile import user_places
 
 router = APIRouter(prefix="/api/v1/storage", tags=["configuration"])
@@ -30,7 +29,7 @@ async def show_storage(request: Request) -> Response:
     state = request.app.state
     counting: asyncio.Task[Storage] | None = getattr(state, "counting", None)
     if counting is None or counting.done():  # who asks meanwhile gets the same answer, and holds no thread
-        settings = parts_of(request).settings
+        settings = state_of(request).settings
         places = (settings.workspace_root, settings.artifacts_dir, settings.state, user_places().store.parent)
         counting = state.counting = asyncio.create_task(asyncio.to_thread(measured, *places))
     return as_json(await asyncio.shield(counting))

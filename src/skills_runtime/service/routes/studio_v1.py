@@ -12,17 +12,19 @@ from skills_runtime.engine.run_requests import source_settings
 from skills_runtime.engine.skill_install import SkillDraft, write_skill
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import DecisionKind, InboxMessage
-from skills_runtime.service.answers import as_json, caller_of, runs_of
+from skills_runtime.service.responses import as_json
 from skills_runtime.service.routes import events, sessions
 from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
 from skills_runtime.service.settings import is_loopback
+from skills_runtime.service.state import caller_of, runs_of
 from skills_runtime.skills import library_of
 
 paths = APIRouter(tags=["studio"])
 
 REFUSALS = studio_failures(400, 401, 403, 404, 409, 413, 415, 429, 500, 503)
 ApprovalKey = Annotated[str, Path(min_length=1, max_length=200)]
+router = APIRouter()
 
 
 class SessionSkills(Answer):
@@ -155,7 +157,6 @@ async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalK
     return as_json({"ok": True})
 
 
-router = APIRouter()
 router.include_router(paths, prefix="/api/v1")
 for again in (paths, sessions.paths):
     router.include_router(again, prefix="/studio/api/v1", include_in_schema=False)

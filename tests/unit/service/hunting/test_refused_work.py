@@ -10,8 +10,8 @@ import pytest
 from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.config import resolve
 from skills_runtime.errors import RequestConflict
-from skills_runtime.service.feed import Feed
-from skills_runtime.service.skill_details import change_text
+from skills_runtime.service.skills import change_text
+from skills_runtime.service.streams.feed import Feed
 from skills_runtime.skills import Skill, library_of
 from skills_runtime.testing import says
 from tests.support.agents import calls
@@ -100,7 +100,7 @@ async def test_who_listens_is_sent_away_when_nobody_looks_any_more(
 
     async with serving(tmp_path, [says("x")]) as service:
         feed = Feed(service.runs)
-        monkeypatch.setattr("skills_runtime.service.feed.seen_now", broken)
+        monkeypatch.setattr("skills_runtime.service.streams.feed.seen_now", broken)
         reader = feed.listen()
         assert await asyncio.wait_for(reader.waiting.get(), 30) is None
         monkeypatch.undo()

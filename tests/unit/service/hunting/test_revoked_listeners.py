@@ -8,10 +8,9 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.service.access.gate import Gate
 from skills_runtime.service.access.keys import KeyFile
-from skills_runtime.service.access.lasting import LOOK_SECONDS
-from skills_runtime.service.access.middleware import AccessMiddleware
+from skills_runtime.service.access.middleware import LOOK_SECONDS, AccessMiddleware
+from skills_runtime.service.access.request_authorizer import RequestAuthorizer
 from skills_runtime.service.limits import Rate
 
 PATIENCE_SECONDS = 60
@@ -52,7 +51,7 @@ class Listener:
         self._app = Stream(media_type)
         self._heard: asyncio.Queue[Message] = asyncio.Queue()
         rate = Rate(per_second=1e6, burst=1000, monotonic=lambda: self.now)
-        gate = Gate(allowed_hosts=(), token="t" * 43, recognised=self.keys.recognised)
+        gate = RequestAuthorizer(allowed_hosts=(), token="t" * 43, recognised=self.keys.recognised)
         self._gated = AccessMiddleware(
             self._app, gate=gate, rate=rate, failures=rate, routes=list, monotonic=lambda: self.now
         )

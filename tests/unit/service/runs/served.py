@@ -20,8 +20,8 @@ from skills_runtime.engine import RunService, Workspace
 from skills_runtime.engine.agent_factory import Model
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend
-from skills_runtime.service.access.caller import SCOPES, Caller
-from skills_runtime.service.opening import open_runs
+from skills_runtime.service.access.callers import SCOPES, Caller
+from skills_runtime.service.bootstrap import open_runs
 from skills_runtime.service.problems import install_problems
 from skills_runtime.service.streams import Streams
 

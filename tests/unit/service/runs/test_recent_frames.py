@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from skills_runtime.engine.log_tail import Frame, frame_of
 from skills_runtime.errors import LogCorrupt, RequestConflict
-from skills_runtime.service.streams import LogTail, Streams, stream
-from skills_runtime.service.streams.recent import Recent
-from skills_runtime.service.streams.tail import Frame, frame_of
+from skills_runtime.service.streams import LogTail, Streams
+from skills_runtime.service.streams import log_stream as stream
+from skills_runtime.service.streams.log_stream import Recent
 from tests.support.runs import new_run, sample_events
 from tests.unit.service.runs.served import messages_in
 

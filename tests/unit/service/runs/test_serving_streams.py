@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
-from skills_runtime.service.streams import stream
+from skills_runtime.service.streams import log_stream as stream
 from tests.support.agents import Streaming
 from tests.unit.service.runs.served import serving
 

@@ -9,15 +9,15 @@ import httpx2
 
 from skills_runtime.config import resolve
 from skills_runtime.service.app import create_app
-from skills_runtime.service.opening import opened_parts
-from skills_runtime.service.parts import Parts
+from skills_runtime.service.bootstrap import open_service
 from skills_runtime.service.settings import settings_from
+from skills_runtime.service.state import ServiceState
 
 
 class Whole:
     """The app, a client with the token, and what it is made of."""
 
-    def __init__(self, parts: Parts, client: httpx2.AsyncClient) -> None:
+    def __init__(self, parts: ServiceState, client: httpx2.AsyncClient) -> None:
         self.parts = parts
         self.client = client
 
@@ -36,13 +36,13 @@ async def whole(workspace: Path, environ: dict[str, str] | None = None) -> Async
     """The app of a workspace."""
     settings = settings_from(workspace, workspace / "state", environ or {})
     async with (
-        opened_parts(settings, resolve(workspace)) as parts,
+        open_service(settings, resolve(workspace)) as parts,
         client_of(parts, {"Authorization": f"Bearer {parts.token}"}) as client,
     ):
         yield Whole(parts, client)
 
 
-def client_of(parts: Parts, headers: dict[str, str], app: Any = None) -> httpx2.AsyncClient:
+def client_of(parts: ServiceState, headers: dict[str, str], app: Any = None) -> httpx2.AsyncClient:
     """A client of the app with these headers."""
     transport = httpx2.ASGITransport(app=app or create_app(parts), client=("127.0.0.1", 5), raise_app_exceptions=False)
     return httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000", headers=headers)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from skills_runtime.service.access.rules import needed_scope
+from skills_runtime.service.access.callers import needed_scope
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving

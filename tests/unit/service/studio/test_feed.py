@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from skills_runtime.service.feed import MAX_WAITING, Reader, Seen, changes
+from skills_runtime.service.streams.feed import MAX_WAITING, Reader, Seen, changes
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving

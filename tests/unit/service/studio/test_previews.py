@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.service.previews import preview_of
+from skills_runtime.service.file_response import preview_of
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import serving

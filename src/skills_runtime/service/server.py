@@ -20,13 +20,13 @@ from skills_runtime.engine.agent_factory import Model
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.access.token import Announced, announce, withdraw
 from skills_runtime.service.app import create_app
-from skills_runtime.service.opening import opened_parts
+from skills_runtime.service.bootstrap import open_service
 from skills_runtime.service.problems import dumped
 from skills_runtime.service.settings import Listener, ServiceSettings
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.service.parts import Parts
+    from skills_runtime.service.state import ServiceState
 
 BACKLOG = 2048
 HEAD_SECONDS = 30.0
@@ -46,7 +46,7 @@ async def serve(
     sockets = [bound_socket(listener) for listener in settings.listen]
     actual = [Listener(listener.host, _port(one)) for listener, one in zip(settings.listen, sockets, strict=True)]
     _allow_many_connections()
-    async with opened_parts(settings, resolved, model=model) as parts:
+    async with open_service(settings, resolved, model=model) as parts:
         server = _Server(_config(create_app(parts), settings), parts.stopping)
         announced = Announced(
             url=f"http://{actual[0].text}",
@@ -67,7 +67,7 @@ async def serve(
                 withdraw(settings.state, listener.port, os.getpid())
 
 
-async def _end_late_work(parts: "Parts", grace_seconds: float) -> None:
+async def _end_late_work(parts: "ServiceState", grace_seconds: float) -> None:
     """End what is still under way some time after the service was told to stop; whoever waits for it is answered."""
     await parts.stopping.wait()
     await asyncio.sleep(grace_seconds)

@@ -1,14 +1,20 @@
-"""Which scope a request needs: pure, by method and path, and closed for whatever nobody has thought of."""
+"""Who makes a request, what they may do, and which scope a request needs.
+
+Whatever path nobody has thought of is closed.
+"""
 
 import re
 from collections.abc import Sequence
+from typing import Literal, get_args
 
-from skills_runtime.service.access.caller import Scope
+import msgspec
 
+Scope = Literal["read", "run", "approve", "execute", "admin"]
+"""`read` looks, `run` starts and changes runs, `approve` decides, `execute` executes skills, `admin` does the rest."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 READING = frozenset({"GET", "HEAD"})
 SKILL_SERVICE = frozenset({("GET", "/api/skills"), ("POST", "/api/skills/execute")})
 """What programs of this machine may do without a token, unless a setting closes it; health is always open."""
-
 _OPEN = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
 _GUARDED = re.compile(r"(/studio)?/api/v1/(keys|model)(/.*)?")
 """What only who may change it may look at."""
@@ -23,6 +29,24 @@ _CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (
     (re.compile(r"(/studio)?/api/v1/((sessions/[^/]+/)?skills|config|keys|model|sandbox)(/.*)?"), "admin"),
     (re.compile(r"(/studio)?/api/v1/.*"), "run"),
 )
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who was recognised, or nobody in particular."""
+
+    kind: Literal["nobody", "token", "key"]
+    name: str
+    """For logs and for whoever reads who decided."""
+    scopes: frozenset[Scope] = frozenset()
+    by_cookie: bool = False
+    """Whether a browser sent the token by itself."""
+
+    def may(self, scope: Scope) -> bool:
+        """Whether this caller has a scope; `admin` does not stand for the others."""
+        return scope in self.scopes
+
+
+NOBODY = Caller(kind="nobody", name="nobody")
 
 
 def needed_scope(method: str, path: str) -> Scope | None:

@@ -26,7 +26,7 @@ async def _an_hour() -> None:
 
 
 @asynccontextmanager
-async def tidying(
+async def keep_retention(
     executor: Executor, keep: Retention, metrics: Metrics, *, pause: Pause = _an_hour
 ) -> AsyncGenerator[None]:
     """Look at once and then again and again, unless everything is kept; when it is left, nothing is being removed."""

@@ -8,10 +8,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from skills_runtime.service.documents import EVERYWHERE, failures
 from skills_runtime.service.metrics import CONTENT_TYPE
-from skills_runtime.service.parts import Parts, parts_of
 from skills_runtime.service.problems import dumped
+from skills_runtime.service.responses import EVERYWHERE, failures
+from skills_runtime.service.state import ServiceState, state_of
 
 router = APIRouter(tags=["operation"])
 
@@ -30,7 +30,7 @@ async def live() -> Response:
 @router.get("/readyz", responses={**failures(400, 403, 500), **_READY})
 async def ready(request: Request) -> Response:
     """Say whether work can be taken, and what stands in its way."""
-    parts = parts_of(request)
+    parts = state_of(request)
     running, waiting = parts.executor.under_way
     checks = {name: await asyncio.to_thread(check, parts) for name, check in _CHECKS.items()}
     is_ready = all(said == "ok" for said in checks.values())
@@ -49,20 +49,20 @@ async def ready(request: Request) -> Response:
 )
 async def metrics(request: Request) -> Response:
     """Everything a monitor wants to know."""
-    return Response(parts_of(request).metrics.text(), media_type=CONTENT_TYPE)
+    return Response(state_of(request).metrics.text(), media_type=CONTENT_TYPE)
 
 
-def _skills(parts: Parts) -> str:
+def _skills(parts: ServiceState) -> str:
     return "ok" if parts.settings.skills_dir.is_dir() else "the directory of skills is not there"
 
 
-def _artifacts(parts: Parts) -> str:
+def _artifacts(parts: ServiceState) -> str:
     place = parts.settings.artifacts_dir
     return "ok" if os.access(place, os.W_OK | os.X_OK) else "the directory of artifacts cannot be written"
 
 
-def _stopping(parts: Parts) -> str:
+def _stopping(parts: ServiceState) -> str:
     return "the service is about to stop" if parts.stopping.is_set() else "ok"
 
 
-_CHECKS: dict[str, Callable[[Parts], str]] = {"skills": _skills, "artifacts": _artifacts, "service": _stopping}
+_CHECKS: dict[str, Callable[[ServiceState], str]] = {"skills": _skills, "artifacts": _artifacts, "service": _stopping}

@@ -1,4 +1,4 @@
-"""The outermost layer: gives every request an id, and tells the log, the metrics and the auditors how it went."""
+"""The outermost middleware: gives every request an id, and tells the log, the metrics and the audit log how it went."""
 
 import json
 import logging
@@ -9,8 +9,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.service.access.caller import NOBODY, Caller
-from skills_runtime.service.access.rules import READING
+from skills_runtime.service.access.callers import NOBODY, READING, Caller
 from skills_runtime.service.audit import AuditEntry, AuditLog
 from skills_runtime.service.metrics import Metrics
 
@@ -24,7 +23,7 @@ SAFE_HEADERS = (
 )
 
 
-class WatchMiddleware:
+class AccessLogMiddleware:
     """Sees every request first and every response last."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, audit: AuditLog) -> None:

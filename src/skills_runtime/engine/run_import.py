@@ -6,31 +6,40 @@ Nothing of it is ever executed or trusted: what it says about settings does not 
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine import RunService
+from skills_runtime.engine.run_index import read_row
 from skills_runtime.engine.run_requests import RESERVED
+from skills_runtime.engine.run_service import RunService
 from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExists, StorageFailed, ValidationFailed
-from skills_runtime.projections import RunState, fold
-from skills_runtime.runs import RunPaths, Verdict, is_legal_id, read_events, runs_root, verify_run
+from skills_runtime.ledger import RunRow
+from skills_runtime.projections import RunState, RunView, fold
+from skills_runtime.runs import LogPorts, RunPaths, Verdict, is_legal_id, read_events, read_view, runs_root, verify_run
 from skills_runtime.runs.drafts import made_aside, put_in_place
+from skills_runtime.runs.export import page_of
 from skills_runtime.runs.imported import IMPORTED
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
+from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.snapshot_files import pretty
-from skills_runtime.service.importing_checks import refuse_odd, refuse_untold
 from skills_runtime.skills.archives import ArchiveLimits, unpack
+from skills_runtime.storage.nofollow import relative_parts
 
+HINT = "send a run as it was exported"
+MAX_NUMBER = 2**53
+"""What a page in a browser can still count."""
 MAX_ARCHIVE_BYTES = 64 << 20
 LIMITS = ArchiveLimits(
     archive_bytes=MAX_ARCHIVE_BYTES, members=20_000, file_bytes=256 << 20, total_bytes=512 << 20, ratio=500
 )
 LOG = "events.jsonl"
+Render = Callable[[RunRow, RunView], object]
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,14 +52,17 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[dict[str, Any]]
 
 
-def import_run(runs: RunService, archive: Path, *, who: str) -> Imported:
-    """Take in an archive of a run directory that has ended; one that exists already is never touched."""
+def import_run(runs: RunService, archive: Path, *, who: str, render: Render) -> Imported:
+    """Take in an archive of a run directory that has ended; one that exists already is never touched.
+
+    A run that `render` cannot show is refused: it would be in the way of all others.
+    """
     here = runs_root(runs.workspace.workspace_root)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-import-") as place:
         source = _unpacked(Path(place), archive)
         with _readable():
             state = _state(source)
-            refuse_odd(RunPaths(source), state)
+            _check_names(RunPaths(source), state)
         _refuse_known(runs, state.run_id)
         with made_aside(here / state.run_id) as draft:
             aside = Path(draft.path)
@@ -58,7 +70,7 @@ def import_run(runs: RunService, archive: Path, *, who: str) -> Imported:
             _tidy(aside)
             with _readable():
                 verdict = _verified(aside, runs, state)
-                refuse_untold(RunPaths(aside), runs.ports)
+                _check_readable(RunPaths(aside), runs.ports, render)
             marked = {"imported_at": SystemClock().now(), "imported_by": who}
             (aside / "archive" / IMPORTED).write_bytes(pretty(marked))
             put_in_place(draft, here / state.run_id)
@@ -157,3 +169,37 @@ def _verified(root: Path, runs: RunService, state: RunState) -> Verdict:
         hint="it was changed after it ended, or is not whole",
         details={"findings": msgspec.to_builtins(wrong[:50])},
     )
+
+
+def _check_names(paths: RunPaths, state: RunState) -> None:
+    """Refuse a run that names files outside itself: reading them would tell what is on this machine."""
+    if state.fork is not None:
+        raise ValidationFailed(
+            f"the run goes on from another one, `{state.fork.run_id[:80]}`, which is not part of it",
+            hint="import that one, and fork it here",
+        )
+    if not is_legal_id(state.session_id) or not is_legal_id(state.task_id):
+        raise ValidationFailed("the log does not say which session and task the run belongs to", hint=HINT)
+    for name in (*state.snapshots, *_deliverables(paths)):
+        if relative_parts(name) is None:
+            raise ValidationFailed(f"the run names the file {name[:80]!a}, which is not inside it", hint=HINT)
+
+
+def _check_readable(paths: RunPaths, ports: LogPorts, render: Render) -> None:
+    """Refuse a run that could not be listed, shown or exported."""
+    row, _ = read_row(paths.root, ports)
+    for time in (row.created_at, row.updated_at, row.started_at, row.completed_at):
+        if time is not None and datetime.fromisoformat(time).tzinfo is None:
+            raise ValidationFailed(f"{time[:80]!a} is not a time with a time zone", hint=HINT)
+    for name, value in msgspec.structs.asdict(row).items():
+        if isinstance(value, int) and not -1 <= value < MAX_NUMBER:
+            raise ValidationFailed(f"`{name}` of the run cannot be counted", hint=HINT)
+    render(row, read_view(paths, ports))
+    for piece in page_of(paths):
+        del piece
+
+
+def _deliverables(paths: RunPaths) -> list[str]:
+    """The files the manifest hands over, as they would be looked at."""
+    manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
+    return [one.name for one in manifest.artifacts if one.role == "deliverable" and not one.annotations.get("escaped")]

@@ -23,11 +23,11 @@ from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.access.token import service_token
 from skills_runtime.service.audit import AuditEntry, AuditLog
 from skills_runtime.service.metrics import Metrics
-from skills_runtime.service.parts import Parts
+from skills_runtime.service.retention import keep_retention
 from skills_runtime.service.settings import ServiceSettings
-from skills_runtime.service.skill_registry import SkillRegistry
+from skills_runtime.service.skills import SkillRegistry
+from skills_runtime.service.state import ServiceState
 from skills_runtime.service.streams import Streams
-from skills_runtime.service.tidying import tidying
 from skills_runtime.skills import Skill
 
 LATER = (
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def opened_parts(
+async def open_service(
     settings: ServiceSettings, resolved: "Resolved", *, model: Model = backend_for
-) -> AsyncGenerator[Parts]:
+) -> AsyncGenerator[ServiceState]:
     """Everything a service works with; when it is left nothing that was executed still runs."""
     clock, stopping = SystemClock(), asyncio.Event()
     await asyncio.to_thread(_prepare)
@@ -55,12 +55,12 @@ async def opened_parts(
         closing.callback(audit.close)
         executor = await closing.enter_async_context(_executor(settings, resolved))
         metrics = _metrics(executor)
-        await closing.enter_async_context(tidying(executor, _retention(settings), metrics))
+        await closing.enter_async_context(keep_retention(executor, _retention(settings), metrics))
         workspace = _workspace(settings, resolved)
         runs, streams = await closing.enter_async_context(open_runs(workspace, model=model, stopping=stopping))
         audit.add(AuditEntry(time=clock.now(), what="started", who="service"))
         closing.callback(lambda: audit.add(AuditEntry(time=clock.now(), what="stopped", who="service")))
-        yield Parts(
+        yield ServiceState(
             settings=settings,
             resolved=resolved,
             token=service_token(settings.state),

@@ -1,23 +1,43 @@
-"""The demonstration of the web app: a scripted model, a real skill and sandbox, an approval and a deliverable."""
+"""Demonstrations: a folder with a task, settings and the script of a model, so that a run really happens offline."""
 
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from skills_runtime.config import Resolved
-from skills_runtime.config.merge import deep_merge
-from skills_runtime.engine import RunRequest
-from skills_runtime.engine.demos import read_demo
+from skills_runtime.config.files import read_mapping
+from skills_runtime.config.merge import deep_merge, planted
+from skills_runtime.engine.run_requests import RunRequest
 from skills_runtime.errors import AccessRefused, SandboxError
 from skills_runtime.sandbox import Fence, fence_for
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
 
-FILES = Path(__file__).parent / "demo"
+STUDIO_DEMO = Path(__file__).parent / "demo_run"
+"""The demonstration of the web app: a scripted model, a real skill and sandbox, an approval and a deliverable."""
 PROFILE = "scripted-demo"
 """What tells such a run from all others, in its log and in lists."""
 
 
-def demo_order() -> RunRequest:
-    """The run to begin; its settings count above those of the workspace, so that it never leaves this machine."""
-    demo = read_demo(FILES)
+class Demo(msgspec.Struct, frozen=True):
+    """A task, and the settings above all others that make it run without a network."""
+
+    prompt: str
+    settings: dict[str, Any]
+
+
+def read_demo(folder: Path) -> Demo:
+    """The demonstration in a folder: `prompt.md`, `kgent.yaml` and `script.yaml`."""
+    script = planted("llm.fake.script", str(folder / "script.yaml"))
+    return Demo(
+        prompt=(folder / "prompt.md").read_text(encoding="utf-8"),
+        settings=deep_merge(read_mapping(folder / "kgent.yaml"), script),
+    )
+
+
+def demo_request() -> RunRequest:
+    """The run of the web app's demonstration; its settings are above all others, so it never leaves the machine."""
+    demo = read_demo(STUDIO_DEMO)
     skills = {
         "spaces": [{"id": "bundled", "namespace": BUNDLED_NAMESPACE, "sources": ["bundled"]}],
         "sources": [{"id": "bundled", "type": "filesystem", "options": {"root": str(bundled_skills())}}],
@@ -25,7 +45,7 @@ def demo_order() -> RunRequest:
     return RunRequest(prompt=demo.prompt, settings=deep_merge(demo.settings, {"skills": skills}))
 
 
-def refuse_without_fence(resolved: Resolved) -> None:
+def check_demo_sandbox(resolved: Resolved) -> None:
     """Refuse where the policy forbids everything, or where nothing would fence in what the demonstration executes."""
     if resolved.settings.safety.mode == "deny":
         raise AccessRefused(

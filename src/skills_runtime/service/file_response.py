@@ -1,22 +1,73 @@
-"""Sends files of an execution or a run: never through a link, in pieces, and the part that was asked for."""
+"""Sends files of an execution or a run: never through a link, in pieces, and the range that was asked for.
+
+A file that nobody vetted is previewed on an origin of its own, without script or network.
+"""
 
 import asyncio
 import errno
 import os
 import re
 import stat
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
+from fastapi import Query
 from starlette.responses import Response, StreamingResponse
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.service.previews import Preview
+from skills_runtime.runs.files.media import media_type
 from skills_runtime.storage.nofollow import open_below, open_directory, relative_parts
 
+TEXT = "text/plain; charset=utf-8"
+_SANDBOXED = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+"""An opaque origin: no script, no form, no request, not even to us."""
+_IMAGES = frozenset(
+    {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/avif", "image/vnd.microsoft.icon"}
+)
+_DOCUMENTS: Mapping[str, str] = {"text/html": "text/html; charset=utf-8", "image/svg+xml": "image/svg+xml"}
+_TEXTS = frozenset(
+    {"application/json", "application/jsonl", "application/yaml", "application/toml", "application/xml"}
+    | {"application/x-ipynb+json", "application/x-sh", "application/sql"}
+)
+WantsPreview = Annotated[
+    bool | None, Query(alias="preview", description="To look at it, as far as that is safe, instead of to save it.")
+]
 PIECE = 256 * 1024
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _RANGE = re.compile(r"bytes=([0-9]{0,19})-([0-9]{0,19})")
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What a file is shown as, and what it may do then."""
+
+    media_type: str
+    policy: str
+
+    def headers(self, file_name: str) -> dict[str, str]:
+        """The headers of the answer: a frame of our own page may show it, and nobody else's."""
+        return {
+            "Content-Disposition": f'inline; filename="{file_name}"',
+            "Content-Security-Policy": self.policy,
+            "X-Frame-Options": "SAMEORIGIN",
+            "X-Content-Type-Options": "nosniff",
+        }
+
+
+def preview_of(name: str) -> Preview | None:
+    """How a file of this name is looked at, or nothing where it is only something to save."""
+    found = media_type(name).partition(";")[0]
+    if found in _DOCUMENTS:
+        return Preview(_DOCUMENTS[found], _SANDBOXED)
+    if found in _IMAGES:
+        return Preview(found, _SANDBOXED)
+    if found.startswith("text/") or found in _TEXTS:
+        return Preview(TEXT, _SANDBOXED)
+    return None
 
 
 def inner_path(text: str) -> tuple[str, ...]:

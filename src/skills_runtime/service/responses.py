@@ -1,8 +1,31 @@
-"""The shapes of requests and answers, for the OpenAPI page."""
+"""Responses in JSON, and the shapes of requests and answers for the OpenAPI document."""
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from skills_runtime.ports import InboxMessage
+
+EVERYWHERE = (400, 401, 403, 429, 500)
+"""What any request may be answered with: a wrong name or form, no token, no scope, too often, our own mistake."""
+_WORDS = {
+    400: "The request cannot be used.",
+    401: "A valid token or key is needed.",
+    403: "This caller, or this page, may not do that.",
+    404: "There is no such thing.",
+    405: "Not with this method.",
+    408: "The request did not come in time.",
+    409: "It conflicts with what is there.",
+    413: "The request is too long.",
+    415: "The body is not JSON.",
+    416: "The file has no such part.",
+    429: "Too many requests, or too much under way; `Retry-After` says when to come again.",
+    500: "The skill failed, or the service did.",
+    503: "The service cannot do this now.",
+    504: "It took too long.",
+}
 
 
 class Health(BaseModel):
@@ -135,21 +158,12 @@ def failures(*statuses: int, model: type[BaseModel] = ProblemDocument) -> dict[i
     return {status: {"description": _WORDS[status], "content": {media_type: {"schema": schema}}} for status in statuses}
 
 
-EVERYWHERE = (400, 401, 403, 429, 500)
-"""What any request may be answered with: a wrong name or form, no token, no scope, too often, our own mistake."""
-_WORDS = {
-    400: "The request cannot be used.",
-    401: "A valid token or key is needed.",
-    403: "This caller, or this page, may not do that.",
-    404: "There is no such thing.",
-    405: "Not with this method.",
-    408: "The request did not come in time.",
-    409: "It conflicts with what is there.",
-    413: "The request is too long.",
-    415: "The body is not JSON.",
-    416: "The file has no such part.",
-    429: "Too many requests, or too much under way; `Retry-After` says when to come again.",
-    500: "The skill failed, or the service did.",
-    503: "The service cannot do this now.",
-    504: "It took too long.",
-}
+def receipt(message: InboxMessage) -> Response:
+    """A message that is kept until the run has read it."""
+    told = {"message_id": message.id, "run_id": message.run_id, "kind": message.kind, "position": message.position}
+    return as_json(told, 202)
+
+
+def as_json(value: Any, status: int = 200) -> Response:
+    """A value as it is, in JSON."""
+    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")

@@ -1,24 +1,33 @@
 """Decides on every request before anything else looks at it: name, origin, caller, scope, kind of body.
 
-Pure but for the keys it looks up; the middleware next door turns its refusals into responses.
+It knows nothing of ASGI: the middleware next door turns its refusals into responses.
 """
 
 import hmac
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 import msgspec
 
-from skills_runtime.service.access.caller import NOBODY, SCOPES, Caller, Scope
-from skills_runtime.service.access.hosts import is_answered, is_own_origin, parse_host
+from skills_runtime.service.access.callers import (
+    NOBODY,
+    READING,
+    SCOPES,
+    SKILL_SERVICE,
+    Caller,
+    Scope,
+    is_api,
+    needed_scope,
+)
 from skills_runtime.service.access.keys import ApiKey
-from skills_runtime.service.access.rules import READING, SKILL_SERVICE, is_api, needed_scope
 from skills_runtime.service.problems import Problem
 from skills_runtime.service.settings import is_loopback
 
+_HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?")
+DEFAULT_PORT = 80
 BROWSER_HEADER = "x-skills-runtime"
 """Pages of the web app send it with every change; a foreign page cannot without being asked about it first."""
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
@@ -26,6 +35,51 @@ _BODIES = ("application/json", "application/octet-stream", "application/zip", "a
 _OTHER_JSON = re.compile(r"application/[a-z0-9.+_-]+\+json")
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 EXECUTE = "/api/skills/execute"
+_OWNER = Caller(kind="token", name="owner", scopes=frozenset(SCOPES))
+
+
+class Host(msgspec.Struct, frozen=True):
+    """The `Host` of a request."""
+
+    name: str
+    port: int = DEFAULT_PORT
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is a name of this machine itself."""
+        return is_loopback(self.name)
+
+
+def parse_host(text: str) -> Host | None:
+    """A host with its port, or nothing where it is none."""
+    matched = _HOST.fullmatch(text)
+    if matched is None:
+        return None
+    return Host(matched["name"].strip("[]").lower(), int(matched["port"] or DEFAULT_PORT))
+
+
+def is_answered(host: Host, port: int, allowed: Iterable[str]) -> bool:
+    """Whether a service that listens on `port` answers to this name: its own names with its port, or an allowed one."""
+    if host.is_loopback and host.port == port:
+        return True
+    return any(_matches(rule, host) for rule in allowed)
+
+
+def _matches(rule: str, host: Host) -> bool:
+    if rule == "*":
+        return True
+    if rule.startswith("."):
+        return host.name == rule[1:] or host.name.endswith(rule)
+    named = parse_host(rule)
+    if named is None or named.name != host.name:
+        return False
+    return named.port == host.port or not re.search(r":[0-9]+\Z", rule) or rule.endswith("]")
+
+
+def is_own_origin(origin: str, host_text: str) -> bool:
+    """Whether a page of this very service made the request."""
+    scheme, separator, rest = origin.partition("://")
+    return bool(separator) and scheme in ("http", "https") and rest.lower() == host_text.lower()
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +102,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return any(name in self.headers for name in ("origin", "sec-fetch-site", "cookie"))
 
 
-class Gate(msgspec.Struct, frozen=True, kw_only=True):
+class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
     """What decides: names, the token, keys, and whether the skill service is open on this machine."""
 
     allowed_hosts: tuple[str, ...]
@@ -118,9 +172,6 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
                 return None
             return _unknown("this needs a token or a key")
         return _missing(scope)
-
-
-_OWNER = Caller(kind="token", name="owner", scopes=frozenset(SCOPES))
 
 
 def token_of_query(asked: Asked) -> str | None:
