@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 
 from skills_runtime.sandbox.supervision import tree
-from skills_runtime.sandbox.supervision.kernel import adopt_orphans
+from skills_runtime.sandbox.supervision.supervisor import adopt_orphans
 
 ADOPTING = (sys.executable, "-m", "tests.support.subreaper")
 PATIENCE_SECONDS = 60.0

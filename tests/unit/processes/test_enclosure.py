@@ -11,7 +11,7 @@ from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import ControlGroup, Enclosure, Watch
 from skills_runtime.processes import Limits, execute
 from skills_runtime.sandbox.machine import this_machine
-from skills_runtime.sandbox.supervision.groups import Groups
+from skills_runtime.sandbox.supervision.control_groups import Groups
 from tests.unit.processes.conftest import Tagged
 
 LIMITS = Limits(wall_seconds=30.0)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.sandbox.supervision import memory, opened
+from skills_runtime.sandbox.supervision import resource_usage
+from skills_runtime.sandbox.supervision.resource_usage import Watching
 from skills_runtime.sandbox.supervision.tree import Process
-from skills_runtime.sandbox.supervision.watching import Watching
 from tests.support.users import Unprivileged
 
 MEBIBYTE = 1 << 20
@@ -65,7 +65,7 @@ def _mapped_file() -> object:
 
 def _beyond(pids: list[int]) -> int:
     """How many mebibytes the processes use together, to the next eight."""
-    return next(size for size in range(0, 1024, 8) if not memory.uses_more_than(size * MEBIBYTE, pids))
+    return next(size for size in range(0, 1024, 8) if not resource_usage.uses_more_than(size * MEBIBYTE, pids))
 
 
 @pytest.mark.parametrize("work", [_mapped, _file, _mapped_file, lambda: bytearray(b"x") * SIZE])
@@ -89,15 +89,15 @@ def test_a_file_without_a_name_is_found(tmp_path: Path) -> None:
     with (tmp_path / "file").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, MEBIBYTE)
         (tmp_path / "file").unlink()
-        assert sum(opened.nameless_on(str(tmp_path), [os.getpid()])) * 512 >= MEBIBYTE
+        assert sum(resource_usage.nameless_on(str(tmp_path), [os.getpid()])) * 512 >= MEBIBYTE
 
 
 def test_a_file_with_a_name_is_not_counted_twice(tmp_path: Path) -> None:
     with (tmp_path / "file").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, MEBIBYTE)
-        before = opened.nameless_on(str(tmp_path), [os.getpid()])
+        before = resource_usage.nameless_on(str(tmp_path), [os.getpid()])
         (tmp_path / "file").unlink()
-        assert len(opened.nameless_on(str(tmp_path), [os.getpid()])) == len(before) + 1
+        assert len(resource_usage.nameless_on(str(tmp_path), [os.getpid()])) == len(before) + 1
 
 
 def _watching(place: Path, size: int) -> Watching:

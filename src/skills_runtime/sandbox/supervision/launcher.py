@@ -11,9 +11,7 @@ import socket
 from typing import NoReturn
 
 from . import tree
-from .hearing import tell
-from .kernel import adopt_orphans
-from .supervisor import supervise, wake_on_child_exit
+from .supervisor import adopt_orphans, supervise, tell, wake_on_child_exit
 
 LEAST_OPEN_MAX = 1 << 16
 """Where to look for descriptors to close, even if the limit was lowered after they had been opened."""

@@ -1,9 +1,12 @@
 """Keeps one command at a time: starts it, tells how it ended, and lets nothing it started live on.
 
 Every orphan below a supervisor becomes its child. So when it has no child left there is no descendant left either,
-whatever they did to detach themselves: that is the only proof of the end that is needed.
+whatever they did to detach themselves: that is the only proof of the end that is needed. Runtime and supervisor tell
+each other one JSON object a line.
 """
 
+import ctypes
+import json
 import os
 import select
 import signal
@@ -13,25 +16,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import tree
-from .groups import Groups
-from .hearing import Hearing, tell
-from .kernel import adopt_orphans
+from .control_groups import Groups
 from .placeholders import Placeholders
+from .resource_usage import INTERVAL, Watching
 from .spawn import SpawnFailed, raw, spawn
-from .watching import INTERVAL, Watching
 
 MAX_DESCRIPTORS = 3 + 8
 """Standard input, output and error, and what else a command may be handed over."""
-
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.5
 PATIENCE = 1.0
 """Seconds after which processes that may not be signalled are left alone and reported."""
-
 FALLING_SECONDS = 0.2
 """How long a fence may take to fall by itself, with everything behind it."""
-
 UNSEEN = 0
 """Stands for processes of other users that the system does not even show."""
+_CHILD_SUBREAPER = 36
 
 
 def supervise(control: socket.socket) -> None:
@@ -86,33 +85,12 @@ def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Pla
         groups.spare()
 
 
-def _paths(texts: "list[str]") -> "list[str]":
-    return [os.fsdecode(raw(text)) for text in texts]
-
-
-def _streams(control: socket.socket) -> "list[int]":
-    """Wait for the descriptors that go before each request; none when the runtime has gone."""
-    try:
-        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)
-    except ConnectionResetError:
-        return []
-    for stream in streams:
-        os.set_inheritable(stream, False)  # noqa: FBT003 - it has no name
-    return streams
-
-
-def wake_on_child_exit() -> int:
-    """A descriptor that becomes readable when a child has ended."""
-    read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-    return read_end
-
-
 class _Supervision:
     """One command under way."""
 
-    def __init__(self, control: socket.socket, hearing: Hearing, *, started: int, request: "Mapping[str, Any]") -> None:
+    def __init__(
+        self, control: socket.socket, hearing: "Hearing", *, started: int, request: "Mapping[str, Any]"
+    ) -> None:
         self._control = control
         self._hearing = hearing
         self._main = started
@@ -228,3 +206,89 @@ class _Supervision:
 
     def _tree(self) -> "list[tree.Process]":
         return tree.below(tree.table(), os.getpid())
+
+
+class Hearing:
+    """Messages from the runtime, one JSON object a line."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._rest = b""
+        self.over = False
+
+    def first(self) -> "dict[str, Any] | None":
+        """Wait for a whole request with its inputs; nothing when the runtime has gone before it was complete."""
+        while b"\n" not in self._rest:
+            if not self._wait():
+                return None
+        line, _, self._rest = self._rest.partition(b"\n")
+        request = json.loads(line)
+        whole = sum(request["inputs"])
+        while len(self._rest) < whole:
+            if not self._wait():
+                return None
+        lengths, request["inputs"] = request["inputs"], []
+        for length in lengths:
+            request["inputs"].append(self._rest[:length])
+            self._rest = self._rest[length:]
+        return request
+
+    def _wait(self) -> bool:
+        """Take what comes next; false when the runtime has gone."""
+        try:
+            piece = self._control.recv(1 << 16)
+        except ConnectionResetError:
+            return False
+        self._rest += piece
+        return bool(piece)
+
+    def more(self) -> "list[dict[str, Any]]":
+        """The messages that have arrived since."""
+        try:
+            piece = self._control.recv(1 << 16, socket.MSG_DONTWAIT)
+            self.over = not piece
+        except BlockingIOError:
+            piece = b""
+        except ConnectionResetError:
+            piece, self.over = b"", True
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+def tell(control: socket.socket, message: Mapping[str, Any]) -> None:
+    """Send one message; a runtime that is gone needs none."""
+    try:
+        control.sendall(json.dumps(message).encode() + b"\n")
+    except (BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _paths(texts: "list[str]") -> "list[str]":
+    return [os.fsdecode(raw(text)) for text in texts]
+
+
+def _streams(control: socket.socket) -> "list[int]":
+    """Wait for the descriptors that go before each request; none when the runtime has gone."""
+    try:
+        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)
+    except ConnectionResetError:
+        return []
+    for stream in streams:
+        os.set_inheritable(stream, False)  # noqa: FBT003 - it has no name
+    return streams
+
+
+def wake_on_child_exit() -> int:
+    """A descriptor that becomes readable when a child has ended."""
+    read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return read_end
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, however it detached itself."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(_CHILD_SUBREAPER, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0))) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -15,7 +15,7 @@ import pytest
 from skills_runtime.errors import SandboxError, ToolError
 from skills_runtime.sandbox import CAREFUL
 from skills_runtime.sandbox.policy import MEBIBYTE
-from skills_runtime.sandbox.supervision.limits import Limiting
+from skills_runtime.sandbox.supervision.spawn import Limiting
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
 from tests.support.users import Unprivileged
 
