@@ -1,8 +1,7 @@
 """`approvals`: the calls that wait for a yes or no, and the decisions on them."""
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,9 +19,6 @@ from skills_runtime.cli.options import (
     ViewOptions,
     WorkspaceRoot,
 )
-
-if TYPE_CHECKING:
-    from skills_runtime.cli.requests import Asked
 
 app = create_app(
     "approvals",
@@ -45,12 +41,11 @@ def list_approvals(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """List the calls that wait for an approval, oldest first."""
-    from skills_runtime.cli.approvals_view import show_requests, write_requests
-    from skills_runtime.cli.requests import open_requests
-    from skills_runtime.cli.state import this_ledger
+    from skills_runtime.cli.approvals_view import open_requests, show_requests, write_requests
+    from skills_runtime.cli.state import open_service
 
-    with this_ledger() as ledger:
-        requests = open_requests(ledger, workspace_root)
+    with open_service(ConfigOptions(workspace_root)) as service:
+        requests = open_requests(service)
     if as_json:
         write_requests(requests, sys.stdout.buffer)
     else:
@@ -68,12 +63,11 @@ def show_approval(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Show everything about a call that waits for an approval."""
-    from skills_runtime.cli.approvals_view import show_request, write_request
-    from skills_runtime.cli.requests import find_request
-    from skills_runtime.cli.state import this_ledger
+    from skills_runtime.cli.approvals_view import find_request, show_request, write_request
+    from skills_runtime.cli.state import open_service
 
-    with this_ledger() as ledger:
-        asked = find_request(approval, ledger, workspace_root)
+    with open_service(ConfigOptions(workspace_root)) as service:
+        asked = find_request(service, approval)
     if as_json:
         write_request(asked, sys.stdout, program=context.obj.name)
     else:
@@ -107,43 +101,30 @@ def approve(
     no_resume: NoResume = False,
 ) -> int:
     """Allow a call that waits for an approval, and go on with its run."""
-    from skills_runtime.cli.approval_text import read_arguments
-    from skills_runtime.cli.deciding import decide, go_on, look_up
-    from skills_runtime.cli.inputs import read_text
-    from skills_runtime.cli.state import checked_text, this_ledger
-    from skills_runtime.ports import Decision
-
-    given = ConfigOptions(workspace_root, config, assignments)
-    view = ViewOptions(as_json, quiet, no_color)
-    if (session, rule is not None, edit is not None).count(True) > 1:
-        raise Misuse("`--session`, `--rule` and `--edit` grant different things; give one of them")
-    arguments = read_arguments(read_text(edit, option="--edit")) if edit is not None else None
-    with this_ledger() as ledger:
-        asked = look_up(approval, workspace_root, ledger, context.obj.name)
-        recorded, keep = _rule(asked, rule, given, no_color=no_color) if rule else ({}, None)
-        kind = "approved_for_session" if session else "approved"
-        decision = Decision(decision=kind, note=checked_text(note, "--note"), rule=recorded, arguments=arguments)
-        message = decide(asked, decision, ledger)
-    if keep is not None:
-        keep()
-    return go_on(asked, message, given, view, context.obj, resume=not no_resume)
-
-
-def _rule(
-    asked: "Asked", scope: Literal["run", "skill", "user"], given: ConfigOptions, *, no_color: bool
-) -> tuple[dict[str, Any], Callable[[], None] | None]:
-    """The rule, shown in full, as a decision carries it, and what adds it to the user's own where it is for them."""
-    from skills_runtime.cli.approval_text import rule_of
-    from skills_runtime.cli.approvals_view import show_rule
-    from skills_runtime.cli.continuing import settings_of, state_of
-    from skills_runtime.safety.approvals.request import as_recorded
-    from skills_runtime.safety.policy import add_rule
+    from skills_runtime.cli.approval_text import read_arguments, rule_of
+    from skills_runtime.cli.approvals_view import go_on, look_up, show_rule
+    from skills_runtime.cli.inputs import checked_text, read_text
+    from skills_runtime.cli.state import login_name, open_service
+    from skills_runtime.engine import ApprovalAnswer
     from skills_runtime.safety.policy.rule_files import user_rule_file
 
-    rule = rule_of(asked.request(), scope)
-    file = user_rule_file(settings_of(asked.paths, state_of(asked.paths), given))
-    show_rule(rule, scope, file, no_color=no_color)
-    return as_recorded(rule, scope), None if scope == "run" else lambda: add_rule(file, rule)
+    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    if (session, rule is not None, edit is not None).count(True) > 1:
+        raise Misuse("`--session`, `--rule` and `--edit` grant different things; give one of them")
+    answer = ApprovalAnswer(
+        decision="approved_for_session" if session else "approved",
+        decided_by=login_name(),
+        note=checked_text(note, "--note"),
+        arguments=read_arguments(read_text(edit, option="--edit")) if edit is not None else None,
+        rule=rule,
+    )
+    with open_service(given) as service:
+        asked = look_up(service, approval, context.obj.name)
+        if rule is not None:
+            file = user_rule_file(service.workspace.settings())
+            show_rule(rule_of(asked.request(), rule), rule, file, no_color=no_color)
+        message = service.decide(asked, answer)
+    return go_on(asked, message, given, view, context.obj, resume=not no_resume)
 
 
 @app.command(
@@ -164,15 +145,16 @@ def deny(
     no_resume: NoResume = False,
 ) -> int:
     """Refuse a call that waits for an approval, and go on with its run, or end it."""
-    from skills_runtime.cli.deciding import decide, go_on, look_up
-    from skills_runtime.cli.state import checked_text, this_ledger
-    from skills_runtime.ports import Decision
+    from skills_runtime.cli.approvals_view import go_on, look_up
+    from skills_runtime.cli.inputs import checked_text
+    from skills_runtime.cli.state import login_name, open_service
+    from skills_runtime.engine import ApprovalAnswer
 
-    given = ConfigOptions(workspace_root, config, assignments)
-    view = ViewOptions(as_json, quiet, no_color)
-    with this_ledger() as ledger:
-        asked = look_up(approval, workspace_root, ledger, context.obj.name)
-        message = decide(
-            asked, Decision(decision="abort" if abort else "denied", note=checked_text(reason, "--reason")), ledger
-        )
+    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    answer = ApprovalAnswer(
+        decision="abort" if abort else "denied", decided_by=login_name(), note=checked_text(reason, "--reason")
+    )
+    with open_service(given) as service:
+        asked = look_up(service, approval, context.obj.name)
+        message = service.decide(asked, answer)
     return go_on(asked, message, given, view, context.obj, resume=not no_resume)

@@ -1,6 +1,9 @@
 """Requests for approval: all of them as a table, one of them on a page, and as data for programs."""
 
-from collections.abc import Iterator, Sequence
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -10,14 +13,21 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.cli.approval_text import call_lines, fact_lines, grant_of, rule_paragraph, title_line
-from skills_runtime.cli.locate import short_approval, short_id
-from skills_runtime.cli.output import answers, cut, labelled, talk
-from skills_runtime.cli.requests import Asked
-from skills_runtime.cli.state import shown_path
-from skills_runtime.cli.text import age, between, local_time, plural
+from skills_runtime.cli.errors import Program
+from skills_runtime.cli.execution import resume_run
+from skills_runtime.cli.options import ConfigOptions, ViewOptions
+from skills_runtime.cli.output import answers, cut, labelled, talk, write_receipt
+from skills_runtime.cli.state import open_service, shown_path
+from skills_runtime.cli.text import APPROVAL, age, between, local_time, plural, short_approval, short_id
 from skills_runtime.cli.waits import command_for, decision_commands
 from skills_runtime.clock import SystemClock
+from skills_runtime.engine import OpenApproval, RunService
+from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, SkillsRuntimeError, ValidationFailed
+from skills_runtime.events.payloads import ApprovalDecided
+from skills_runtime.ports import InboxMessage
+from skills_runtime.runs import read_events, read_view
 from skills_runtime.safety.approvals.request import Scope
 from skills_runtime.safety.policy import Rule
 from skills_runtime.text import readable_line
@@ -32,7 +42,7 @@ _RUN_CELLS = 16
 _RISKS = {"high": "bold red", "medium": "bold"}
 
 
-def show_requests(requests: Sequence[Asked], *, program: str, no_color: bool) -> None:
+def show_requests(requests: Sequence[OpenApproval], *, program: str, no_color: bool) -> None:
     """All requests, one line each, and what to do with them."""
     if not requests:
         talk(no_color=no_color).print(Text("nothing waits for an approval"))
@@ -44,19 +54,19 @@ def show_requests(requests: Sequence[Asked], *, program: str, no_color: bool) ->
     talk(no_color=no_color).print(Text(f"`{program} approvals show ID` shows all of it{more}", style="dim"))
 
 
-def write_requests(requests: Sequence[Asked], output: BinaryIO) -> None:
+def write_requests(requests: Sequence[OpenApproval], output: BinaryIO) -> None:
     """All requests as JSON, one object a line."""
     for asked in requests:
         output.write(msgspec.json.encode(_data(asked)) + b"\n")
 
 
-def write_request(asked: Asked, output: TextIO, *, program: str) -> None:
+def write_request(asked: OpenApproval, output: TextIO, *, program: str) -> None:
     """One request as one JSON object, with everything whoever decides is shown."""
     data = _data(asked) | {"request": asked.request(), "commands": _commands(asked, program)}
     output.write(msgspec.json.format(msgspec.json.encode(data)).decode() + "\n")
 
 
-def show_request(asked: Asked, *, program: str, no_color: bool) -> None:
+def show_request(asked: OpenApproval, *, program: str, no_color: bool) -> None:
     """One request on a page."""
     console = answers(no_color=no_color)
     for line in _page(asked, program):
@@ -71,14 +81,14 @@ def show_rule(rule: Rule, scope: Scope, file: Path, *, no_color: bool) -> None:
     console.print(rule_paragraph(rule, indent=2))
 
 
-def _page(asked: Asked, program: str) -> Iterator[RenderableType]:
+def _page(asked: OpenApproval, program: str) -> Iterator[RenderableType]:
     request, pending = asked.request(), asked.pending
     yield title_line(request, indent=0)
     yield from call_lines(request, indent=2, whole=True).lines
     yield fact_lines(request, indent=2, whole=True)
     now = SystemClock().now()
     facts = {
-        "run": f"{asked.run_id} · {shown_path(asked.root)}",
+        "run": f"{asked.run_id} · {shown_path(asked.paths.root)}",
         "since": f"{local_time(pending.since)} · {age(between(pending.since, now))} ago",
         "expires": f"{local_time(pending.expires_at)} · {_left(pending.expires_at, now)}" if pending.expires_at else "",
         "id": asked.id,
@@ -90,14 +100,14 @@ def _page(asked: Asked, program: str) -> Iterator[RenderableType]:
     yield labelled(_commands(asked, program), indent=2, width=9)
 
 
-def _commands(asked: Asked, program: str) -> dict[str, str]:
+def _commands(asked: OpenApproval, program: str) -> dict[str, str]:
     command = command_for(program, short_id(asked.run_id))
     if asked.decided is not None:
         return {"go on": command("runs resume")}
     return {label: line for label, line in decision_commands(asked.id, command).items() if label != "look"}
 
 
-def _data(asked: Asked) -> dict[str, Any]:
+def _data(asked: OpenApproval) -> dict[str, Any]:
     pending = asked.pending
     return {
         "approval_id": asked.id,
@@ -111,11 +121,11 @@ def _data(asked: Asked) -> dict[str, Any]:
         "expires_at": pending.expires_at or None,
         "approval_key": pending.approval_key,
         "decided": asked.decided.get("decision") if asked.decided is not None else None,
-        "path": str(asked.root),
+        "path": str(asked.paths.root),
     }
 
 
-def _table(console: Console, requests: Sequence[Asked], now: str) -> Table:
+def _table(console: Console, requests: Sequence[OpenApproval], now: str) -> Table:
     """One line a request; the call takes the room the other columns leave."""
     lines = [_cells(asked, now, is_cut=console.is_terminal) for asked in requests]
     headings = [name for name in _COLUMNS if console.width >= _WIDE or name in _NARROW]
@@ -130,7 +140,7 @@ def _table(console: Console, requests: Sequence[Asked], now: str) -> Table:
     return table
 
 
-def _cells(asked: Asked, now: str, *, is_cut: bool) -> dict[str, Text]:
+def _cells(asked: OpenApproval, now: str, *, is_cut: bool) -> dict[str, Text]:
     pending, run = asked.pending, short_id(asked.run_id)
     level = pending.risk.get("level", "")
     decided = str(asked.decided.get("decision")) if asked.decided is not None else ""
@@ -149,3 +159,129 @@ def _left(expires_at: str, now: str) -> str:
     if not expires_at:
         return "never"
     return "expired" if now > expires_at else f"in {age(between(now, expires_at))}"
+
+
+def open_requests(service: RunService) -> list[OpenApproval]:
+    """Every open request of the runs in the ledger and in this workspace, oldest first."""
+    service.refresh()
+    return service.approvals()
+
+
+def find_request(service: RunService, text: str) -> OpenApproval:
+    """The request whose id is this or begins so, or the only one of the run that is named so."""
+    everything = open_requests(service)
+    near = [asked for asked in everything if _is_called(asked, text)]
+    if len(near) == 1:
+        return near[0]
+    if near:
+        return _one_of(near, text)
+    mine = _of_run(service, text)
+    if len(mine) != 1:
+        raise _unclear(text, mine)
+    return mine[0]
+
+
+def _is_called(asked: OpenApproval, text: str) -> bool:
+    return bool(text) and asked.id.startswith((text, f"{APPROVAL}{text}"))
+
+
+def _one_of(near: list[OpenApproval], text: str) -> OpenApproval:
+    exact = [asked for asked in near if text in (asked.id, asked.id.removeprefix(APPROVAL))]
+    if len(exact) == 1:
+        return exact[0]
+    if len({asked.id for asked in near}) == 1:  # a fork asks what its parent asks
+        runs = ", ".join(f"`{short_id(asked.run_id)}`" for asked in near)
+        raise ValidationFailed(f"several runs ask for `{text}`: {runs}", hint="name the run instead of the request")
+    names = ", ".join(f"`{short_approval(asked.id)}`" for asked in near[:10])
+    raise ValidationFailed(f"several requests begin with `{text}`: {names}", hint="give more characters of the id")
+
+
+def _of_run(service: RunService, text: str) -> list[OpenApproval]:
+    with suppress(SkillsRuntimeError, OSError):
+        return service.approvals_of(text)
+    return []
+
+
+def _unclear(text: str, mine: list[OpenApproval]) -> SkillsRuntimeError:
+    if mine:
+        names = ", ".join(f"`{short_approval(asked.id)}`" for asked in mine)
+        return ValidationFailed(f"the run `{text}` asks for several approvals", hint=f"name one: {names}")
+    return ApprovalStale(f"no request `{text}` is open; it may have been decided already")
+
+
+PATIENCE_SECONDS = 2.0
+"""How long somebody who works on the run has to take the decision in, before we say that it waits."""
+_PAUSE_SECONDS = 0.1
+WORDS: Mapping[str, str] = {
+    "approved": "approved",
+    "approved_for_session": "approved for the session",
+    "denied": "denied",
+    "abort": "denied, and the run ends",
+}
+
+
+def look_up(service: RunService, reference: str, program: str) -> OpenApproval:
+    """The request somebody wants to decide on; one that is decided already is refused."""
+    asked = find_request(service, reference)
+    if asked.decided is not None:
+        by = f" by {asked.decided['decided_by']}" if asked.decided.get("decided_by") else ""
+        said = WORDS.get(str(asked.decided.get("decision")), "decided")
+        resume = command_for(program, short_id(asked.run_id))("runs resume")
+        raise ApprovalStale(
+            f"`{short_approval(asked.id)}` was decided already: {said}{by}", hint=f"`{resume}` goes on with it"
+        )
+    return asked
+
+
+def go_on(
+    asked: OpenApproval,
+    message: InboxMessage,
+    given: ConfigOptions,
+    view: ViewOptions,
+    program: Program,
+    *,
+    resume: bool = True,
+) -> int:
+    """Let the run go on here, unless it is to wait or somebody works on it already."""
+    with open_service(given) as service:
+        run = service.find(service.whose_turn(str(asked.paths.root)))
+    told = f"{WORDS[message.body['decision']]}: {asked.pending.summary or asked.pending.tool}"
+    following = command_for(program.name, short_id(run.root.name))("runs resume")
+    if not resume:
+        return write_receipt(message, f"{told}; kept until the run goes on", following, as_json=view.json)
+    if not (view.json or view.quiet):
+        sys.stderr.write(f"{readable_line(told)}\n")
+        sys.stderr.flush()
+    for _ in range(2):  # who works on the run may be about to leave it
+        try:
+            return resume_run(str(run.root), given, view, program).exit_code
+        except (LogLocked, LogEnded):
+            if _is_taken_in(asked, message):
+                return _handed_over(asked, message, "taken in by the process that works on the run", view)
+    return _handed_over(asked, message, "handed over to the process that works on the run", view)
+
+
+def _handed_over(asked: OpenApproval, message: InboxMessage, how: str, view: ViewOptions) -> int:
+    return write_receipt(message, f"the decision on `{short_approval(asked.id)}` was {how}", as_json=view.json)
+
+
+def _is_taken_in(asked: OpenApproval, message: InboxMessage) -> bool:
+    """Whether somebody acts on the decision before long; one that came too late is refused."""
+    ports, deadline = log_ports(), time.monotonic() + PATIENCE_SECONDS
+    while True:
+        view = read_view(asked.paths, ports)
+        if not view.state.open or asked.id not in view.pending.approvals.open:
+            _refuse_late(asked, message)
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _refuse_late(asked: OpenApproval, message: InboxMessage) -> None:
+    """Somebody at the terminal of the run may have been faster."""
+    for event in read_events(asked.paths, from_seq=asked.pending.seq):
+        made = event.payload
+        if isinstance(made, ApprovalDecided) and made.approval_id == asked.id and made.message_id != message.id:
+            said, by = WORDS.get(made.decision, "decided"), f" by {made.decided_by}" if made.decided_by else ""
+            raise ApprovalStale(f"`{short_approval(asked.id)}` was decided already: {said}{by}")

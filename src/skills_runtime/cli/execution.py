@@ -1,258 +1,296 @@
-"""Executing one run in this process: through the dispatcher, watched by a view, stopped by Ctrl-C."""
+"""Works on one run in this process: through `RunService`, shown by a view, stopped by Ctrl-C."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Protocol
 
-from skills_runtime.agent import Agent, RunRequest, RunResult
-from skills_runtime.agent.options import AgentOptions
-from skills_runtime.cli.interrupts import Interruption, exit_code_of, interrupts
-from skills_runtime.cli.terminal import NOBODY, People
+from rich.text import Text
+
+from skills_runtime.cli.errors import Program, complain
+from skills_runtime.cli.interrupts import Interruption, interrupts
+from skills_runtime.cli.options import Approving, ConfigOptions, ViewOptions
+from skills_runtime.cli.output import talk
+from skills_runtime.cli.run_view import Ending, Heading, View, view_of
+from skills_runtime.cli.state import open_service
+from skills_runtime.cli.terminal import People, people_here, wait_for_line
+from skills_runtime.cli.text import plural, write_answer
+from skills_runtime.cli.waits import command_for, waits_of
 from skills_runtime.config import Resolved
-from skills_runtime.engine import LocalDispatcher
-from skills_runtime.errors import EXIT_CODES, StorageFailed
+from skills_runtime.engine import RunRequest, RunService
+from skills_runtime.errors import IllegalTransition, SkillsRuntimeError, StorageFailed
 from skills_runtime.events import Event
+from skills_runtime.events.payloads import HistoryLoaded
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import Ledger
-from skills_runtime.ports import Backend
-from skills_runtime.projections import Pending, RunState
+from skills_runtime.ledger import title_of
+from skills_runtime.projections import Pending, RunState, fold
 from skills_runtime.render import skill_note
-from skills_runtime.runs import Run
-from skills_runtime.tools import builtin_tools
+from skills_runtime.runs import RunPaths, read_events
+from skills_runtime.safety.policy.rule_files import user_rule_file
+
+CHAT_PROMPT = "you> "
 
 
-class View(Protocol):
-    """Shows a run while it works."""
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run that is worked on now; `fresh` when it had not begun before."""
 
-    def begin(self, root: Path, state: RunState) -> None:
-        """The run exists."""
-        ...
+    run_id: str
+    fresh: bool
+    notices: Iterable[str] = ()
+    """What its user should know first."""
 
-    def take(self, event: Event) -> None:
-        """Something happened."""
-        ...
 
-    def stopping(self) -> None:
-        """Somebody wants the run to stop."""
-        ...
+Start = Callable[[RunService], Awaitable[Started]]
 
-    def hold(self) -> None:
-        """Write nothing until `release`: somebody is being asked."""
-        ...
 
-    def release(self) -> None:
-        """Go on, with what was held back first."""
-        ...
+def create_run(
+    request: RunRequest, resolved: Resolved, given: ConfigOptions, view: ViewOptions, program: Program, people: People
+) -> Ending:
+    """Work on a new run until it ends or waits, and leave its answer on stdout."""
 
-    def end(self, ending: "Ending") -> None:
-        """The run is over, or waits."""
-        ...
+    async def start(service: RunService) -> Started:
+        created = await service.create(request, resolved=resolved)
+        return Started(created.run_id, fresh=True, notices=created.notices)
 
-    def close(self) -> None:
-        """Leave the terminal as it was; harmless when repeated."""
-        ...
+    return _work_on(start, resolved, given, view, program, people)
+
+
+def resume_run(
+    reference: str,
+    given: ConfigOptions,
+    view: ViewOptions,
+    program: Program,
+    *,
+    approvals: Approving | None = None,
+    adopt: bool = False,
+) -> Ending:
+    """Work on a run until it ends or waits; one that waits for an approval goes on waiting where nobody is there."""
+    with open_service(given) as service:
+        paths = service.find(reference)
+        state = fold(read_events(paths), RunState())  # as far as anybody can read it: it may be adopted only now
+        resolved = service.workspace.settings_of(paths, state, adopt=adopt)
+        asks = bool(service.approvals_of(str(paths.root)))
+    if state.status is RunStatus.REVIEW_REQUIRED:
+        (wait,) = waits_of(state, Pending(), command_for(program.name, reference))
+        raise IllegalTransition(f"the result of `{state.run_id}` waits for review", hint=wait.in_words())
+
+    async def start(service: RunService) -> Started:
+        run_id = await service.resume(str(paths.root), resolved=resolved, adopt=adopt)
+        return Started(run_id, fresh=not state.started_at, notices=resolved.notices)
+
+    otherwise: Approving = "inbox" if asks else "none"
+    people = people_here(view, approvals, otherwise=otherwise, rule_file=user_rule_file(resolved))
+    return _work_on(start, resolved, given, view, program, people)
+
+
+def fork_run(
+    reference: str,
+    request: RunRequest,
+    given: ConfigOptions,
+    view: ViewOptions,
+    program: Program,
+    *,
+    approvals: Approving | None = None,
+) -> Ending:
+    """Work on a new run that goes on from an event of another one, with the settings of that."""
+    with open_service(given) as service:
+        paths = service.find(reference)
+        resolved = service.workspace.settings_of(paths, fold(read_events(paths), RunState()))
+    people = people_here(view, approvals, rule_file=user_rule_file(resolved))
+    return create_run(request, resolved, given, view, program, people)
+
+
+def converse(
+    session_id: str, resolved: Resolved, given: ConfigOptions, view: ViewOptions, program: Program, people: People
+) -> int:
+    """Work on one typed message after the other, until an empty one or the end of the input.
+
+    Each is the task of a new run of the session; the exit code of the last one counts.
+    """
+    console = talk(no_color=view.no_color)
+    console.print(Text(f"session {session_id}; an empty line ends the talk", style="dim"))
+    code = 0
+    while True:
+        console.print(Text(CHAT_PROMPT, style="bold cyan"), end="")
+        console.file.flush()
+        line = wait_for_line(sys.stdin.fileno())
+        if line is None:
+            console.print()
+        message = (line or "").strip()
+        if not message:
+            return code
+        request = RunRequest(prompt=message, session_id=session_id)
+        try:
+            ending = create_run(request, resolved, given, view, program, people)
+        except SkillsRuntimeError as error:  # such as a skill that is not there: the next message may be better
+            code = complain(error, program)
+            continue
+        sys.stdout.flush()
+        code = ending.exit_code
+        if ending.signal is not None:
+            return code
+
+
+def _work_on(
+    start: Start, resolved: Resolved, given: ConfigOptions, options: ViewOptions, program: Program, people: People
+) -> Ending:
+    def make_view(heading: Heading, notices: Iterable[str]) -> View:
+        return view_of(options, heading, notices, program.name, asked_here=people.console is not None)
+
+    ending = asyncio.run(_work(start, resolved, given, make_view, people))
+    if not options.json:
+        write_answer(ending.answer)
+    return ending
+
+
+async def _work(
+    start: Start,
+    resolved: Resolved,
+    given: ConfigOptions,
+    make_view: Callable[[Heading, Iterable[str]], View],
+    people: People,
+) -> Ending:
+    """Start the work and show it; Ctrl-C stops it cleanly, a second one leaves at once."""
+    showing = Showing()
+    interaction = people.interaction(showing.pause, showing.listen)
+    try:
+        with open_service(given, interaction=interaction) as service, interrupts(showing.close) as interruption:
+            async with service.working():
+                started = await start(service)
+                paths = service.find(started.run_id)
+                showing.begin(paths, started, resolved, make_view)
+                try:
+                    await _until_left(service, started.run_id, interruption, showing)
+                finally:
+                    await showing.finish()
+            ending = _ending(service, started.run_id, paths, interruption.number)
+        with suppress(BrokenPipeError):  # nobody reads any more; the run went on all the same
+            showing.end(ending)
+        return ending
+    finally:
+        showing.close()
+
+
+async def _until_left(service: RunService, run_id: str, interruption: Interruption, showing: "Showing") -> None:
+    """Return when the run has ended, waits, or was stopped by a signal."""
+    left = asyncio.create_task(service.wait(run_id))
+    stop = asyncio.create_task(interruption.wait())
+    await asyncio.wait({left, stop}, return_when=asyncio.FIRST_COMPLETED)
+    if not left.done():
+        with suppress(OSError):  # a terminal that is gone, or a full disk: the run stops all the same
+            showing.stopping()
+        await service.stop(run_id)
+        await left
+    stop.cancel()
+
+
+def _ending(service: RunService, run_id: str, paths: RunPaths, signal: int | None) -> Ending:
+    error = service.errors.get(run_id)
+    if error is not None and not isinstance(error, StorageFailed):
+        raise error
+    run = service.view(run_id)
+    return Ending(paths.root, run.state, error, run.pending, signal, run.conversation.last_text)
 
 
 class Showing:
     """One view of one run; a view that fails, because nobody reads it any more, never disturbs the run."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._view: View | None = None
+        self._early: list[Event | None] = []
+        """What happened before there was a view."""
         self._happened: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._noted: set[int] = set()
+        self._begun = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
 
     def listen(self, event: Event) -> None:
         """Take an event from whichever thread it happened in."""
-        self._loop.call_soon_threadsafe(self._happened.put_nowait, event)
+        self._loop.call_soon_threadsafe(self._take, event)
 
-    def begin(self, run: Run, *, new: bool = False) -> None:
-        """Show the run from here on; of one that is new, also what came of the skills that its task asks for."""
-        if new or not run.state.started_at:
-            for event in run.events():
-                if skill_note(event.payload):
-                    self._happened.put_nowait(event)
-        self._work = asyncio.create_task(self._show(run), name="view")
+    def begin(
+        self,
+        paths: RunPaths,
+        started: Started,
+        resolved: Resolved,
+        make_view: Callable[[Heading, Iterable[str]], View],
+    ) -> None:
+        """Show the run from here on; of a fresh one, also what came of the skills that its task asks for."""
+        history = 0
+        for event in read_events(paths) if started.fresh else ():
+            if isinstance(event.payload, HistoryLoaded):
+                history = len(event.payload.runs)
+            if skill_note(event.payload):
+                self._noted.add(event.seq)
+                self._happened.put_nowait(event)
+        prompt = (paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+        heading = Heading(
+            title=title_of(prompt),
+            model=model_name(resolved),
+            sandbox=resolved.settings.sandbox.workspace,
+            history=plural(history, "earlier run") if history else "",
+        )
+        self._view = make_view(heading, started.notices)
+        self._work = asyncio.create_task(self._show(self._view, paths.root, started.run_id), name="view")
+        for early in self._early:
+            self._take(early)
+        self._begun.set()
+
+    def stopping(self) -> None:
+        """Show that Ctrl-C was heard."""
+        if self._view is not None:
+            self._view.stopping()
 
     async def finish(self) -> None:
         """Return when everything that happened is shown."""
-        self._loop.call_soon_threadsafe(self._happened.put_nowait, None)
+        self._loop.call_soon_threadsafe(self._take, None)
         if self._work is not None:
             await asyncio.wait({self._work})
 
-    def check(self) -> None:
-        """Raise what the view failed with, if it did."""
-        if self._work is not None:
+    def end(self, ending: Ending) -> None:
+        """Show how it ended; raises what the view failed with, if it did."""
+        if self._work is not None and self._view is not None:
             self._work.result()
+            self._view.end(ending)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        if self._view is not None:
+            self._view.close()
 
     @asynccontextmanager
     async def pause(self) -> AsyncGenerator[None]:
         """Show what has happened so far, and then nothing while the block lasts."""
+        await self._begun.wait()
         await asyncio.sleep(0)
         while not self._happened.empty() and self._work is not None and not self._work.done():
             await asyncio.sleep(0)
-        self._view.hold()
+        view = self._view
+        if view is not None:
+            view.hold()
         try:
             yield
         finally:
-            self._view.release()
+            if view is not None:
+                view.release()
 
-    async def _show(self, run: Run) -> None:
-        self._view.begin(run.paths.root, run.state)
+    def _take(self, event: Event | None) -> None:
+        if self._work is None:
+            self._early.append(event)
+        elif event is None or event.seq not in self._noted:
+            self._happened.put_nowait(event)
+
+    async def _show(self, view: View, root: Path, run_id: str) -> None:
+        view.begin(root, run_id)
         while (event := await self._happened.get()) is not None:
-            self._view.take(event)
+            view.take(event)
 
 
-_EXIT: Mapping[RunStatus, int] = MappingProxyType(
-    {
-        RunStatus.COMPLETED: 0,
-        RunStatus.CANCELLED: EXIT_CODES["cancelled"],
-        RunStatus.WAITING_FOR_TOOL: EXIT_CODES["human_required"],
-        RunStatus.WAITING_FOR_USER: EXIT_CODES["human_required"],
-        RunStatus.REVIEW_REQUIRED: EXIT_CODES["human_required"],
-        RunStatus.REVISION_REQUIRED: EXIT_CODES["human_required"],
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """A run that has not ended; `adopt` takes it over from a machine whose key is not here."""
-
-    root: Path
-    adopt: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is to be executed."""
-
-    resolved: Resolved
-    backend: Backend
-    request: RunRequest
-    resumed: Resumed | None = None
-    """The run to go on with, instead of a new one."""
-
-    def open(self, agent: Agent) -> Run:
-        """The run, new or opened again."""
-        if self.resumed is None:
-            return agent.create(self.request)
-        return agent.resume(self.resumed.root, adopt=self.resumed.adopt)
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How it ended; `trouble` is what kept the run from going on when its own log could not tell."""
-
-    root: Path
-    state: RunState
-    trouble: StorageFailed | None = None
-    pending: Pending = field(default_factory=Pending)
-    """What the run waits for."""
-    signal: int | None = None
-    """The signal that somebody stopped the work with."""
-    proposed: str = ""
-    """The answer that waits for review."""
-
-    @property
-    def answer(self) -> str:
-        """What the run says: its result, or the one that somebody should look at."""
-        return self.proposed if self.state.status is RunStatus.REVIEW_REQUIRED else self.state.final_output
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a signal, and nothing else, is why the run does not go on."""
-        return self.signal is not None and self.state.open and self.state.waiting_kind in (None, "stopped")
-
-    @property
-    def exit_code(self) -> int:
-        """What the process reports."""
-        if self.trouble:
-            return self.trouble.exit_code
-        return exit_code_of(self.signal) if self.stopped and self.signal else exit_code_for(self.state.status)
-
-
-def exit_code_for(status: RunStatus) -> int:
-    """What a process reports that leaves a run in this state."""
-    return _EXIT.get(status, 1)
-
-
-def execute(plan: Plan, ledger: Ledger, view: View, people: People = NOBODY) -> Ending:
-    """Create the run, execute it and show it; Ctrl-C stops it cleanly, a second one leaves at once."""
-    try:
-        return asyncio.run(_execute(plan, ledger, view, people))
-    finally:
-        view.close()
-
-
-async def _execute(plan: Plan, ledger: Ledger, view: View, people: People) -> Ending:
-    showing = Showing(view)
-    agent = Agent.from_resolved(plan.resolved, _equipment(plan, ledger, showing, people))
-    with interrupts(view.close) as interruption:
-        run = plan.open(agent)
-        showing.begin(run, new=plan.resumed is None)
-        dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox)
-        try:
-            result = await _result(run, dispatcher, interruption, view)
-        finally:
-            await dispatcher.drain()
-            await showing.finish()
-            await _close(plan.backend)
-    ending = Ending(
-        run.paths.root,
-        run.state,
-        _trouble(result),
-        run.view.pending,
-        interruption.number,
-        run.view.conversation.last_text,
-    )
-    with suppress(BrokenPipeError):  # nobody reads any more; the run went on all the same
-        showing.check()
-        view.end(ending)
-    return ending
-
-
-def _equipment(plan: Plan, ledger: Ledger, showing: Showing, people: People) -> AgentOptions:
-    human, approver = people.meet(showing.pause)
-    return AgentOptions(
-        tools=builtin_tools(),
-        backend=plan.backend,
-        human=human,
-        approver=approver,
-        remembered=people.remembered,
-        inbox=ledger.inbox,
-        hooks=(showing.listen,),
-    )
-
-
-async def _result(run: Run, dispatcher: LocalDispatcher, interruption: Interruption, view: View) -> RunResult:
-    """The result of the run, which ends by itself, waits or is stopped."""
-    run_id = run.state.run_id
-    await dispatcher.submit(run)
-    result = asyncio.create_task(dispatcher.result(run_id))
-    stop = asyncio.create_task(interruption.wait())
-    await asyncio.wait({result, stop}, return_when=asyncio.FIRST_COMPLETED)
-    if result.done():
-        stop.cancel()
-        return result.result()
-    with suppress(OSError):  # a terminal that is gone, or a full disk: the run stops all the same
-        view.stopping()
-    await dispatcher.stop(run_id)
-    return await result
-
-
-async def _close(backend: Backend) -> None:
-    """Take the model's connections down with the event loop they live on."""
-    close: Callable[[], Awaitable[None]] | None = getattr(backend, "aclose", None)
-    if close is not None:
-        await close()
-
-
-def _trouble(result: RunResult) -> StorageFailed | None:
-    if result.error_kind != StorageFailed.kind:
-        return None
-    return StorageFailed(result.final_output, hint=result.hint)
+def model_name(resolved: Resolved) -> str:
+    """Who answers, as people call it."""
+    backend = resolved.settings.llm.backend
+    return resolved.settings.models.executor if backend == "openai" else f"{backend} model"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
-from skills_runtime.cli.inputs import parse_assignments, resolve_settings
+from skills_runtime.cli.inputs import checked_path, parse_assignments, resolve_settings
 from skills_runtime.cli.options import ConfigOptions
-from skills_runtime.cli.state import checked_path, login_name
+from skills_runtime.cli.state import login_name
 from skills_runtime.clock import SystemClock
 from skills_runtime.config import state_home
 from skills_runtime.errors import ConfigError

@@ -8,7 +8,6 @@ from typing import Any
 
 from skills_runtime.cli.errors import Misuse
 from skills_runtime.cli.options import ConfigOptions
-from skills_runtime.cli.state import checked_path, checked_text
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.files import parse_mapping
 from skills_runtime.config.merge import deep_merge, planted
@@ -109,3 +108,19 @@ def _explained(name: str, error: OSError) -> UsageError:
     if isinstance(error, PermissionError):
         return AccessRefused(f"`{name}` may not be read by this user", hint="change its permissions")
     return ValidationFailed(f"`{name}` cannot be read: {error.strerror}", hint="name an ordinary file")
+
+
+def checked_text(text: str, option: str) -> str:
+    """Text somebody typed, or a refusal of bytes that are no text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValidationFailed(f"what `{option}` was given is not UTF-8 text", hint="check its encoding") from None
+    return text
+
+
+def checked_path(text: str, *, option: str) -> Path:
+    """A path somebody typed, or a refusal of what can be none."""
+    if not checked_text(text, option).strip() or "\0" in text:
+        raise ValidationFailed(f"`{option}` does not name a usable path", hint="give the path of a file or directory")
+    return Path(text)

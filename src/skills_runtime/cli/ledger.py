@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import WorkspaceRoot
+from skills_runtime.cli.options import ConfigOptions, WorkspaceRoot
 from skills_runtime.text import readable_line
 
 app = create_app("ledger", "Look after the index of runs.", "ledger rebuild", "ledger rebuild ./runs")
@@ -27,15 +27,16 @@ def ledger_rebuild(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Derive the index of runs from the run directories again."""
-    from skills_runtime.cli.selection import run_problems
-    from skills_runtime.cli.state import checked_path, known_runs, log_ports
+    from skills_runtime.cli.inputs import checked_path
+    from skills_runtime.cli.runs_view import run_problems
+    from skills_runtime.cli.state import open_service
     from skills_runtime.cli.text import plural
     from skills_runtime.engine import refresh, workspace_roots
 
-    workspace = checked_path(workspace_root, option="--workspace-root").resolve()
-    with known_runs() as index:
+    with open_service(ConfigOptions(workspace_root)) as service:
+        index = service.ledger.index
         named = [checked_path(root, option="ROOT") for root in roots]
-        report = refresh(index, named or workspace_roots(index, workspace), log_ports())
+        report = refresh(index, named or workspace_roots(index, service.workspace.workspace_root), service.ports)
         known = len(index.places())
     problems = run_problems(report.problems)
     sys.stdout.write(f"{plural(known, 'run')} known, {report.removed} gone\n")

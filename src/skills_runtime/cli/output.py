@@ -1,5 +1,6 @@
 """The two consoles: talk goes to stderr, answers go to stdout; colours only where somebody looks."""
 
+import shlex
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,8 +13,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from skills_runtime.cli.text import short_id
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import InboxMessage
+from skills_runtime.projections import RunState
 from skills_runtime.text import readable_line
 
 PLAIN_WIDTH = 80
@@ -135,3 +138,17 @@ def write_receipt(receipt: Receipt | InboxMessage, told: str, following: str = "
         sys.stdout.flush()
         sys.stderr.write(f"  next: {following}\n")
     return 0
+
+
+def when_read(state: RunState) -> str:
+    """When a run takes in what was sent to it."""
+    if state.status is RunStatus.RUNNING:
+        return "it is read at the next turn"
+    return "it is read when the run goes on"
+
+
+def next_command(state: RunState, program: str) -> str:
+    """The command that lets a run go on, where nobody works on it."""
+    if state.status not in (RunStatus.WAITING_FOR_USER, RunStatus.REVISION_REQUIRED):
+        return ""
+    return f"{program} runs resume {shlex.quote(short_id(state.run_id))}"

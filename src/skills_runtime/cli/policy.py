@@ -40,9 +40,8 @@ def policy_check(
 ) -> int:
     """Say whether a run may execute a command, and which rule says so."""
     from skills_runtime.agent.run_ports import previewable_tools
-    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.inputs import checked_text, resolve_settings
     from skills_runtime.cli.policy_view import tell_decision
-    from skills_runtime.cli.state import checked_text
     from skills_runtime.safety.policy_preview import command_intent, preview_command
 
     given = ConfigOptions(workspace_root, config, assignments)
@@ -73,9 +72,8 @@ def policy_explain(
     import asyncio
 
     from skills_runtime.agent.run_ports import previewable_tools
-    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.inputs import checked_path, resolve_settings
     from skills_runtime.cli.policy_view import parse_call, tell_decision
-    from skills_runtime.cli.state import checked_path
     from skills_runtime.config.files import read_text
     from skills_runtime.safety.policy_preview import preview_call
 

@@ -1,7 +1,7 @@
 """`run` and `demo`: a task in, an auditable run out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -20,9 +20,6 @@ from skills_runtime.cli.options import (
     repeatable,
 )
 
-if TYPE_CHECKING:
-    from skills_runtime.agent import RunRequest
-
 app = create_app()
 
 
@@ -39,26 +36,22 @@ def demo(
     no_color: NoColor = False,
 ) -> int:
     """Run a small scripted task offline and verify it."""
-    from skills_runtime.agent import RunRequest
-    from skills_runtime.cli.checking import check_run
-    from skills_runtime.cli.execution import execute
-    from skills_runtime.cli.planning import plan_run
-    from skills_runtime.cli.run_view import human_view, show_tour
-    from skills_runtime.cli.state import checked_path, this_ledger
-    from skills_runtime.cli.text import write_answer
+    from skills_runtime.cli.execution import create_run
+    from skills_runtime.cli.inputs import checked_path
+    from skills_runtime.cli.run_view import show_tour
+    from skills_runtime.cli.runs_view import check_run
+    from skills_runtime.cli.terminal import NOBODY
     from skills_runtime.clock import RandomIds
     from skills_runtime.config import resolve
+    from skills_runtime.engine import RunRequest
     from skills_runtime.engine.demo import read_demo
     from skills_runtime.runs import RunPaths
 
-    run_id = RandomIds().new("run")
+    run_id, shown = RandomIds().new("run"), read_demo(FILES)
     place = checked_path(output, option="--output") / run_id
-    shown = read_demo(FILES)
     request = RunRequest(prompt=shown.prompt, sandbox_path=place, run_id=run_id)
-    with this_ledger() as ledger:
-        plan, notices = plan_run(resolve(Path.cwd(), session_settings=shown.settings), request, ledger.index)
-        ending = execute(plan, ledger, human_view(plan, notices, program=context.obj.name, no_color=no_color))
-    write_answer(ending.state.final_output)
+    resolved = resolve(Path.cwd(), session_settings=shown.settings)
+    ending = create_run(request, resolved, ConfigOptions(), ViewOptions(no_color=no_color), context.obj, NOBODY)
     if ending.exit_code:
         return ending.exit_code
     verdict, _ = check_run(RunPaths(ending.root))
@@ -125,64 +118,40 @@ def run(
     assignments: Assignments,
 ) -> int:
     """Work on a task and keep everything in one run directory."""
-    from skills_runtime.cli.chat import converse
-    from skills_runtime.cli.inputs import read_prompt, resolve_settings
-    from skills_runtime.cli.planning import plan_run
+    from skills_runtime.cli.execution import converse, create_run
+    from skills_runtime.cli.inputs import checked_path, read_prompt, resolve_settings
     from skills_runtime.cli.terminal import people_here, somebody_is_there
-    from skills_runtime.cli.working import work_on
+    from skills_runtime.engine import RunRequest
+    from skills_runtime.runs import check_id
     from skills_runtime.safety.policy.rule_files import user_rule_file
 
-    view = ViewOptions(as_json, quiet, no_color)
+    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     is_talk = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
     if is_talk and (run_id or task_id or sandbox or image):
         raise Misuse("`--run-id`, `--task-id`, `--sandbox` and `--image` belong to a task, and no task was given")
     task = None if is_talk and somebody_is_there() else read_prompt(prompt, prompt_option, prompt_file)
-    request = _request(task or "", sandbox, image, session_id=session_id, task_id=task_id, run_id=run_id)
-    chosen = {
-        "sandbox": {"default_policy": isolation},
-        "run": {
-            "review": "required" if review else None,
-            "max_tokens": max_tokens,
-            "max_cost_usd": max_cost,
-            "on_limit": on_limit,
-        },
-    }
-    resolved = resolve_settings(
-        ConfigOptions(workspace_root, config, assignments),
-        program="kgent" if sandbox else context.obj.name,
-        chosen=_without_unset(chosen),
-    )
-    people = people_here(view, approvals, rule_file=user_rule_file(resolved))
-    if task is None:
-        return converse(resolved, session_id or "", view, context.obj, people)
-    return work_on(lambda index: plan_run(resolved, request, index), view, context.obj, people).exit_code
-
-
-def _request(
-    prompt: str,
-    sandbox: str | None,
-    images: list[str],
-    *,
-    session_id: str | None,
-    task_id: str | None,
-    run_id: str | None,
-) -> "RunRequest":
-    from skills_runtime.agent import RunRequest
-    from skills_runtime.cli.state import checked_path
-    from skills_runtime.runs import check_id
-
     request = RunRequest(
-        prompt=prompt,
+        prompt=task or "",
         sandbox_path=checked_path(sandbox, option="--sandbox") if sandbox is not None else None,
         session_id=session_id,
         task_id=task_id,
         run_id=run_id,
-        images=tuple(checked_path(path, option="--image") for path in images),
+        images=tuple(checked_path(path, option="--image") for path in image),
     )
     for noun, value in (("session", session_id), ("task", task_id), ("run", run_id)):
         if value is not None:
             check_id(value, noun)
-    return request
+    limits = {"max_tokens": max_tokens, "max_cost_usd": max_cost, "on_limit": on_limit}
+    chosen = {
+        "sandbox": {"default_policy": isolation},
+        "run": {"review": "required" if review else None, **limits},
+    }
+    program = "kgent" if sandbox else context.obj.name
+    resolved = resolve_settings(given, program=program, chosen=_without_unset(chosen))
+    people = people_here(view, approvals, rule_file=user_rule_file(resolved))
+    if task is None:
+        return converse(session_id or "", resolved, given, view, context.obj, people)
+    return create_run(request, resolved, given, view, context.obj, people).exit_code
 
 
 def _without_unset(sections: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -1,29 +1,28 @@
-"""How a run ended, or what it waits for, in a few lines."""
+"""How a run is shown while it works, and how it ended: for people, for those who want the answer only, for programs."""
 
 import os
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from types import MappingProxyType
+from typing import BinaryIO, Protocol
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from skills_runtime.cli.errors import Program, say
+from skills_runtime.cli.errors import say
 from skills_runtime.cli.event_text import Step, Steps, note_of, step_lines
-from skills_runtime.cli.execution import Ending, Plan, View
-from skills_runtime.cli.locate import short_id
+from skills_runtime.cli.interrupts import exit_code_of
 from skills_runtime.cli.options import ViewOptions
 from skills_runtime.cli.output import Sign, cut, labelled, room_beside, sign_of, spread, talk
-from skills_runtime.cli.planning import model_name
 from skills_runtime.cli.runs_view import show_verdict
 from skills_runtime.cli.state import shown_path
-from skills_runtime.cli.terminal import NOBODY, People
-from skills_runtime.cli.text import between, count, duration, money, plural
+from skills_runtime.cli.text import between, count, duration, money, plural, short_id
 from skills_runtime.cli.waits import CommandFor, command_for, wait_lines, waits_of
 from skills_runtime.clock import SystemClock
+from skills_runtime.errors import EXIT_CODES, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ApprovalDecided,
@@ -37,12 +36,93 @@ from skills_runtime.events.payloads import (
     ToolCallRequested,
     ToolCallStarted,
 )
-from skills_runtime.ledger import title_of
+from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Clock
-from skills_runtime.projections import RunState
+from skills_runtime.projections import Pending, RunState
 from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.runs import RunPaths, Verdict
 from skills_runtime.text import readable_line
+
+_EXIT: Mapping[RunStatus, int] = MappingProxyType(
+    {
+        RunStatus.COMPLETED: 0,
+        RunStatus.CANCELLED: EXIT_CODES["cancelled"],
+        RunStatus.WAITING_FOR_TOOL: EXIT_CODES["human_required"],
+        RunStatus.WAITING_FOR_USER: EXIT_CODES["human_required"],
+        RunStatus.REVIEW_REQUIRED: EXIT_CODES["human_required"],
+        RunStatus.REVISION_REQUIRED: EXIT_CODES["human_required"],
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How it ended; `trouble` is what kept the run from going on when its own log could not tell."""
+
+    root: Path
+    state: RunState
+    trouble: StorageFailed | None = None
+    pending: Pending = field(default_factory=Pending)
+    """What the run waits for."""
+    signal: int | None = None
+    """The signal that somebody stopped the work with."""
+    proposed: str = ""
+    """The answer that waits for review."""
+
+    @property
+    def answer(self) -> str:
+        """What the run says: its result, or the one that somebody should look at."""
+        return self.proposed if self.state.status is RunStatus.REVIEW_REQUIRED else self.state.final_output
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal, and nothing else, is why the run does not go on."""
+        return self.signal is not None and self.state.open and self.state.waiting_kind in (None, "stopped")
+
+    @property
+    def exit_code(self) -> int:
+        """What the process reports."""
+        if self.trouble:
+            return self.trouble.exit_code
+        return exit_code_of(self.signal) if self.stopped and self.signal else exit_code_for(self.state.status)
+
+
+def exit_code_for(status: RunStatus) -> int:
+    """What a process reports that leaves a run in this state."""
+    return _EXIT.get(status, 1)
+
+
+class View(Protocol):
+    """Shows a run while it works."""
+
+    def begin(self, root: Path, run_id: str) -> None:
+        """The run exists."""
+        ...
+
+    def take(self, event: Event) -> None:
+        """Something happened."""
+        ...
+
+    def stopping(self) -> None:
+        """Somebody wants the run to stop."""
+        ...
+
+    def hold(self) -> None:
+        """Write nothing until `release`: somebody is being asked."""
+        ...
+
+    def release(self) -> None:
+        """Go on, with what was held back first."""
+        ...
+
+    def end(self, ending: "Ending") -> None:
+        """The run is over, or waits."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal as it was; harmless when repeated."""
+        ...
+
 
 _INDENT, _LABEL = 7, 5
 _TROUBLED = Sign("✗", "stopped", "red")
@@ -121,22 +201,6 @@ class Heading:
     """What of its session the run knows."""
 
 
-def human_view(
-    plan: Plan, notices: Iterable[str], *, program: str, no_color: bool, asked_here: bool = False
-) -> "HumanView":
-    """The view of a run that is about to start; says what its user should know first."""
-    console = talk(no_color=no_color)
-    for notice in notices:
-        console.print(Text(f"notice: {readable_line(notice)}", style="dim"))
-    heading = Heading(
-        title=title_of(plan.request.prompt),
-        model=model_name(plan.resolved),
-        sandbox=plan.resolved.settings.sandbox.workspace,
-        history=plural(len(plan.request.history_runs), "earlier run") if plan.request.history_runs else "",
-    )
-    return HumanView(console, heading, program=program, clock=SystemClock(), asked_here=asked_here)
-
-
 class HumanView:
     """Shows a run as it works; `asked_here` when questions are asked at this very terminal."""
 
@@ -155,11 +219,11 @@ class HumanView:
         self._live: Live | None = None
         self._held: list[Text] | None = None
 
-    def begin(self, root: Path, state: RunState) -> None:
+    def begin(self, root: Path, run_id: str) -> None:
         """Write the first line."""
         heading = self._heading
         rest = Text(f" · {readable_line(heading.model)} · sandbox {heading.sandbox}", style="dim")
-        line = Text.assemble(("run ", "bold"), (short_id(state.run_id), "bold cyan"), "  ")
+        line = Text.assemble(("run ", "bold"), (short_id(run_id), "bold cyan"), "  ")
         room = self._console.width - line.cell_len - rest.cell_len if self._console.is_terminal else TITLE_CELLS
         line.append(cut(readable_line(heading.title), min(max(room, 16), TITLE_CELLS)))
         self._write(line.append_text(rest))
@@ -285,7 +349,7 @@ class QuietView:
     def __init__(self, program: str = "skills-runtime") -> None:
         self._program = program
 
-    def begin(self, root: Path, state: RunState) -> None:
+    def begin(self, root: Path, run_id: str) -> None:
         """Nothing yet."""
 
     def take(self, event: Event) -> None:
@@ -336,7 +400,7 @@ class LogView:
         self._fd = -1
         self._offset = 0
 
-    def begin(self, root: Path, state: RunState) -> None:
+    def begin(self, root: Path, run_id: str) -> None:
         """Write what is there already."""
         self._fd = os.open(RunPaths(root).events, os.O_RDONLY | os.O_CLOEXEC)
         self._copy()
@@ -381,17 +445,17 @@ class LogView:
 
 
 def view_of(
-    options: ViewOptions, plan: Plan, notices: Iterable[str], program: Program, people: People = NOBODY
+    options: ViewOptions, heading: Heading, notices: Iterable[str], program: str, *, asked_here: bool = False
 ) -> View:
-    """The view somebody asked for."""
+    """The view somebody asked for; people are told first what they should know."""
     if options.json:
         return LogView(sys.stdout.buffer)
     if options.quiet:
-        return QuietView(program.name)
-
-    return human_view(
-        plan, notices, program=program.name, no_color=options.no_color, asked_here=people.console is not None
-    )
+        return QuietView(program)
+    console = talk(no_color=options.no_color)
+    for notice in notices:
+        console.print(Text(f"notice: {readable_line(notice)}", style="dim"))
+    return HumanView(console, heading, program=program, clock=SystemClock(), asked_here=asked_here)
 
 
 _PLACES = {

@@ -7,7 +7,7 @@ import typer
 
 from skills_runtime.cli.errors import Misuse
 from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import Json, NoColor, RunReference, WorkspaceRoot
+from skills_runtime.cli.options import ConfigOptions, Json, NoColor, RunReference, WorkspaceRoot
 from skills_runtime.text import readable_line
 
 app = create_app(
@@ -40,28 +40,34 @@ def list_runs(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """List the runs of this workspace, newest first."""
-    from skills_runtime.cli.runs_view import show_problems, show_rows, show_tasks, write_rows
-    from skills_runtime.cli.selection import Selection, select, update, waiting_kinds
-    from skills_runtime.cli.state import checked_path, known_runs
+    from skills_runtime.cli.runs_view import (
+        run_problems,
+        show_problems,
+        show_rows,
+        show_tasks,
+        waiting_kinds,
+        write_rows,
+    )
+    from skills_runtime.cli.state import open_service
+    from skills_runtime.engine import RunFilter
     from skills_runtime.runs import parse_status
 
-    workspace = checked_path(workspace_root, option="--workspace-root").resolve()
-    selection = Selection(
-        workspace_root=None if everything else workspace,
-        session_id=session,
+    wanted = RunFilter(
         status=parse_status(status) if status else None,
-        text=search,
-        limit=limit,
+        session_id=session,
+        text=search or "",
+        everywhere=everything,
     )
-    with known_runs() as index:
-        problems = update(index, selection)
-        rows = select(index, selection)
+    with open_service(ConfigOptions(workspace_root)) as service:
+        problems = run_problems(service.refresh(everywhere=everything))
+        rows = service.list_runs(wanted, limit=limit)
+        kinds = waiting_kinds(service, rows)
     if as_json:
         write_rows(rows, sys.stdout.buffer)
         return 0
     show_problems(problems, program=context.obj.name, no_color=no_color)
     show = show_tasks if session else show_rows
-    show(rows, kinds=waiting_kinds(rows), program=context.obj.name, no_color=no_color)
+    show(rows, kinds=kinds, program=context.obj.name, no_color=no_color)
     return 0
 
 
@@ -75,9 +81,9 @@ def show(
     run: RunReference,
 ) -> int:
     """Show one run: state, steps, files, open questions."""
-    from skills_runtime.cli.locate import find_run
+    from skills_runtime.agent.run_ports import log_ports
     from skills_runtime.cli.runs_view import read_page, show_page, write_page
-    from skills_runtime.cli.state import log_ports
+    from skills_runtime.cli.state import find_run
 
     page = read_page(find_run(run, workspace_root), log_ports().keys)
     if as_json:
@@ -100,8 +106,8 @@ def tail(
     run: RunReference,
 ) -> int:
     """Show the events of a run, one line each."""
-    from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.runs_view import copy_lines, follow_log, line_writer
+    from skills_runtime.cli.state import find_run
 
     paths = find_run(run, workspace_root)
     write = _write_bytes if as_json else line_writer(no_color=no_color)
@@ -125,10 +131,9 @@ def verify(
     run: RunReference,
 ) -> int:
     """Check a run against its log, and the log against its key."""
-    from skills_runtime.cli.checking import check_run
-    from skills_runtime.cli.locate import find_run
     from skills_runtime.cli.output import answers
-    from skills_runtime.cli.runs_view import show_verdict, write_verdict
+    from skills_runtime.cli.runs_view import check_run, show_verdict, write_verdict
+    from skills_runtime.cli.state import find_run
 
     verdict, notices = check_run(find_run(run, workspace_root))
     if as_json:
@@ -160,8 +165,8 @@ def export(
     run: RunReference,
 ) -> int:
     """Write checksums and provenance of a run, or an archive."""
-    from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.state import checked_path, shown_path
+    from skills_runtime.cli.inputs import checked_path
+    from skills_runtime.cli.state import find_run, shown_path
     from skills_runtime.cli.text import write_text
     from skills_runtime.runs.export import export_run, write_page
 
@@ -200,7 +205,7 @@ def metrics(
     """Write the numbers of a run as JSON."""
     import msgspec
 
-    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.state import find_run
     from skills_runtime.projections import Metrics, fold
     from skills_runtime.runs import read_events
 
@@ -223,7 +228,7 @@ def transcript(
     run: RunReference,
 ) -> int:
     """Write a run as prose, made from its log."""
-    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.state import find_run
     from skills_runtime.cli.text import write_text
     from skills_runtime.render import render_transcript
     from skills_runtime.runs import read_events

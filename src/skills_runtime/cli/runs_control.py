@@ -1,7 +1,7 @@
 """`runs`: talk to a run, end it, go on with it, and repeat or compare runs."""
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -31,13 +31,8 @@ review = create_app(
 )
 app.add_typer(review)
 
-
-ALOFT: dict[str, Any] = {
-    "sandbox": {"workspace": "isolated"},
-    "safety": {"mode": "allow"},
-    "deliverables": {"required": []},
-}
-"""A replay touches no workspace, asks nobody and hands nothing over: its tools only repeat what they said."""
+CANCEL_SECONDS = 30
+"""How long the process that works on a run may take to end it."""
 
 
 @app.command(
@@ -52,16 +47,16 @@ def send(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Tell a run something; its model reads it at the next turn."""
-    from skills_runtime.cli.counter import at_counter, when_read
     from skills_runtime.cli.inputs import read_words
-    from skills_runtime.cli.output import write_receipt
+    from skills_runtime.cli.output import next_command, when_read, write_receipt
+    from skills_runtime.cli.state import open_service
 
     said = read_words(text, "TEXT")
-    with at_counter(run, workspace_root) as counter:
-        message = counter.desk.send(counter.paths, said)
-        state = counter.view().state
+    with open_service(ConfigOptions(workspace_root)) as service:
+        message = service.send(run, said)
+        state = service.view(run).state
     told = f"message {message.position} is kept for the run `{message.run_id}`; {when_read(state)}"
-    return write_receipt(message, told, counter.next_of(state, context.obj.name), as_json=as_json)
+    return write_receipt(message, told, next_command(state, context.obj.name), as_json=as_json)
 
 
 @app.command(
@@ -88,18 +83,18 @@ def answer(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Answer what a run has asked; it goes on with `runs resume`."""
-    from skills_runtime.cli.counter import at_counter, when_read
     from skills_runtime.cli.inputs import parse_answers, read_words
-    from skills_runtime.cli.output import write_receipt
+    from skills_runtime.cli.output import next_command, when_read, write_receipt
+    from skills_runtime.cli.state import open_service
 
     if (text is None) == (not assignments):
         raise Misuse("give the answer once, as `TEXT` or as `--set ID=TEXT`")
     said = parse_answers(assignments) if text is None else read_words(text, "TEXT")
-    with at_counter(run, workspace_root) as counter:
-        message = counter.answer(said, call)
-        state = counter.view().state
+    with open_service(ConfigOptions(workspace_root)) as service:
+        message = service.answer_once(run, said, call_id=call)
+        state = service.view(run).state
     told = f"the answer to `{message.body['call_id']}` is kept for the run `{message.run_id}`; {when_read(state)}"
-    return write_receipt(message, told, counter.next_of(state, context.obj.name), as_json=as_json)
+    return write_receipt(message, told, next_command(state, context.obj.name), as_json=as_json)
 
 
 @app.command(
@@ -113,16 +108,24 @@ def cancel(
     run: RunReference,
 ) -> int:
     """End a run for good, and return when it has ended."""
-    from skills_runtime.cli.cancelling import cancel_run
-    from skills_runtime.cli.counter import at_counter
-    from skills_runtime.cli.output import Receipt, write_receipt
-    from skills_runtime.cli.state import checked_text
+    import asyncio
 
-    reason = checked_text(reason, "--reason")
-    with at_counter(run, workspace_root) as counter:
-        state = cancel_run(counter.desk, counter.paths, counter.ports, reason)
-        counter.record()
-    receipt = Receipt(run_id=state.run_id, status=state.status.value, reason=reason)
+    from skills_runtime.cli.inputs import checked_text
+    from skills_runtime.cli.output import Receipt, write_receipt
+    from skills_runtime.cli.state import open_service
+    from skills_runtime.errors import LogEnded
+    from skills_runtime.events.states import RunStatus
+
+    def say_waiting() -> None:
+        sys.stderr.write("waiting for the process that works on the run to stop\n")
+        sys.stderr.flush()
+
+    why = checked_text(reason, "--reason")
+    with open_service(ConfigOptions(workspace_root)) as service:
+        state = asyncio.run(service.cancel(run, why, patience=CANCEL_SECONDS, on_wait=say_waiting))
+    if state.status is not RunStatus.CANCELLED:
+        raise LogEnded(f"the run `{state.run_id}` is {state.status}: it ended before it could be cancelled")
+    receipt = Receipt(run_id=state.run_id, status=state.status.value, reason=why)
     return write_receipt(receipt, f"the run `{state.run_id}` is cancelled", as_json=as_json)
 
 
@@ -139,18 +142,17 @@ def approve(
     run: RunReference,
 ) -> int:
     """Accept the result of a run; it is completed then."""
-    from skills_runtime.cli.counter import at_counter
-    from skills_runtime.cli.execution import exit_code_for
+    from skills_runtime.cli.inputs import checked_text
     from skills_runtime.cli.output import Receipt, write_receipt
-    from skills_runtime.cli.state import checked_text
+    from skills_runtime.cli.run_view import exit_code_for
+    from skills_runtime.cli.state import open_service
 
-    note = checked_text(note, "--note")
-    with at_counter(run, workspace_root) as counter:
-        status = counter.desk.approve(counter.paths, note)
-        counter.record()
-        state = counter.view().state
+    remembered = checked_text(note, "--note")
+    with open_service(ConfigOptions(workspace_root)) as service:
+        status = service.review(run, accept=True, note=remembered)
+        state = service.view(run).state
     reason = f": {state.failure_reason}" if state.failure_reason else ""
-    receipt = Receipt(run_id=state.run_id, status=status.value, note=note)
+    receipt = Receipt(run_id=state.run_id, status=status.value, note=remembered)
     write_receipt(receipt, f"approved; the run `{state.run_id}` is {status}{reason}", as_json=as_json)
     return exit_code_for(status)
 
@@ -169,18 +171,17 @@ def revise(
     run: RunReference,
 ) -> int:
     """Send the result of a run back to work, with a note that its model reads next."""
-    from skills_runtime.cli.counter import at_counter
     from skills_runtime.cli.inputs import read_words
-    from skills_runtime.cli.output import Receipt, write_receipt
+    from skills_runtime.cli.output import Receipt, next_command, write_receipt
+    from skills_runtime.cli.state import open_service
 
-    note = read_words(note, "--note")
-    with at_counter(run, workspace_root) as counter:
-        status = counter.desk.revise(counter.paths, note)
-        counter.record()
-        state = counter.view().state
-    receipt = Receipt(run_id=state.run_id, status=status.value, note=note)
+    wish = read_words(note, "--note")
+    with open_service(ConfigOptions(workspace_root)) as service:
+        status = service.review(run, accept=False, note=wish)
+        state = service.view(run).state
+    receipt = Receipt(run_id=state.run_id, status=status.value, note=wish)
     told = f"the run `{state.run_id}` is to be revised; it reads your note when it goes on"
-    return write_receipt(receipt, told, counter.next_of(state, context.obj.name), as_json=as_json)
+    return write_receipt(receipt, told, next_command(state, context.obj.name), as_json=as_json)
 
 
 @app.command(
@@ -202,12 +203,10 @@ def resume(
     run: RunReference,
 ) -> int:
     """Go on with a run that was stopped, killed, or is waiting."""
-    from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.resuming import resume_run
+    from skills_runtime.cli.execution import resume_run
 
-    paths = find_run(run, workspace_root)
     given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
-    return resume_run(paths, given, view, context.obj, approvals=approvals, adopt=adopt, reference=run).exit_code
+    return resume_run(run, given, view, context.obj, approvals=approvals, adopt=adopt).exit_code
 
 
 @app.command(
@@ -232,34 +231,19 @@ def fork(
     run: RunReference,
 ) -> int:
     """Start a new run that goes on from an event of another one."""
-    from skills_runtime.agent import RunRequest
-    from skills_runtime.cli.continuing import settings_of, state_of
-    from skills_runtime.cli.locate import find_run
-    from skills_runtime.cli.planning import plan_run
-    from skills_runtime.cli.state import checked_path, log_ports
-    from skills_runtime.cli.terminal import people_here
-    from skills_runtime.cli.working import work_on
-    from skills_runtime.runs import check_id, fork_point
-    from skills_runtime.safety.policy.rule_files import user_rule_file
+    from skills_runtime.cli.execution import fork_run
+    from skills_runtime.cli.inputs import checked_path
+    from skills_runtime.engine import RunRequest
 
-    given = ConfigOptions(workspace_root, config, assignments)
-    view = ViewOptions(as_json, quiet, no_color)
-    if run_id is not None:
-        check_id(run_id, "run")
-    paths = find_run(run, workspace_root)
-    state = state_of(paths)
-    point = fork_point(paths.root, state.last_seq if at is None else at, log_ports())
+    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     request = RunRequest(
-        prompt=prompt or (paths.root / "prompt.md").read_text(encoding="utf-8"),
+        prompt=prompt or "",
         sandbox_path=checked_path(sandbox, option="--sandbox") if sandbox is not None else None,
-        session_id=state.session_id,
-        task_id=state.task_id,
         run_id=run_id,
-        fork=point,
+        fork_of=run,
+        fork_at=at,
     )
-    resolved = settings_of(paths, state, given)
-    people = people_here(view, approvals, rule_file=user_rule_file(resolved))
-    return work_on(lambda index: plan_run(resolved, request, index), view, context.obj, people).exit_code
+    return fork_run(run, request, given, view, context.obj, approvals=approvals).exit_code
 
 
 @app.command("replay", cls=ExampleCommand, epilog="runs replay demo-001\nruns replay demo-001 --set run.max_steps=5")
@@ -273,15 +257,11 @@ def replay(
     """Repeat a run with what it recorded, and report the first difference."""
     import asyncio
 
-    from skills_runtime.cli.continuing import settings_of, state_of
-    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.state import open_service
     from skills_runtime.cli.text import write_text
-    from skills_runtime.engine.replay import replay as replay_run
 
-    given = ConfigOptions(workspace_root, config, assignments)
-    paths = find_run(run, workspace_root)
-    resolved = settings_of(paths, state_of(paths), given, above=ALOFT)
-    found = asyncio.run(replay_run(paths.root, resolved))
+    with open_service(ConfigOptions(workspace_root, config, assignments)) as service:
+        found = asyncio.run(service.replay(run))
     if found is None:
         write_text("no divergence\n")
     else:
@@ -300,7 +280,7 @@ def diff(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Compare what two runs said and did, leaving out ids and times."""
-    from skills_runtime.cli.locate import find_run
+    from skills_runtime.cli.state import find_run
     from skills_runtime.cli.text import write_text
     from skills_runtime.projections import Moves, fold
     from skills_runtime.runs import whole_history

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -12,13 +13,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.cli.event_text import Steps, step_lines, told
-from skills_runtime.cli.locate import short_id
 from skills_runtime.cli.output import answers, cut, labelled, signed, spread, talk
-from skills_runtime.cli.state import shown_path, this_ledger
-from skills_runtime.cli.text import between, count, duration, local_time, money, plural
+from skills_runtime.cli.state import open_service, shown_path
+from skills_runtime.cli.text import between, count, duration, local_time, money, plural, short_id
 from skills_runtime.cli.waits import CommandFor, command_for, wait_lines, waits_of
 from skills_runtime.config import Origin
+from skills_runtime.engine import RunService
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
 from skills_runtime.events import Event, Payload, data_of, decode_event
 from skills_runtime.events.payloads import HumanRequest
@@ -35,8 +37,10 @@ from skills_runtime.runs import (
     read_events,
     read_record,
     read_verified,
+    verify_run,
 )
 from skills_runtime.runs.record import record_of
+from skills_runtime.runs.verify import Head
 from skills_runtime.text import readable_line
 
 
@@ -96,8 +100,8 @@ def decoded(line: bytes, number: int) -> Event:
 
 def _messages(state: RunState) -> int:
     try:
-        with this_ledger() as ledger:
-            waiting = ledger.inbox.pending(state.run_id)
+        with open_service() as service:
+            waiting = service.ledger.inbox.pending(state.run_id)
     except SkillsRuntimeError:
         return 0  # a page can be read where the ledger cannot
     return sum(message.position > state.inbox_position for message in waiting)
@@ -462,3 +466,60 @@ def _status(row: RunRow, waiting_kind: str | None) -> Text:
     status = signed(row.status, waiting_kind)
     asked = plural(row.pending_approvals, "approval") if row.pending_approvals else ""
     return status.append(f" · {asked}") if asked else status
+
+
+def waiting_kinds(service: RunService, rows: Sequence[RunRow]) -> dict[str, str]:
+    """What each run of a list that waits for somebody waits for, as far as its log can be read."""
+    kinds: dict[str, str] = {}
+    for row in rows:
+        if row.status is RunStatus.WAITING_FOR_USER:
+            with suppress(SkillsRuntimeError, OSError):
+                kinds[row.run_id] = service.view(row.path).state.waiting_kind or ""
+    return kinds
+
+
+def run_problems(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems of runs; a directory that merely stands beside runs is none."""
+    return [one for one in problems if not _is_no_run(one.path)]
+
+
+def _is_no_run(path: Path) -> bool:
+    try:
+        names = {entry.name for entry in path.iterdir()}
+    except OSError:
+        return False
+    return not names & {"events.jsonl", "run.json"}
+
+
+def check_run(paths: RunPaths) -> tuple[Verdict, list[str]]:
+    """The verdict on a run, and what could not be asked."""
+    notices: list[str] = []
+    try:
+        head = _known_head(paths)
+    except SkillsRuntimeError as error:
+        head, notices = None, [f"the ledger could not be asked how long the log was: {error.message}"]
+    return verify_run(paths.root, log_ports().keys, known_head=head), notices
+
+
+def _known_head(paths: RunPaths) -> Head | None:
+    """Where the ledger last saw the log of the run in exactly this directory."""
+    try:
+        first = next(read_events(paths), None)
+    except SkillsRuntimeError:
+        return None  # verification itself says what is wrong with the log
+    if first is None:
+        return None
+    with open_service() as service:
+        index = service.ledger.index
+        for run_id, directory, _ in index.places():
+            if run_id == first.run_id and _same(directory, paths.root):
+                row = index.get(run_id)
+                return Head(row.last_seq, row.last_mac) if row.last_seq >= 0 else None
+    return None
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

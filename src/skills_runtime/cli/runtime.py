@@ -48,7 +48,7 @@ def clean_up(*, as_json: Json = False, workspace_root: WorkspaceRoot = ".") -> i
 
 def _client(workspace_root: str) -> "RuntimeClient":
     """A client that starts no server."""
-    from skills_runtime.cli.state import checked_path
+    from skills_runtime.cli.inputs import checked_path
     from skills_runtime.runtime.client import RuntimeClient
 
     return RuntimeClient(checked_path(workspace_root, option="--workspace-root"), start=False)

@@ -11,7 +11,8 @@ from typing import Literal, TextIO
 
 import msgspec
 
-from skills_runtime.cli.state import checked_path, shown_path
+from skills_runtime.cli.inputs import checked_path
+from skills_runtime.cli.state import shown_path
 from skills_runtime.cli.text import plural
 from skills_runtime.config.environment import process_environ
 from skills_runtime.errors import ToolError, ValidationFailed

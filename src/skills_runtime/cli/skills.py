@@ -49,8 +49,8 @@ def skills_validate(
     as_json: Json = False,
 ) -> int:
     """Say what is wrong with skills, line by line."""
+    from skills_runtime.cli.inputs import checked_path
     from skills_runtime.cli.skill_report import checked_skills, exit_code, show_findings, write_findings
-    from skills_runtime.cli.state import checked_path
 
     if strict and lenient:
         raise Misuse("`--strict` and `--lenient` exclude each other")
@@ -78,9 +78,8 @@ def skills_show(
     assignments: Assignments,
 ) -> int:
     """Show what a skill says of itself, what it brings and what is odd about it."""
-    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.inputs import checked_text, resolve_settings
     from skills_runtime.cli.skill_report import described, found_by_name, found_by_path, show_skill, write_skill
-    from skills_runtime.cli.state import checked_text
 
     given = ConfigOptions(workspace_root, config, assignments)
     text = checked_text(skill, "PATH|NAME")
@@ -115,9 +114,8 @@ def skills_route(
     assignments: Assignments,
 ) -> int:
     """Explain which skills a task calls for, and what the model would be told."""
-    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.inputs import checked_text, resolve_settings
     from skills_runtime.cli.skill_report import budget_of, explained, library_at, show_routing, write_routing
-    from skills_runtime.cli.state import checked_text
     from skills_runtime.skills import library_of
 
     given = ConfigOptions(workspace_root, config, assignments)
@@ -150,7 +148,8 @@ def skills_new(
     ] = "",
 ) -> int:
     """Begin a new skill."""
-    from skills_runtime.cli.state import checked_path, checked_text, shown_path
+    from skills_runtime.cli.inputs import checked_path, checked_text
+    from skills_runtime.cli.state import shown_path
     from skills_runtime.skills.standard.directories import new_skill
 
     file = new_skill(
@@ -210,7 +209,7 @@ def skills_trust(
     remove: Annotated[bool, typer.Option("--remove", help="Do not trust it any more.")] = False,
 ) -> int:
     """Trust the project in a directory, so that its skills are offered."""
-    from skills_runtime.cli.state import checked_path
+    from skills_runtime.cli.inputs import checked_path
     from skills_runtime.config import state_home
     from skills_runtime.skills.discovery import TrustStore, project_root
 
@@ -268,11 +267,11 @@ def skills_eval(
     import asyncio
 
     from skills_runtime.agent.run_defaults import backend_for
-    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.execution import model_name
+    from skills_runtime.cli.inputs import checked_path, resolve_settings
     from skills_runtime.cli.interrupts import exit_code_of
-    from skills_runtime.cli.planning import model_name
     from skills_runtime.cli.skill_evals import show_report, write_report
-    from skills_runtime.cli.state import checked_path, shown_path
+    from skills_runtime.cli.state import shown_path
     from skills_runtime.engine.skill_evals import Bench, Evaluation, Plan, place_for, report_of, suite_at
     from skills_runtime.engine.skill_evals.places import keep_report
 
@@ -360,11 +359,10 @@ def skills_exec(
 ) -> int:
     """Execute a skill behind the fence, without a model; its output is JSON."""
     from skills_runtime.agent.skills.executing import executor_for
-    from skills_runtime.cli.inputs import resolve_settings
+    from skills_runtime.cli.inputs import checked_path, checked_text, resolve_settings
     from skills_runtime.cli.sandbox_command import Visits
     from skills_runtime.cli.skill_execution import execute, input_of, skill_named, tell
     from skills_runtime.cli.skill_report import library_at
-    from skills_runtime.cli.state import checked_path, checked_text
     from skills_runtime.executions import PoolLimits
     from skills_runtime.skills import library_of
 

@@ -82,8 +82,8 @@ def skills_install(
     allow_host: AllowHost,
 ) -> int:
     """Install skills, after showing what they are and asking."""
+    from skills_runtime.cli.inputs import checked_text
     from skills_runtime.cli.skill_install import Agreed, bring, places_of, tell, trust_of
-    from skills_runtime.cli.state import checked_text
     from skills_runtime.skills.install.prepare import locked_skills
     from skills_runtime.skills.install.sources import parse_source
 
@@ -158,8 +158,8 @@ def skills_remove(
     scope: Scope = "project",
 ) -> int:
     """Remove skills; `skills rollback` brings them back."""
+    from skills_runtime.cli.inputs import checked_text
     from skills_runtime.cli.skill_install import places_of
-    from skills_runtime.cli.state import checked_text
     from skills_runtime.skills.install.operations import remove
 
     remove(places_of(scope, workspace_root), [checked_text(name, "NAME") for name in names], unlocked_too=force)
@@ -180,8 +180,8 @@ def skills_rollback(
     allow_host: AllowHost,
 ) -> int:
     """Put the version of a skill back that was there before."""
+    from skills_runtime.cli.inputs import checked_text
     from skills_runtime.cli.skill_install import Agreed, ask, check, places_of, show_prepared, tell
-    from skills_runtime.cli.state import checked_text
     from skills_runtime.skills.install.fetching import LocalFetcher
     from skills_runtime.skills.install.lockfile import LockEntry
     from skills_runtime.skills.install.operations import previous, roll_back

@@ -91,8 +91,8 @@ def skills_scan(
 
 
 def _scan_for_harm(paths: list[str], *, as_json: bool, sarif: bool) -> int:
+    from skills_runtime.cli.inputs import checked_path
     from skills_runtime.cli.skill_scan import security_reports, show_security, worst, write_sarif, write_security
-    from skills_runtime.cli.state import checked_path
 
     if as_json and sarif:
         raise Misuse("`--json` and `--sarif` exclude each other")

@@ -1,4 +1,4 @@
-"""What this machine remembers between commands: keys and the ledger, in the user's state directory."""
+"""The user's runs as the commands reach them: the application layer over this machine, and a run by how it is named."""
 
 import os
 import pwd
@@ -6,46 +6,41 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from skills_runtime.clock import RandomIds, SystemClock
+from skills_runtime.cli.inputs import checked_path, parse_assignments
+from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.config import state_home
-from skills_runtime.errors import ValidationFailed
-from skills_runtime.ledger import Ledger, RunIndex, open_ledger
-from skills_runtime.runs import LogPorts
+from skills_runtime.engine import Interaction, RunService, ServiceLimits, Workspace, open_run_service
+from skills_runtime.runs import RunPaths
 
-
-def log_ports() -> LogPorts:
-    """Keys, clock and disk of this machine; what is written down has no secrets."""
-    from skills_runtime.agent import run_ports as ports
-
-    return ports.log_ports()
-
-
-def this_ledger() -> Ledger:
-    """The index of every run this machine has seen, and the messages to them; to be used in a `with` block."""
-    return open_ledger(state_home(), clock=SystemClock(), ids=RandomIds())
+LOG = "events.jsonl"
 
 
 @contextmanager
-def known_runs() -> Generator[RunIndex]:
-    """The index alone."""
-    with this_ledger() as ledger:
-        yield ledger.index
+def open_service(
+    given: ConfigOptions | None = None, *, interaction: Interaction | None = None
+) -> Generator[RunService]:
+    """Open the application layer for the user of this machine; `interaction` is asked and told while runs work."""
+    given = given or ConfigOptions()
+    workspace = Workspace(
+        workspace_root=checked_path(given.workspace_root, option="--workspace-root").resolve(),
+        state=state_home(),
+        config_paths=tuple(checked_path(path, option="--config") for path in given.files),
+        given=parse_assignments(given.assignments),
+        for_user=True,
+    )
+    # What a command leaves unfinished is resumed by its user, not by the next process.
+    with open_run_service(workspace, interaction=interaction, limits=ServiceLimits(durable=False)) as service:
+        yield service
 
 
-def checked_text(text: str, option: str) -> str:
-    """Text somebody typed, or a refusal of bytes that are no text."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValidationFailed(f"what `{option}` was given is not UTF-8 text", hint="check its encoding") from None
-    return text
-
-
-def checked_path(text: str, *, option: str) -> Path:
-    """A path somebody typed, or a refusal of what can be none."""
-    if not checked_text(text, option).strip() or "\0" in text:
-        raise ValidationFailed(f"`{option}` does not name a usable path", hint="give the path of a file or directory")
-    return Path(text)
+def find_run(reference: str, workspace_root: str) -> RunPaths:
+    """The run that a path, an id or the beginning of an id names."""
+    path = checked_path(reference, option="RUN")
+    directory = path.parent if path.name == LOG else path
+    if (directory / LOG).is_file():  # it can be looked at also where the ledger cannot be opened
+        return RunPaths(directory.resolve())
+    with open_service(ConfigOptions(workspace_root)) as service:
+        return service.find(reference)
 
 
 def login_name() -> str:

@@ -6,11 +6,10 @@ import select
 import signal
 import sys
 import termios
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from rich.console import Console, RenderableType
@@ -19,15 +18,15 @@ from rich.text import Text
 from skills_runtime.cli import approval_text as asking
 from skills_runtime.cli.approval_text import SCOPE_WORDS, line_argument, read_arguments, rules_of, why_no_rule
 from skills_runtime.cli.options import Approving, ViewOptions
+from skills_runtime.cli.output import talk
 from skills_runtime.cli.state import login_name
+from skills_runtime.engine import Interaction
+from skills_runtime.engine.run_control import chosen_answer
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
-from skills_runtime.ports import ApprovalRequest, Approver, Decision, HumanIO, Parked, Question
-from skills_runtime.safety import InboxApprovals
+from skills_runtime.events import Event
+from skills_runtime.ports import ApprovalRequest, Decision, Parked, Question
 from skills_runtime.safety.approvals.request import as_recorded
 from skills_runtime.safety.policy import Rule, add_rule
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 Pause = Callable[[], AbstractAsyncContextManager[None]]
 """Makes everybody else silent while a `with` block lasts."""
@@ -143,27 +142,11 @@ async def _readable(fd: int) -> None:
         loop.remove_reader(fd)
 
 
-def chosen(text: str, choices: Sequence[str]) -> str:
-    """The choice whose number was typed, or what was typed; a choice that is itself a number is meant first."""
-    text = text.strip()
-    if text in choices or not text.isdecimal() or not text.isascii():
-        return text
-    number = int(text[:9])
-    return choices[number - 1] if 1 <= number <= len(choices) else text
-
-
-class Met(NamedTuple):
-    """Those who answer for one run."""
-
-    human: HumanIO | None
-    approver: Approver | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
     """Those who may be asked by the runs of one command."""
 
-    console: "Console | None" = None
+    console: Console | None = None
     """Where they sit; nothing when nobody is there."""
     approvals: Approving = "none"
     """Who decides on calls."""
@@ -172,18 +155,19 @@ class People:
     remembered: dict[str, str] = field(default_factory=dict[str, str])
     """What was approved for as long as the command lasts, and by whom."""
 
-    def meet(self, pause: "Pause") -> Met:
-        """Those who answer for a run that is shown by somebody who can pause."""
-        later = InboxApprovals() if self.approvals == "inbox" else None
+    def interaction(self, pause: Pause, listen: Callable[[Event], None]) -> Interaction:
+        """Those who answer for a run, and are told of its events, which a view shows that can pause."""
+        told = Interaction(hooks=(listen,), remembered=self.remembered)  # approvals wait in the inbox
+        if self.approvals == "none":
+            told = msgspec.structs.replace(told, approver=None)
         if self.console is None:
-            return Met(None, later)
-
+            return told
         terminal = Terminal(self.console, pause, fd=sys.stdin.fileno())
+        told = msgspec.structs.replace(told, human=TerminalHuman(terminal))
         if self.approvals != "terminal":
-            return Met(TerminalHuman(terminal), later)
-
+            return told
         approver = TerminalApprover(terminal, who=login_name(), rule_file=self.rule_file)
-        return Met(TerminalHuman(terminal), approver)
+        return msgspec.structs.replace(told, approver=approver)
 
 
 NOBODY = People()
@@ -204,8 +188,6 @@ def people_here(
                 hint="`--approvals inbox` lets the run wait for `approvals approve`",
             )
         return People(approvals=approvals or otherwise)
-    from skills_runtime.cli.output import talk
-
     console = talk(no_color=options.no_color)
     return People(console=console, approvals=approvals or "terminal", rule_file=rule_file)
 
@@ -218,27 +200,23 @@ class TerminalHuman:
 
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
         """What they type, or the choice whose number they type."""
-        from skills_runtime.cli.approval_text import hint, question_lines
-
         async with self._terminal.floor():
-            self._terminal.show(*question_lines(question))
+            self._terminal.show(*asking.question_lines(question))
             try:
                 async with asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
                     answer = await self._answer(question)
             except TimeoutError:
                 answer = None
             if answer is None:
-                self._terminal.show(hint("the question waits; it can be answered later"))
+                self._terminal.show(asking.hint("the question waits; it can be answered later"))
                 raise Parked(call_id)
             return answer
 
     async def _answer(self, question: Question) -> str | None:
-        from skills_runtime.cli.approval_text import ANSWER, hint
-
-        while (line := await self._terminal.read(ANSWER)) is not None:
+        while (line := await self._terminal.read(asking.ANSWER)) is not None:
             if line.strip():
-                return chosen(line, [choice.label for choice in question.choices])
-            self._terminal.show(hint("type an answer; Ctrl-D leaves the question for later"))
+                return chosen_answer(line, [choice.label for choice in question.choices])
+            self._terminal.show(asking.hint("type an answer; Ctrl-D leaves the question for later"))
         return None
 
 

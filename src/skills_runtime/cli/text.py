@@ -3,11 +3,17 @@
 Imports nothing slow: help pages and errors use it too.
 """
 
+import re
 import sys
 from datetime import datetime
 from typing import Any
 
 from skills_runtime.text import readable
+
+APPROVAL = "approval_"
+"""How the id of every request for approval begins."""
+_SHOWN_APPROVAL_CHARS = 8
+_GENERATED_RUN = re.compile(r"run_([0-9a-f]{12})[0-9a-f]{20}")
 
 
 def duration(milliseconds: float | None) -> str:
@@ -89,3 +95,14 @@ def write_json(value: Any) -> None:
     import msgspec  # slow to import, and only JSON needs it
 
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
+
+
+def short_id(run_id: str) -> str:
+    """An id as people read and type it: of a generated one the part that tells its time, of a chosen one all of it."""
+    generated = _GENERATED_RUN.fullmatch(run_id)
+    return generated[1] if generated else run_id
+
+
+def short_approval(approval_id: str) -> str:
+    """The id of a request as people read and type it."""
+    return approval_id.removeprefix(APPROVAL)[:_SHOWN_APPROVAL_CHARS]

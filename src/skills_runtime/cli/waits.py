@@ -14,8 +14,8 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli.locate import short_approval
 from skills_runtime.cli.output import labelled
+from skills_runtime.cli.text import short_approval
 from skills_runtime.events.payloads import HumanRequest
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Pending, RunState

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.cli.deciding import go_on, look_up
+from skills_runtime.cli.approvals_view import go_on, look_up
 from skills_runtime.cli.errors import Program
 from skills_runtime.cli.options import ConfigOptions, ViewOptions
-from skills_runtime.cli.state import this_ledger
+from skills_runtime.cli.state import open_service
 from skills_runtime.errors import ApprovalStale
 from skills_runtime.ports import InboxMessage
 from tests.e2e.cli.asking import ASK, FIRST, PARKED, SECOND, asked, events, park
@@ -99,8 +99,8 @@ def test_a_second_decision_is_stale(workspace: Path) -> None:
 
 def test_who_decides_at_the_same_moment_as_somebody_faster_is_told_so(workspace: Path) -> None:
     park()
-    with this_ledger() as ledger:
-        seen = look_up("r", ".", ledger, "kgent")
+    with open_service() as service:
+        seen = look_up(service, "r", "kgent")
     assert invoke("approvals", "approve", "r").code == 0
     late = InboxMessage(
         id="msg_late", run_id="r", position=9, kind="approve", body={"decision": "denied"}, created_at="now"

@@ -6,8 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from skills_runtime.cli.execution import Ending
-from skills_runtime.cli.run_view import Heading, HumanView
+from skills_runtime.cli.run_view import Ending, Heading, HumanView
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import ToolCallFinished, ToolCallRequested
@@ -39,7 +38,7 @@ def shown(*payloads: Payload, end: Ending, width: int | None = None) -> str:
     file = io.StringIO()
     console = Console(file=file, width=width or 10_000, force_terminal=width is not None, color_system=None)
     view = HumanView(console, Heading("A task", "model", "shared"), program="kgent", clock=FrozenClock())
-    view.begin(Path("/runs/r"), RunState(run_id="r"))
+    view.begin(Path("/runs/r"), "r")
     for event in events(*payloads):
         view.take(event)
     view.end(end)

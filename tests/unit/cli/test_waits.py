@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.cli.terminal import chosen
 from skills_runtime.cli.waits import Wait, command_for, waits_of
+from skills_runtime.engine.run_control import chosen_answer
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ApprovalRequested,
@@ -138,4 +138,4 @@ def test_a_name_with_spaces_is_quoted() -> None:
     ],
 )
 def test_a_number_stands_for_a_choice_unless_it_is_one(text: str, choices: list[str], answer: str) -> None:
-    assert chosen(text, choices) == answer
+    assert chosen_answer(text, choices) == answer

@@ -66,13 +66,14 @@ async def test_questions_are_asked_one_after_the_other(tty: Tty) -> None:
 
 
 def test_nobody_answers_for_a_run_without_a_terminal() -> None:
-    assert NOBODY.meet(silence) == (None, None)
+    interaction = NOBODY.interaction(silence, print)
+    assert (interaction.human, interaction.approver) == (None, None)
 
 
 def test_approvals_may_be_left_for_later_where_nobody_is_there() -> None:
-    human, approver = People(approvals="inbox").meet(silence)
-    assert human is None
-    assert isinstance(approver, InboxApprovals)
+    interaction = People(approvals="inbox").interaction(silence, print)
+    assert interaction.human is None
+    assert isinstance(interaction.approver, InboxApprovals)
 
 
 @pytest.mark.parametrize("options", [ViewOptions(), ViewOptions(json=True), ViewOptions(quiet=True)])

@@ -18,7 +18,6 @@ from skills_runtime.events.payloads import (
     SkillUnloaded,
 )
 from skills_runtime.events.states import RunStatus
-from skills_runtime.projections import RunState
 from skills_runtime.testing import FrozenClock
 from tests.unit.cli.showing import ending, events, shown
 
@@ -42,7 +41,7 @@ def test_a_notice_is_yellow() -> None:
     file = io.StringIO()
     console = Console(file=file, width=1000, force_terminal=True, color_system="standard")
     view = HumanView(console, Heading("A task", "model", "shared"), program="kgent", clock=FrozenClock())
-    view.begin(Path("/runs/r"), RunState(run_id="r"))
+    view.begin(Path("/runs/r"), "r")
     (event,) = events(LOST)
     view.take(event)
     view.close()

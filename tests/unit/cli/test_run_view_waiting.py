@@ -7,9 +7,8 @@ import pytest
 from rich.console import Console
 
 from skills_runtime.cli.event_text import Steps
-from skills_runtime.cli.execution import Ending
 from skills_runtime.cli.output import signed
-from skills_runtime.cli.run_view import Heading, HumanView, QuietView, used
+from skills_runtime.cli.run_view import Ending, Heading, HumanView, QuietView, used
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,
@@ -99,7 +98,7 @@ def test_reasoning_is_one_line_that_says_how_long_it_was() -> None:
 def test_a_view_that_is_held_writes_nothing_until_it_is_released() -> None:
     file = io.StringIO()
     view = HumanView(Console(file=file, width=80), Heading("A", "m", "shared"), program="kgent", clock=FrozenClock())
-    view.begin(Path("/runs/r"), RunState(run_id="r"))
+    view.begin(Path("/runs/r"), "r")
     before = file.getvalue()
     view.hold()
     for event in events(asked(), finished(ok=True)):

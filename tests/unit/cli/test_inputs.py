@@ -6,8 +6,8 @@ import pytest
 
 from skills_runtime.cli.errors import Misuse
 from skills_runtime.cli.inputs import MAX_BYTES, parse_assignments, read_prompt
-from skills_runtime.cli.locate import short_id
 from skills_runtime.cli.state import shown_path
+from skills_runtime.cli.text import short_id
 from skills_runtime.errors import ConfigError, ValidationFailed
 
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.cli.continuing import settings_of, state_of
-from skills_runtime.cli.options import ConfigOptions
+from skills_runtime.engine import Workspace
 from skills_runtime.runs import create_run
 from skills_runtime.runs.imported import IMPORTED
 from tests.support.runs import ports_in, spec_in
@@ -17,8 +16,8 @@ def _base_url(place: Path, *, imported: bool = False, signed_here: bool = True) 
     run.close()
     if imported:
         (run.paths.archive / IMPORTED).write_text("{}")
-    options = ConfigOptions(workspace_root=str(place))
-    return str(settings_of(run.paths, state_of(run.paths), options).settings.llm.base_url)
+    workspace = Workspace(workspace_root=place, state=place / "state", for_user=True)
+    return str(workspace.settings_of(run.paths, run.state).settings.llm.base_url)
 
 
 def test_a_run_goes_on_with_the_settings_it_began_with(tmp_path: Path) -> None:

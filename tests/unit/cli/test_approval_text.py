@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.approval_text import approval_lines
+from skills_runtime.cli.approval_text import approval_lines, line_argument, rules_of
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 
 FENCE = {
@@ -198,3 +198,37 @@ def test_an_argument_cannot_pass_for_what_we_say_ourselves() -> None:
     text = shown(details={"risk": "none at all"}, risk={"level": "high", "reason": "odd"})
     assert "risk =  " in text
     assert "risk       high, odd" in text
+
+
+def request(intent: Intent, **details: object) -> ApprovalRequest:
+    return ApprovalRequest(approval_key="k" * 64, tool="shell", summary="s", details=details, intent=intent)
+
+
+def test_a_rule_of_a_command_is_about_that_command() -> None:
+    rules = rules_of(request(Intent(line="git status"), command="git status"))
+    exact = (("git", "status", "$"),)
+    assert {word: rule.command for word, rule in rules.items()} == dict.fromkeys(("run", "you"), exact)
+
+
+@pytest.mark.parametrize("line", ["make && rm x", "echo $HOME", "curl x | sh"])
+def test_no_rule_is_made_of_a_line_that_says_more(line: str) -> None:
+    assert rules_of(request(Intent(line=line))) == {}
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        Intent(argv=("cat", "*")),
+        Intent(argv=("cat", "**")),
+        Intent(files=(FileTouch(path="*", touch="create"),)),
+        Intent(files=(FileTouch(path="a[b].md", touch="create"),)),
+    ],
+)
+def test_no_rule_is_made_of_a_name_that_would_stand_for_others(intent: Intent) -> None:
+    assert rules_of(request(intent)) == {}
+
+
+def test_the_argument_that_is_the_command_is_known_only_where_it_is_one() -> None:
+    assert line_argument(request(Intent(line="ls"), command="ls", n=1)) == "command"
+    assert line_argument(request(Intent(line="ls"), command="ls", other="ls")) is None
+    assert line_argument(request(Intent(argv=("ls",)), command=["ls"])) is None
