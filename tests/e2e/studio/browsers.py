@@ -1,6 +1,7 @@
-"""Studio in a real browser: pages that watch themselves, so that no test passes while the console complains."""
+"""Studio in a real browser: pages that watch themselves, going from one view to the next, and screenshots."""
 
 import base64
+import json
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -218,3 +219,59 @@ def _answers(browser: Browser) -> bool:
     except Error:
         return False
     return browser.is_connected()
+
+
+_SETTLED = """() => document.querySelector("main h1")?.checkVisibility()
+  && document.querySelector("main .animate-pulse") === null && document.fonts.status === "loaded" """
+_CHOOSE = """async ([language, theme]) => {
+  const tell = (key, newValue) => {
+    if (newValue === null) return;
+    localStorage.setItem(key, newValue);
+    window.dispatchEvent(new StorageEvent("storage", { key, newValue }));
+  };
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  tell("studio.language", language);
+  tell("studio.theme", theme);
+  const { documentElement: root } = document;
+  while ((language ?? root.lang) !== root.lang || (theme ?? root.dataset.theme) !== root.dataset.theme) await frame();
+  await frame();
+}"""
+_UNFOLD = """() => {
+  const folded = document.querySelectorAll("main [aria-expanded=false]:not([aria-haspopup]):not([disabled])");
+  for (const fold of folded) fold.click();
+  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); }"""
+
+
+def settle(page: Page) -> None:
+    """Wait until a page shows what it has to show."""
+    page.wait_for_function(_SETTLED)
+
+
+def unfold(page: Page) -> None:
+    """Unfold everything that is folded, so that it has to be shown; lists draw only what is seen."""
+    for _ in range(3):
+        page.evaluate(_UNFOLD)
+    settle(page)
+
+
+def walk(page: Page, service: Service, path: str) -> None:
+    """Open an address of somebody who is logged in already."""
+    page.goto(f"{service.url}{path}")
+    settle(page)
+
+
+def go(page: Page, path: str) -> None:
+    """Go to an address within Studio, as its links do, without loading everything anew."""
+    page.evaluate("path => history.pushState(null, '', path)", path)
+    settle(page)
+
+
+def choose(page: Page, *, language: str | None = None, theme: str | None = None) -> None:
+    """Choose a language or colours as another tab would, and wait until this one shows them."""
+    page.evaluate(_CHOOSE, [language, theme])
+
+
+def remembered(language: str, theme: str) -> str:
+    """A script that makes choices before the page starts, as an earlier visit would have."""
+    chosen = {"studio.language": language, "studio.theme": theme}
+    return f"Object.entries({json.dumps(chosen)}).forEach(([name, value]) => localStorage.setItem(name, value));"

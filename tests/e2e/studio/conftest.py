@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.browsers import LastingBrowser, Pages, opened
-from tests.e2e.studio.seeded import Seeded, seed, settle
+from tests.e2e.studio.browsers import LastingBrowser, Pages, opened, settle
+from tests.e2e.studio.seeded import Seeded, seed
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

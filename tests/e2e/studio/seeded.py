@@ -1,4 +1,4 @@
-"""A service with something to see on every page of Studio, and the addresses of all these pages."""
+"""A service with something to see on every page of Studio, the addresses of these pages, and logs without a model."""
 
 import json
 from collections.abc import Generator, Iterator
@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from playwright.sync_api import Page
 
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -37,61 +35,6 @@ from tests.e2e.studio.services import (
 
 PER_TURN = 7
 OUTPUT = "".join(f"line {number} of the output\n" for number in range(12))
-
-
-def open_run(home: Path, run_id: str, task: str = "Read everything.", session_id: str = "session_long") -> Run:
-    """A run that is under way, in the workspace and with the keys of a service; whoever holds it writes its log."""
-    spec = RunSpec(
-        run_id=run_id,
-        session_id=session_id,
-        task_id="task_long",
-        root=runs_root(home) / run_id,
-        workspace_root=home,
-        prompt=f"{task}\n",
-        config_text="run: {}\n",
-        system_prompt="You are a test.\n",
-    )
-    run = create_run(spec, LogPorts(KeyRing(home / "state" / "skills_runtime" / "keys")))
-    run.change(RunStatus.RUNNING)
-    run.append(RunStarted(task=task, workspace_root=str(home)))
-    run.commit()
-    return run
-
-
-def turn_of(number: int) -> Iterator[tuple[Payload, dict[str, str]]]:
-    """The events of one turn, each with the turn or step it belongs to."""
-    turn, step, call = {"turn_id": f"turn_{number}"}, {"step_id": f"step_{number}"}, f"call_{number}"
-    arguments = {"path": f"part-{number}.txt", "limit": 1000}
-    result = {"ok": True, "stdout": OUTPUT, "duration_ms": 3}
-    yield LlmRequestStarted(model="scripted", messages_count=number), turn
-    yield LlmResponseDelta(delta_type="text", text=f"I read part **{number}** now."), turn
-    yield ToolCallRequested(call_id=call, tool="file_read", name="file_read", arguments=arguments), step
-    yield LlmResponseFinished(finish_reason="tool_calls", calls=[call]), turn
-    yield LlmUsage(model="scripted", input_tokens=1000, output_tokens=20), turn
-    yield ToolCallStarted(call_id=call, tool="file_read"), step
-    yield ToolCallFinished(call_id=call, tool="file_read", result=result), step
-
-
-def add_turns(run: Run, first: int, count: int) -> None:
-    """Some more turns in the log of a run, durable when this returns."""
-    for number in range(first, first + count):
-        for payload, where in turn_of(number):
-            run.append(payload, **where)
-    run.commit()
-
-
-def end_run(run: Run) -> None:
-    """The run ends well."""
-    finish_run(run, RunCompleted(final_output="Everything was read."))
-    run.close()
-
-
-def long_run(home: Path, run_id: str, events: int) -> str:
-    """A completed run whose log has at least so many events."""
-    run = open_run(home, run_id)
-    add_turns(run, 0, events // PER_TURN + 1)
-    end_run(run)
-    return run_id
 
 
 FAILED = "run_failed_early"
@@ -142,25 +85,6 @@ OPEN: dict[str, tuple[tuple[Call, ...], dict[str, Any]]] = {
     "run-parked": (EVERYTHING[:3], {"task": "Write much.", "max_steps": 1, "on_limit": "park"}),
 }
 """Runs that wait for a person, each for something else."""
-_SETTLED = """() => document.querySelector("main h1")?.checkVisibility()
-  && document.querySelector("main .animate-pulse") === null && document.fonts.status === "loaded" """
-_CHOOSE = """async ([language, theme]) => {
-  const tell = (key, newValue) => {
-    if (newValue === null) return;
-    localStorage.setItem(key, newValue);
-    window.dispatchEvent(new StorageEvent("storage", { key, newValue }));
-  };
-  const frame = () => new Promise((done) => requestAnimationFrame(done));
-  tell("studio.language", language);
-  tell("studio.theme", theme);
-  const { documentElement: root } = document;
-  while ((language ?? root.lang) !== root.lang || (theme ?? root.dataset.theme) !== root.dataset.theme) await frame();
-  await frame();
-}"""
-_UNFOLD = """() => {
-  const folded = document.querySelectorAll("main [aria-expanded=false]:not([aria-haspopup]):not([disabled])");
-  for (const fold of folded) fold.click();
-  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); }"""
 TABS = ("model", "keys", "sandbox", "policy", "configuration", "storage")
 
 
@@ -240,36 +164,56 @@ def addresses(service: Service, run_id: str, other: str) -> dict[str, str]:
     }
 
 
-def settle(page: Page) -> None:
-    """Wait until a page shows what it has to show."""
-    page.wait_for_function(_SETTLED)
+def open_run(home: Path, run_id: str, task: str = "Read everything.", session_id: str = "session_long") -> Run:
+    """A run that is under way, in the workspace and with the keys of a service; whoever holds it writes its log."""
+    spec = RunSpec(
+        run_id=run_id,
+        session_id=session_id,
+        task_id="task_long",
+        root=runs_root(home) / run_id,
+        workspace_root=home,
+        prompt=f"{task}\n",
+        config_text="run: {}\n",
+        system_prompt="You are a test.\n",
+    )
+    run = create_run(spec, LogPorts(KeyRing(home / "state" / "skills_runtime" / "keys")))
+    run.change(RunStatus.RUNNING)
+    run.append(RunStarted(task=task, workspace_root=str(home)))
+    run.commit()
+    return run
 
 
-def unfold(page: Page) -> None:
-    """Unfold everything that is folded, so that it has to be shown; lists draw only what is seen."""
-    for _ in range(3):
-        page.evaluate(_UNFOLD)
-    settle(page)
+def turn_of(number: int) -> Iterator[tuple[Payload, dict[str, str]]]:
+    """The events of one turn, each with the turn or step it belongs to."""
+    turn, step, call = {"turn_id": f"turn_{number}"}, {"step_id": f"step_{number}"}, f"call_{number}"
+    arguments = {"path": f"part-{number}.txt", "limit": 1000}
+    result = {"ok": True, "stdout": OUTPUT, "duration_ms": 3}
+    yield LlmRequestStarted(model="scripted", messages_count=number), turn
+    yield LlmResponseDelta(delta_type="text", text=f"I read part **{number}** now."), turn
+    yield ToolCallRequested(call_id=call, tool="file_read", name="file_read", arguments=arguments), step
+    yield LlmResponseFinished(finish_reason="tool_calls", calls=[call]), turn
+    yield LlmUsage(model="scripted", input_tokens=1000, output_tokens=20), turn
+    yield ToolCallStarted(call_id=call, tool="file_read"), step
+    yield ToolCallFinished(call_id=call, tool="file_read", result=result), step
 
 
-def walk(page: Page, service: Service, path: str) -> None:
-    """Open an address of somebody who is logged in already."""
-    page.goto(f"{service.url}{path}")
-    settle(page)
+def add_turns(run: Run, first: int, count: int) -> None:
+    """Some more turns in the log of a run, durable when this returns."""
+    for number in range(first, first + count):
+        for payload, where in turn_of(number):
+            run.append(payload, **where)
+    run.commit()
 
 
-def go(page: Page, path: str) -> None:
-    """Go to an address within Studio, as its links do, without loading everything anew."""
-    page.evaluate("path => history.pushState(null, '', path)", path)
-    settle(page)
+def end_run(run: Run) -> None:
+    """The run ends well."""
+    finish_run(run, RunCompleted(final_output="Everything was read."))
+    run.close()
 
 
-def choose(page: Page, *, language: str | None = None, theme: str | None = None) -> None:
-    """Choose a language or colours as another tab would, and wait until this one shows them."""
-    page.evaluate(_CHOOSE, [language, theme])
-
-
-def remembered(language: str, theme: str) -> str:
-    """A script that makes choices before the page starts, as an earlier visit would have."""
-    chosen = {"studio.language": language, "studio.theme": theme}
-    return f"Object.entries({json.dumps(chosen)}).forEach(([name, value]) => localStorage.setItem(name, value));"
+def long_run(home: Path, run_id: str, events: int) -> str:
+    """A completed run whose log has at least so many events."""
+    run = open_run(home, run_id)
+    add_turns(run, 0, events // PER_TURN + 1)
+    end_run(run)
+    return run_id

@@ -9,9 +9,8 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.e2e.service.servers import Service
-from tests.e2e.studio.browsers import DESK, PHONE, keep_screenshot
+from tests.e2e.studio.browsers import DESK, PHONE, choose, keep_screenshot
 from tests.e2e.studio.conftest import Open
-from tests.e2e.studio.seeded import choose
 from tests.e2e.studio.services import HARMLESS, card_of, decision_in, events_of, scripted, start_calls, wait_for_end
 
 INBOX = "/studio/approvals"

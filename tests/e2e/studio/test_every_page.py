@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
 from tests.e2e.studio.axe import FULL, load_axe, run_axe
-from tests.e2e.studio.browsers import DESK, PHONE, keep_screenshot, opened
+from tests.e2e.studio.browsers import DESK, PHONE, choose, go, keep_screenshot, opened, remembered, settle, unfold, walk
 from tests.e2e.studio.conftest import ROOT
-from tests.e2e.studio.seeded import Seeded, choose, go, remembered, settle, unfold, walk
+from tests.e2e.studio.seeded import Seeded
 
 DIST = ROOT / "src" / "skills_runtime" / "studio_dist"
 INITIAL_BYTES = 150_000
@@ -22,7 +22,7 @@ SAME = re.compile(r"Studio|API|JSON|SKILL\.md|Markdown|HTML|YAML|URL|CSV|PDF|ID|
 """Words that are the same in both languages."""
 DATA = re.compile(
     r"^(gardening|count|fails|bad|unit|deep|[\w-]+\.\w{2,4}\n.*|[AB] run_.*|Build it again\..*|git .*|rm .*|curl .*)$|"
-    r"^(run|safety|sandbox|llm|models|skills|prompt|deliverables|service)$"
+    r"^(run|safety|sandbox|llm|models|skills|prompt|deliverables|service|tools)$"
 )
 """Names that somebody gave: of skills, fields, files, runs, commands and settings."""
 NAMED_BY_PEOPLE = {"compare": r"Build it again\.|Write the report|Look at the system"}

@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page, expect
 from skills_runtime.events.payloads import InboxReceived, LlmResponseDelta, RunCompleted
 from skills_runtime.runs import finish_run
 from tests.e2e.service.servers import Service
-from tests.e2e.studio.browsers import PATIENCE_MS, Watched, keep_screenshot
+from tests.e2e.studio.browsers import PATIENCE_MS, Watched, go, keep_screenshot, settle, unfold
 from tests.e2e.studio.conftest import Open
 from tests.e2e.studio.hostile_content import FILES, PATCH, SENTINEL, TEXT, VISIBLE, obeying, write_runs, write_skills
-from tests.e2e.studio.seeded import go, open_run, settle, unfold
+from tests.e2e.studio.seeded import open_run
 from tests.e2e.studio.services import scripted, start_run, wait_for_person
 from tests.support.model_server import Answer, calls, says
 

@@ -5,9 +5,10 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.service.servers import Service
 from tests.e2e.studio.axe import FULL, HIDDEN, load_axe, run_axe
+from tests.e2e.studio.browsers import choose, go, settle
 from tests.e2e.studio.conftest import Open
 from tests.e2e.studio.keys import OVERLAYS, Overlay, named
-from tests.e2e.studio.seeded import Seeded, choose, go, settle
+from tests.e2e.studio.seeded import Seeded
 
 PLACES = {
     "New run": "/studio/new", "Go to Runs": "/studio/runs", "Go to Approvals": "/studio/approvals",

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.studio.browsers import opened
+from tests.e2e.studio.browsers import go, opened, settle
 from tests.e2e.studio.keys import Down, See, Step, To, Type, do, named
-from tests.e2e.studio.seeded import Seeded, go, seed, settle, wait_for_person
+from tests.e2e.studio.seeded import Seeded, seed, wait_for_person
 from tests.e2e.studio.services import decision_in, events_of, start_calls
 
 PACK = "---\nname: alpha\ndescription: The first of a pack.\n---\n\n# Alpha\n"

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.service.servers import Service
-from tests.e2e.studio.browsers import DESK, PHONE, keep_screenshot, opened
+from tests.e2e.studio.browsers import DESK, PHONE, choose, go, keep_screenshot, opened
 from tests.e2e.studio.conftest import Open
-from tests.e2e.studio.seeded import add_turns, choose, end_run, go, long_run, open_run
+from tests.e2e.studio.seeded import add_turns, end_run, long_run, open_run
 from tests.e2e.studio.services import Script, finished_run, lines_in, log_of, scripted, serving_with, start_run
 from tests.support import model_server
 

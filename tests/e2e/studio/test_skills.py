@@ -9,9 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.service.servers import Service, serving, write_python
-from tests.e2e.studio.browsers import PHONE, keep_screenshot
+from tests.e2e.studio.browsers import PHONE, go, keep_screenshot
 from tests.e2e.studio.conftest import Open
-from tests.e2e.studio.seeded import go
 
 HOSTILE = """---
 name: hostile

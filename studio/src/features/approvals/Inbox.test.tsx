@@ -69,6 +69,13 @@ async function shown(...approvals: Approval[]) {
   return { answers, decided: () => made.filter((one) => one.method === "POST").map((one) => one.path) };
 }
 
+/** Comes back to the page, which asks for everything again. */
+function lookAgain(): void {
+  act(() => {
+    window.dispatchEvent(new Event("visibilitychange"));
+  });
+}
+
 describe("the inbox", () => {
   it("decides with a key only what somebody has gone to", async () => {
     const { decided } = await shown(asked("a"), asked("bb"));
@@ -94,8 +101,9 @@ describe("the inbox", () => {
     await userEvent.keyboard("ja");
     await screen.findByRole("heading", { name: /Decided since/ });
     answers["GET approvals"] = { approvals: [{ ...asked("a"), approval_id: "again" }] };
-    expect(await screen.findByRole("button", { name: "Approve once" }, { timeout: 8_000 })).toBeTruthy();
-  }, 15_000);
+    lookAgain();
+    expect(await screen.findByRole("button", { name: "Approve once" })).toBeTruthy();
+  });
 
   it("takes a key that is held down for one press", async () => {
     const { decided } = await shown(asked("a"), asked("bb"));
@@ -127,10 +135,11 @@ describe("the inbox", () => {
     const { answers, decided } = await shown(asked("a"), asked("bb"));
     await userEvent.type(screen.getAllByLabelText("Reason")[0] as HTMLElement, "bec");
     answers["GET approvals"] = { approvals: [asked("bb")] };
-    await waitFor(() => expect(card("a")).toBeNull(), { timeout: 8_000 });
+    lookAgain();
+    await waitFor(() => expect(card("a")).toBeNull());
     expect(document.activeElement).toBe(card("bb"));
     await userEvent.keyboard("ause");
     expect(document.activeElement).toBe(card("bb"));
     expect(decided()).toEqual([]);
-  }, 15_000);
+  });
 });
