@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda item: next((n for n, one in enumerate(LONG) if item.path.is_relative_to(tests / one)), len(LONG))
     )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def programs_hear_signals() -> None:
+    """Programs that tests start hear Ctrl-C and the end of a terminal, also where we were started by `nohup … &`.
+
+    A program inherits that a signal is ignored, but no handler; so this process goes on ignoring them by one.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(autouse=True, scope="session")
