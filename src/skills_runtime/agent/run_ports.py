@@ -139,8 +139,7 @@ def _scope(options: AgentOptions) -> RunScope:
     """Return what tools hold on to; sessions that outlast the run are only lent to it."""
     scope, sessions = RunScope(), options.sessions
     if sessions is not None:
-        from skills_runtime.tools.exec_sessions import Lent
-        from skills_runtime.tools.terminals import RunSessions
+        from skills_runtime.tools.exec_sessions import Lent, RunSessions
 
         scope.hold(RunSessions, lambda: Lent(sessions))
     return scope

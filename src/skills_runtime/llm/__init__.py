@@ -1,12 +1,11 @@
 """Models behind one port: OpenAI-compatible, fake and replay; and how their answers become events."""
 
-from skills_runtime.llm.choose import fake_backend, openai_backend
+from skills_runtime.llm.backends import fake_backend, openai_backend
 from skills_runtime.llm.fake import FakeChatBackend, FakeChatCall, ScriptedBackend, load_script
 from skills_runtime.llm.openai import OpenAIChatBackend
-from skills_runtime.llm.prices import Price, cost_of
 from skills_runtime.llm.replay import RecordedAnswer, ReplayBackend
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
-from skills_runtime.llm.transcribe import Answer, Transcriber, transcribe
+from skills_runtime.llm.transcribe import Answer, Price, Transcriber, cost_of, transcribe
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
 
 __all__ = [

@@ -1,6 +1,7 @@
 """What a provider's refusal means: status, code and message become one error of ours.
 
-Pure; knows the shapes several providers use, and nothing of HTTP libraries.
+What providers explain is made fit to be written down. Pure; knows the shapes several providers use, and nothing of
+HTTP libraries.
 """
 
 import re
@@ -10,7 +11,21 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from skills_runtime.errors import ModelError
-from skills_runtime.llm.text import one_line
+from skills_runtime.text import well_formed
+
+LONGEST_TOLD = 500
+"""Characters of a provider's explanation that are kept."""
+SHORTEST_SECRET = 8
+"""Anything shorter would turn up in ordinary words."""
+
+
+def one_line(text: str, *, limit: int = LONGEST_TOLD, secret: str = "") -> str:
+    """What somebody explained, as one line of bounded length without the secret."""
+    if len(secret) >= SHORTEST_SECRET:
+        text = text.replace(secret, "***")
+    line = " ".join(well_formed(text[: 2 * limit]).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
 
 Meaning = Literal[
     "too_long", "spent", "key", "access", "limited", "broken", "redirect", "passing", "refused", "inside", "rejected"

@@ -1,4 +1,4 @@
-"""From the stream of an answer to the events that tell of it.
+"""From the stream of an answer to the events that tell of it, and what it cost.
 
 Knows nothing of runs: what it records goes to a function.
 """
@@ -11,7 +11,6 @@ import msgspec
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import LlmResponseDelta, LlmRetryScheduled, LlmUsage
-from skills_runtime.llm.prices import Price, cost_of
 from skills_runtime.ports import (
     Backend,
     ChatRequest,
@@ -23,6 +22,27 @@ from skills_runtime.ports import (
     ToolCallDelta,
 )
 from skills_runtime.text import well_formed
+
+PER = 1_000_000
+"""Tokens a price is for."""
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model costs in US dollars per million tokens."""
+
+    input: float
+    output: float
+    cached_input: float | None = None
+    """For the part of the request that the provider had cached; nothing means the full price."""
+
+
+def cost_of(price: Price, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+    """The cost of one answer in US dollars; cached tokens are a part of the input tokens."""
+    cached = min(cached_tokens, input_tokens)
+    cached_price = price.input if price.cached_input is None else price.cached_input
+    dollars = (input_tokens - cached) * price.input + cached * cached_price + output_tokens * price.output
+    return round(dollars / PER, 12)
+
 
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096

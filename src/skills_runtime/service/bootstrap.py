@@ -34,7 +34,7 @@ LATER = (
     "skills_runtime.sandbox.egress.gateway",
     "skills_runtime.sandbox.egress.gateway",
     "skills_runtime.tools.skill_environments",
-    "skills_runtime.tools.skill_packages",
+    "skills_runtime.tools.skill_environments",
 )
 """What is imported only when an execution needs it."""
 EGRESS_LOG = logging.getLogger("skills_runtime.service.egress")

@@ -1,24 +1,170 @@
-"""Terminal sessions that outlive a run: whoever made them gives them to agents, and closes them in the end.
+"""Terminal sessions: those of one run, and those that outlive it and belong to whoever made them.
 
-They live on an event loop of their own, in a thread of its own, for each `Agent.run` has another event loop.
+The latter live on an event loop of their own, in a thread of its own, for each `Agent.run` has another event loop.
 """
 
 import asyncio
+import shlex
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
-from skills_runtime.errors import ValidationFailed
-from skills_runtime.ports import SandboxPlan
-from skills_runtime.processes import Reading
-from skills_runtime.tools.networks import Network
-from skills_runtime.tools.terminals import RunSessions
+import msgspec
+from msgspec import Meta
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.ports import SandboxPlan, Secrets, SecretStream, ToolContext, ToolResult
+from skills_runtime.processes import PtySession, Reading, Sessions, beginning
+from skills_runtime.tools.invoke import LIMIT, REDACTED, Keep, spilled
+from skills_runtime.tools.processes import Network, facts_of, left_out, outcome, tell
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import EgressRecord
+
+TOKEN_BYTES = 4
+"""About so many bytes are one token."""
+DEFAULT_YIELD_MS = 50
+MAX_YIELD_MS = 10 * 60 * 1000
+GRACE_SECONDS = 0.3
+"""Between hanging up and killing: a command that runs beside a session has its own before, and both take no second."""
+WRITE_MS = 5000
+"""How long a program may take to read what was typed."""
+
+YieldMs = Annotated[
+    int, Meta(ge=0, le=MAX_YIELD_MS, description="Milliseconds to wait for output, unless the program ends before.")
+]
+OutputTokens = Annotated[
+    int, Meta(ge=1, description="About how much output to show; the rest is kept as far as `left_out` names nothing.")
+]
+
+
+class RunSessions:
+    """Sessions by number, each with what its fence promises; closed when work on the run stops."""
+
+    def __init__(self) -> None:
+        self._sessions = Sessions(grace_seconds=GRACE_SECONDS)
+        self._known: dict[int, tuple[PtySession, Mapping[str, Any]]] = {}
+        self._programs: dict[int, str] = {}
+        self._networks: dict[int, Network] = {}
+
+    async def start(self, plan: SandboxPlan, network: Network | None = None) -> int:
+        """Start a command on a terminal and return its number."""
+        network = network or Network()
+        async with beginning(plan, network.doorman) as (command, company):
+            number = await self._sessions.start(command, company=company)
+        network.attach(number, company)
+        self._networks[number] = network
+        self._known[number] = self._sessions.get(number), plan.evidence
+        self._programs[number] = shlex.join(plan.argv)
+        return number
+
+    def program(self, number: int) -> str:
+        """What runs under a number."""
+        self._find(number)
+        return self._programs[number]
+
+    async def write(self, number: int, data: bytes) -> int:
+        """Type something; returns how much of it was taken."""
+        session, _ = self._find(number)
+        return await session.write(data, timeout_ms=WRITE_MS)
+
+    async def read(self, number: int, *, wait_ms: int) -> tuple[Reading, Mapping[str, Any]]:
+        """What came since the last time, and the evidence; a session whose end was told is forgotten."""
+        session, evidence = self._find(number)
+        reading = await session.read(timeout_ms=wait_ms)
+        if not reading.status.running:
+            await self.close(number)
+        stop = self._networks[number].stop
+        if stop is not None:
+            raise stop
+        return reading, self._networks[number].evidence(evidence)
+
+    def untold(self, number: int) -> "Iterator[EgressRecord]":
+        """Decisions about the network of a session that nobody was told yet."""
+        network = self._networks[number] if number in self._known else self._networks.pop(number, None)
+        return network.untold() if network is not None else iter(())
+
+    async def close(self, number: int) -> None:
+        """End a session and forget it; harmless when it is forgotten already."""
+        self._known.pop(number, None)
+        if number in self._sessions.numbers():
+            await self._sessions.close(number)
+
+    async def aclose(self) -> None:
+        """End all of them; returns when nothing of them is left."""
+        self._known.clear()
+        self._networks.clear()
+        await self._sessions.close_all()
+
+    def _find(self, number: int) -> tuple[PtySession, Mapping[str, Any]]:
+        # The registry makes room by dropping those that ended in silence, but nobody was told their end yet.
+        if number in self._known:
+            return self._known[number]
+        known = ", ".join(f"`{known}`" for known in self._known) or "none"
+        raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {known}")
+
+
+class Streams:
+    """What sessions say, without secrets: one that comes half in this reading and half in the next is found too."""
+
+    def __init__(self) -> None:
+        self._streams: dict[int, SecretStream] = {}
+
+    def shown(self, number: int, text: str, secrets: Secrets, *, last: bool) -> str:
+        """What may be shown of the next piece; what may be the beginning of a secret waits."""
+        stream = self._streams.setdefault(number, secrets.stream())
+        if not last:
+            return stream.feed(text)
+        del self._streams[number]
+        return stream.feed(text) + stream.finish()
+
+    async def aclose(self) -> None:
+        """Forget everything."""
+        self._streams.clear()
+
+
+def sessions_of(context: ToolContext) -> RunSessions:
+    """The sessions of the run that a call belongs to."""
+    return context.scope.hold(RunSessions, RunSessions)
+
+
+async def answer_of(
+    context: ToolContext, number: int, *, wait_ms: int, max_tokens: int | None, note: str = ""
+) -> ToolResult:
+    """What a session says now, as the result of a call."""
+    sessions = sessions_of(context)
+    reading, evidence = await sessions.read(number, wait_ms=wait_ms)
+    for record in sessions.untold(number):
+        tell(record, context, number)
+    status = reading.status
+    code, kind = outcome(status.exit_code, status.signal)
+    lost = left_out(stdout=reading.output)
+    facts = facts_of(evidence, signal=status.signal, left_out=lost, survivors=list(status.survivors))
+    text = reading.output.text()
+    streams = context.scope.hold(Streams, Streams)
+    result = ToolResult(
+        ok=kind is None,
+        stdout=streams.shown(number, text, context.secrets, last=not status.running),
+        stderr=note,
+        exit_code=code,
+        truncated=bool(reading.output.left_out),
+        error_kind=kind,
+    )
+    if result.stdout != text:
+        facts[REDACTED] = {"blob": context.keep(text.encode(errors="replace"))}
+    shown = _within(result, max_tokens, context.keep)
+    state = {"session_id": number if status.running else None, "running": status.running}
+    return msgspec.structs.replace(shown, data={**state, **facts, **(shown.data or {})})
+
+
+def _within(result: ToolResult, max_tokens: int | None, keep: Keep) -> ToolResult:
+    if max_tokens is None:
+        return result
+    return spilled(result, keep, limit=min(max_tokens * TOKEN_BYTES, LIMIT))
+
 
 T = TypeVar("T")
 

@@ -1,19 +1,229 @@
 """A tool from a typed Python function: its signature is the schema, its docstring the description.
 
-pydantic is imported only when a function becomes a tool.
+A function that is not async runs in a thread. pydantic is imported only when a function becomes a tool.
 """
 
+import asyncio
+import contextvars
+import inspect
+import os
 import re
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
+from functools import partial
+from queue import SimpleQueue
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    ParamSpec,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import msgspec
 
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.ports import Effect, Recovery, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.signature import ArgumentCheck, Function, Parameters, description_of, name_of, parameters_of
-from skills_runtime.tools.threads import in_thread
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Function = Callable[..., Any]
+
+
+class Parameters(msgspec.Struct, frozen=True):
+    """The parameters that a model may fill in, with their types and defaults, and the one for the runtime."""
+
+    told: Mapping[str, tuple[Any, Any]]
+    context: str | None = None
+
+    def filled(self, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+        """The arguments, with the context where one is wanted."""
+        return dict(arguments) if self.context is None else {**arguments, self.context: context}
+
+
+def name_of(function: Function) -> str:
+    """The name of a function, or of the class of an object that can be called."""
+    inner = _unbound(function)
+    return getattr(inner, "__name__", type(inner).__name__)
+
+
+def description_of(function: Function) -> str:
+    """What its author says that it does, which may be nothing."""
+    inner = _unbound(function)
+    return inspect.getdoc(inner) or inspect.cleandoc(_written(inner).__doc__ or "")
+
+
+def parameters_of(function: Function) -> Parameters:
+    """What has to be given by name; what a `partial` has given already is nobody else's business."""
+    hints = get_type_hints(_written(_unbound(function)), include_extras=True)
+    given = _given(function)
+    told: dict[str, tuple[Any, Any]] = {}
+    context = None
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in given:
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise ValidationFailed(
+                f"the parameter `{parameter.name}` of `{name_of(function)}` cannot be described to a model",
+                hint="use named parameters only",
+            )
+        kind = hints.get(parameter.name, Any)
+        if ToolContext in (kind, *get_args(kind)):
+            context = parameter.name
+        else:
+            told[parameter.name] = (kind, ... if parameter.default is parameter.empty else parameter.default)
+    return Parameters(told, context)
+
+
+class ArgumentCheck:
+    """Checks arguments as the JSON that they are, and makes of them what a function takes."""
+
+    def __init__(self, title: str, parameters: Parameters) -> None:
+        from pydantic import ConfigDict, create_model
+
+        # Under names of our own: no parameter is then taken for a method or a private attribute of the model.
+        self._parameters = {f"argument_{number}": name for number, name in enumerate(parameters.told)}
+        fields: dict[str, Any] = {
+            field: (_named(parameters.told[name][0], name), parameters.told[name][1])
+            for field, name in self._parameters.items()
+        }
+        self._model: type[BaseModel] = create_model(title, __config__=ConfigDict(extra="forbid"), **fields)
+
+    def schema(self) -> dict[str, Any]:
+        """What a model is told."""
+        schema = self._model.model_json_schema()
+        schema.pop("title", None)
+        return schema
+
+    def typed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by the names of the parameters; raises pydantic's `ValidationError`."""
+        # Read as JSON: only there does a strict type take text for a date, or a list for a set.
+        checked = self._model.model_validate_json(msgspec.json.encode(arguments))
+        return {name: getattr(checked, field) for field, name in self._parameters.items()}
+
+
+def _unbound(function: Function) -> Function:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _written(function: Function) -> Function:
+    """Where the annotations of a callable are: for an object they are at its class."""
+    is_code = inspect.isroutine(function) or inspect.isclass(function)
+    return function if is_code else type(function).__call__
+
+
+def _given(function: Function) -> set[str]:
+    names = set[str]()
+    while isinstance(function, partial):
+        names.update(function.keywords)
+        function = function.func
+    return names
+
+
+def _named(kind: Any, name: str) -> Any:
+    """The type under the name that the model uses, unless its author has chosen another."""
+    from pydantic import Field
+
+    bare, *facts = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    return Annotated[(bare, Field(alias=name), *facts)]
+
+
+T = TypeVar("T")
+Job = Callable[[], Callable[[], object]]
+"""Does something, and returns what tells of it."""
+
+MAX_IDLE = 16
+"""Threads that are kept for the next call."""
+
+_idle: list["_Worker"] = []
+"""Only ever appended to and popped from, which no other thread can come between."""
+os.register_at_fork(after_in_child=_idle.clear)  # a child has the list, but not the threads
+
+
+async def in_thread(function: Callable[..., T], /, **arguments: Any) -> T:
+    """Call a function in a thread and return what it returns; a cancelled call does not wait for it."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    call = partial(contextvars.copy_context().run, function, **arguments)
+
+    def work() -> Callable[[], object]:
+        with _Outcome(done) as outcome:
+            outcome.value = call()
+        return partial(loop.call_soon_threadsafe, outcome.settle)
+
+    _worker().take(work)
+    return await done
+
+
+class _Outcome(Generic[T]):
+    """What a function returns or raises, on its way to whoever called it."""
+
+    value: T
+
+    def __init__(self, done: "asyncio.Future[T]") -> None:
+        self._done = done
+        self._error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        # Raised again where the function was called; there a StopIteration would mean something else.
+        self._error = RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
+        return True
+
+    def settle(self) -> None:
+        """Hand it over, unless nobody waits for it any more."""
+        if self._done.done():
+            return
+        if self._error is not None:
+            self._done.set_exception(self._error)
+        else:
+            self._done.set_result(self.value)
+
+
+class _Worker:
+    """A thread that does one job after another."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        threading.Thread(target=self._run, name="tool", daemon=True).start()
+
+    def take(self, job: Job) -> None:
+        """Do this next."""
+        self._jobs.put(job)
+
+    def _run(self) -> None:
+        goes_on = True
+        while goes_on:
+            tell = self._jobs.get()()
+            goes_on = len(_idle) < MAX_IDLE
+            if goes_on:
+                _idle.append(self)  # before anybody is told, so that the next call finds it
+            with suppress(RuntimeError):  # the event loop is closed: nobody waits for this any more
+                tell()
+            del tell  # what it holds is not kept until the next job comes
+
+
+def _worker() -> _Worker:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Worker()
+
 
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 """What services take as the name of a tool."""

@@ -1,16 +1,21 @@
-"""What the process tools share: where a command starts, behind which fence, and how its end becomes a result."""
+"""What the process tools share: where a command starts, in which sandbox, and how its end becomes a result.
+
+What the sandbox refused becomes words and the arguments that would allow it; hosts that were reached become events.
+"""
 
 import asyncio
 import errno
 import os
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 from msgspec import Meta
 
-from skills_runtime.errors import NotFound, ToolError
+from skills_runtime.errors import ApprovalDenied, LogError, NotFound, ToolError
+from skills_runtime.events.payloads import NetworkDecision
 from skills_runtime.ports import (
     Grant,
     Intent,
@@ -27,8 +32,161 @@ from skills_runtime.runs.files.failures import refusal
 from skills_runtime.runs.files.paths import shown
 from skills_runtime.storage.beneath import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse
-from skills_runtime.tools.denied import Asked, with_denials
-from skills_runtime.tools.networks import Network
+
+if TYPE_CHECKING:
+    from skills_runtime.ports import Sandbox
+    from skills_runtime.sandbox.denials import Denial, ProcessOutcome
+    from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord, Gateway
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A fence that can tell what it stopped."""
+
+    def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
+        """What it stopped of a command that has ended, and that had this grant."""
+        ...
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The command as it was asked for."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    grant: "Grant | None" = None
+
+
+def with_denials(
+    result: ToolResult, finished: "Finished", asked: Asked, fence: "Sandbox", *, grantable: bool = True
+) -> ToolResult:
+    """The result of a command that failed, as `sandbox_denied` where the fence is the reason or seems to be.
+
+    What would help is told only where the same call could be made with it.
+    """
+    if result.ok or result.error_kind == "timeout" or not isinstance(fence, Explaining):
+        return result
+    from skills_runtime.sandbox.denials import ProcessOutcome
+    from skills_runtime.sandbox.grants import combined
+
+    outcome = ProcessOutcome(
+        cwd=asked.cwd,
+        argv=asked.argv,
+        exit_code=finished.exit_code,
+        signal=finished.signal,
+        stdout=finished.stdout.text(),
+        stderr=finished.stderr.text(),
+        exceeded=finished.exceeded,
+        counted=finished.counted,
+    )
+    denials = fence.denials(outcome, asked.grant)
+    if not denials:
+        return result
+    if not grantable:
+        denials = tuple(msgspec.structs.replace(one, grant=None) for one in denials)
+    grant = combined(one.grant for one in denials if one.grant is not None)
+    facts: dict[str, Any] = {"denials": [_told(one) for one in denials]}
+    if grant:
+        facts["grant"] = as_arguments(combined([*([asked.grant] if asked.grant else []), grant]))
+    note = f"[the sandbox: {' '.join(one.sentence for one in denials)}{_way(grant)}]"
+    return msgspec.structs.replace(
+        result,
+        stderr=f"{result.stderr.rstrip()}\n{note}".lstrip(),
+        error_kind="sandbox_denied",
+        data={**(result.data or {}), **facts},
+    )
+
+
+def as_arguments(grant: "Grant") -> "Mapping[str, Any]":
+    """A grant as a call asks for it."""
+    plain: dict[str, Any] = msgspec.to_builtins(grant)
+    if grant.limits:
+        plain["limits"] = {limit.name: limit.value for limit in grant.limits}
+    return plain
+
+
+def _told(denial: "Denial") -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "what": denial.what,
+        "target": denial.target,
+        "certainty": denial.certainty,
+        "sentence": denial.sentence,
+    }
+    return told | ({"grant": as_arguments(denial.grant)} if denial.grant else {})
+
+
+def _way(grant: "Grant") -> str:
+    if not grant:
+        return ""
+    return f" To {grant}, call again with the `grant` of this result; a person is asked."
+
+
+class Network:
+    """The network of one command, if it comes to have one; without a context what happens waits to be told."""
+
+    def __init__(self, context: ToolContext | None = None) -> None:
+        self._context = context
+        self._account: Account | None = None
+        self._untold: deque[EgressRecord] = deque()
+        self._gateway: Gateway | None = None
+        self.session_id: int | None = None
+
+    def attach(self, session_id: int, gateway: "Gateway | None") -> None:
+        """Belong to a session from now on."""
+        self.session_id, self._gateway = session_id, gateway
+
+    @property
+    def stop(self) -> Exception | None:
+        """Why the run itself has to stop, if it has: its log is full, or somebody who was asked wants that."""
+        failure = self._gateway.failure if self._gateway is not None else None
+        return failure if isinstance(failure, LogError | ApprovalDenied) else None
+
+    def doorman(self) -> "Doorman":
+        """Who hears of every decision, and asks about hosts that no rule names."""
+        from skills_runtime.sandbox.egress import Account, Doorman
+
+        self._account = Account()
+        return Doorman(record=self._record, ask=self._context.may_reach if self._context is not None else None)
+
+    def evidence(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The evidence of the fence, with what happened so far."""
+        return evidence if self._account is None else {**evidence, "network": self._account.summary()}
+
+    def untold(self) -> "Iterator[EgressRecord]":
+        """What waits to be told, each once."""
+        while self._untold:
+            yield self._untold.popleft()
+
+    def _record(self, record: "EgressRecord") -> None:
+        if self._account is not None:
+            self._account.add(record)
+        if self._context is None:
+            self._untold.append(record)
+        else:
+            tell(record, self._context, self.session_id)
+
+
+def tell(record: "EgressRecord", context: ToolContext, session_id: int | None = None) -> None:
+    """Record one decision on behalf of a call."""
+    context.emit(
+        NetworkDecision(
+            call_id=context.call_id,
+            number=record.number,
+            stage=record.stage,
+            verdict=record.verdict,
+            host=record.host,
+            port=record.port,
+            protocol=record.protocol,
+            by=record.by,
+            reason=record.reason,
+            kind=record.kind,
+            rule=record.rule,
+            address=record.address,
+            bytes_up=record.bytes_up,
+            bytes_down=record.bytes_down,
+            session_id=session_id,
+        )
+    )
+
 
 GRACE_SECONDS = 0.5
 """Between asking processes to end and killing them: a run that is cancelled is gone within a second."""
@@ -176,7 +334,7 @@ def intent_of(work: Work) -> Intent:
 
 async def previewed(work: Work, context: ToolContext) -> Intent:
     """The intent with the scripts it names and its fence; a command that cannot be fenced in asks nobody."""
-    from skills_runtime.tools.scripts import scripts_named
+    from skills_runtime.tools.scripts import scripts_named  # loads what the guard knows of programs
 
     plan, intent = plan_for(work, context), intent_of(work)
     start = directory_beneath(context.root, work.directory or ".")

@@ -1,15 +1,29 @@
-"""Finds the lines of a text that match a pattern, in time that no pattern can make long.
+"""Searching files: matching lines, rules of `.gitignore`, the walk through directories, and ripgrep to sift first.
 
-The engine is RE2, which never backtracks. Its time still grows with the size of the pattern, so one search is never
-given more text than it surely gets through in a fraction of a second.
+Lines are found in time that no pattern can make long. The engine is RE2, which never backtracks. Its time still grows
+with the size of the pattern, so one search is never given more text than it surely gets through in a fraction of a
+second.
 """
 
-from collections.abc import Iterator
-from typing import Any, Protocol, cast
+import asyncio
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 
-from skills_runtime.errors import ToolError
+from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
+from skills_runtime.ports import DirectoryListing, FileKind, Files, ToolContext
+from skills_runtime.processes import Limits, execute_plan
+from skills_runtime.runs.files import RunFiles
+from skills_runtime.runs.files.paths import parse_path
+from skills_runtime.tools.processes import Network, Work, plan_for
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 MAX_PROGRAM = 10_000
 MAX_WORK = 20_000_000
@@ -99,3 +113,338 @@ def _compiled(text: str) -> _Expression:
             f"the pattern is not a regular expression: {reason}",
             hint="use RE2 syntax, which has no look-around and no back-references; put \\ before special characters",
         ) from error
+
+
+RULES_FILE = ".gitignore"
+MAX_RULES_BYTES = 256 * 1024
+MAX_RULES = 2000
+MAX_PATTERN_CHARS = 500
+MAX_ALTERNATIVES = 64
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+class IgnoreRules:
+    """The rules of the directories entered so far; the nearest directory that says anything decides."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._rules: dict[str, GitIgnoreSpec] = {}
+
+    def enter(self, directory: str, listing: DirectoryListing) -> None:
+        """Read the rules of a directory, if it has any."""
+        if any(entry.name == RULES_FILE and entry.kind == "file" for entry in listing.entries):
+            path = RULES_FILE if directory == "." else f"{directory}/{RULES_FILE}"
+            try:
+                data = self._files.read(path, limit=MAX_RULES_BYTES)
+            except LogError:
+                raise
+            except SkillsRuntimeError:
+                return
+            self._rules[directory] = _compiled_patterns(_whole_directories(data.decode(errors="replace").split("\n")))
+
+    def forget(self) -> None:
+        """Drop every rule read so far."""
+        self._rules.clear()
+
+    def covers(self, path: str, kind: FileKind) -> bool:
+        """Whether the entry shall be left alone, given that the directories above it are not."""
+        spelled = f"{path}/" if kind == "directory" else path
+        for directory in _above(path):
+            rules = self._rules.get(directory)
+            below = spelled if directory == "." else spelled[len(directory) + 1 :]
+            verdict = rules.check_file(below).include if rules is not None else None
+            if verdict is not None:
+                return verdict
+        return False
+
+
+class NamePattern:
+    """A pattern for paths such as `*.py`, `src/**/*.{js,ts}` or, for all others, `!*.md`."""
+
+    def __init__(self, pattern: str) -> None:
+        self._negated = pattern.startswith("!")
+        self._rules = _compiled_patterns(_alternatives(pattern.removeprefix("!")))
+        self.is_empty = len(self._rules) == 0
+
+    def matches(self, path: str) -> bool:
+        """Whether the path is one of those meant."""
+        return self._rules.match_file(path) is not self._negated
+
+
+def _above(path: str) -> Iterator[str]:
+    """The directories above a path, the nearest first."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path or "/"
+    yield "."
+
+
+def _whole_directories(lines: Iterable[str]) -> Iterator[str]:
+    """The rules in a form that never takes `below/**` to mean the directory itself, which could then not be entered."""
+    for line in lines:
+        rule = line.removesuffix("\r")
+        bare = rule.rstrip().removesuffix("/")
+        yield f"{bare}/*{'/' * rule.rstrip().endswith('/')}" if bare.endswith("/**") else rule
+
+
+def _compiled_patterns(lines: Iterable[str]) -> "GitIgnoreSpec":
+    """The rules that are any; others are passed over, as git does."""
+    from pathspec import GitIgnoreSpec
+
+    usable = [line for line in _first(lines) if _is_usable(line)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return GitIgnoreSpec.from_lines(usable, backend="re2")
+
+
+def _is_usable(line: str) -> bool:
+    import re2
+    from pathspec import GitIgnoreSpec
+
+    engine = cast("Any", re2)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            GitIgnoreSpec.from_lines([line], backend="re2")
+    except (ValueError, re.error, engine.error):
+        return False
+    return True
+
+
+def _first(lines: Iterable[str]) -> Iterator[str]:
+    rules = (line for line in lines if line.strip() and not line.startswith("#") and len(line) <= MAX_PATTERN_CHARS)
+    for _, line in zip(range(MAX_RULES), rules, strict=False):
+        yield line
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The pattern with each `{a,b}` written out, innermost first."""
+    pending, done = [pattern], list[str]()
+    while pending and len(pending) + len(done) <= MAX_ALTERNATIVES:
+        one = pending.pop()
+        braces = _BRACES.search(one)
+        if braces is None:
+            done.append(one)
+        else:
+            pending += [one[: braces.start()] + word + one[braces.end() :] for word in braces[1].split(",")]
+    return done
+
+
+MAX_DIRECTORIES = 2000
+MAX_ENTRIES = 20_000
+
+_CONTROLS = {number: f"\\x{number:02x}" for number in (*range(0x20), 0x7F)}
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry below the directory a walk began in, and how to name it from there and to a file operation."""
+
+    relative: str
+    path: str
+    kind: FileKind
+    depth: int
+
+
+class Walk:
+    """A walk and what it left out; the numbers are right once it has ended."""
+
+    def __init__(self, files: Files, *, depth: int | None = None, ignore: IgnoreRules | None = None) -> None:
+        self.hidden = 0
+        self.ignored = 0
+        self.refused = 0
+        self.complete = True
+        self._files = files
+        self._depth = depth
+        self._ignore = ignore
+        self._directories = 1
+        self._entries = 0
+
+    def prepare(self, top: str) -> None:
+        """Take in the rules above a relative path, unless they would leave it out: whoever names it wants it."""
+        if self._ignore is None or top == "." or top.startswith("/"):
+            return
+        above = "."
+        for name in top.split("/"):
+            self._ignore.enter(above, self._files.list(above))
+            above = join(above, name)
+            if self._ignore.covers(above, "directory"):
+                self._ignore.forget()
+                return
+
+    def below(self, top: str) -> Iterator[Found]:
+        """Everything below `top`, each directory directly before what is in it."""
+        stack = [self._inside("", top, 1, self._files.list(top))]
+        while stack:
+            found = next(stack[-1], None)
+            if found is None:
+                stack.pop()
+                continue
+            if self._entries >= MAX_ENTRIES:
+                self.complete = False
+                return
+            self._entries += 1
+            yield found
+            if found.kind == "directory" and (self._depth is None or found.depth < self._depth):
+                stack.append(self._enter(found))
+
+    def _enter(self, found: Found) -> Iterator[Found]:
+        if self._directories >= MAX_DIRECTORIES:
+            self.complete = False
+            return
+        self._directories += 1
+        try:
+            listing = self._files.list(found.path)
+        except LogError:
+            raise
+        except SkillsRuntimeError:
+            self.refused += 1
+            return
+        yield from self._inside(found.relative, found.path, found.depth + 1, listing)
+
+    def _inside(self, relative: str, path: str, depth: int, listing: DirectoryListing) -> Iterator[Found]:
+        self.complete = self.complete and listing.complete
+        if self._ignore is not None:
+            self._ignore.enter(path, listing)
+        for entry in listing.entries:
+            inner = join(path, entry.name)
+            if entry.name.startswith("."):
+                self.hidden += 1
+            elif self._ignore is not None and self._ignore.covers(inner, entry.kind):
+                self.ignored += 1
+            else:
+                yield Found(relative=join(relative, entry.name), path=inner, kind=entry.kind, depth=depth)
+
+
+def join(directory: str, name: str) -> str:
+    """The path of a name in a directory; the empty directory and `.` are where paths begin."""
+    return name if directory in ("", ".") else f"{directory.rstrip('/')}/{name}"
+
+
+def shown(path: str) -> str:
+    """The path on one line, whatever is in it."""
+    return path.translate(_CONTROLS)
+
+
+def plain(path: str) -> str:
+    """The path without empty and `.` segments; the place where paths begin is `.`, and an empty path stays one."""
+    parts = "/".join(part for part in path.split("/") if part not in ("", "."))
+    return f"/{parts}" if path.startswith("/") else parts or path[:1]
+
+
+PLACES = ("/usr/local/bin/rg", "/usr/bin/rg", "/opt/homebrew/bin/rg")
+"""Where only an administrator puts programs: one that a project brings along is not started by a tool that reads."""
+MAX_WORDS_BYTES = 512 * 1024
+"""Of the names given to one process."""
+OUTPUT_BYTES = 2 << 20
+GRACE_SECONDS = 0.2
+NOTHING_FOUND = 1
+
+_OPTIONS = (
+    "--no-config", "--no-ignore", "--no-messages", "--color=never", "--engine=default", "--encoding=none", "--text",
+    "--no-mmap", "--files-with-matches", "--null",
+)  # fmt: skip
+_ANYTHING = r"(?:[^\n]{1,4})"
+"""Whatever is one character to us is one to four bytes."""
+_TOKEN = re.compile(
+    r"""
+    (?P<group> \( (?: \?: | (?!\?) ) )
+  | (?P<syntax> [|)] | [*+?] \?? | \{ \d+ (?: ,\d* )? \} \?? )
+  | (?P<edge> [\^$] | \\ [bBAz] )
+  | (?P<kind> \. | \\ [wdsWDS] | \[ \^? (?: \\ [^xpPQE\d] | [^\\\[\]] )+ \] )
+  | \\ (?P<escaped> [.*+?()\[\]{}|^$\\/-] )
+  | (?P<plain> [^\\.*+?()\[\]{}|^$\n] )
+    """,
+    re.VERBOSE,
+)
+_FOLDED = re.compile(r"\(\?i\)")
+
+
+class Sifted(msgspec.Struct, frozen=True):
+    """The files that may match, and what the fence of the sieve promises."""
+
+    paths: frozenset[str]
+    evidence: Mapping[str, Any]
+
+
+def weakened(pattern: str) -> str | None:
+    """A pattern for bytes that ripgrep finds wherever ours matches, and elsewhere too; nothing when we know none."""
+    folded = _FOLDED.match(pattern)
+    place, words = folded.end() if folded else 0, list[str]()
+    while place < len(pattern):
+        token = _TOKEN.match(pattern, place)
+        if token is None:
+            return None
+        words.append(_weakened(token, folded=folded is not None))
+        place = token.end()
+    return f"(?-u){''.join(words)}"
+
+
+async def sifted(paths: Sequence[str], pattern: str, context: ToolContext, *, seconds: float) -> Sifted | None:
+    """The files that may match, or nothing when ripgrep cannot tell."""
+    files, weak = context.files, weakened(pattern)
+    program = next((place for place in PLACES if os.access(place, os.X_OK)), None)
+    if program is None or weak is None or not isinstance(files, RunFiles):
+        return None
+    real = {os.fsencode(_real(files, path)): path for path in paths}
+    passed, evidence = set[str](), dict[str, Any]()
+    now = asyncio.get_running_loop().time
+    deadline = now() + seconds
+    for names in _portions(list(real)):
+        argv = (program, *_OPTIONS, "-e", weak, "--", *map(os.fsdecode, names))
+        try:
+            plan = plan_for(Work(argv=argv), context)
+            left = max(0.0, deadline - now())
+            limits = Limits(wall_seconds=left, output_bytes=OUTPUT_BYTES, grace_seconds=GRACE_SECONDS)
+            done = await execute_plan(plan, limits, Network(context).doorman)
+        except LogError:
+            raise
+        except SkillsRuntimeError:
+            return None
+        if done.ended_by != "exit" or done.exit_code not in (0, NOTHING_FOUND) or done.stdout.left_out:
+            return None
+        found = (done.stdout.head + done.stdout.tail).split(b"\0")[:-1]
+        passed.update(real[name] for name in found if name in real)
+        evidence = dict(plan.evidence)
+    return Sifted(frozenset(passed), evidence)
+
+
+def _weakened(token: "re.Match[str]", *, folded: bool) -> str:
+    match token.lastgroup:
+        case "group":
+            return "(?:"
+        case "syntax":
+            return token[0]
+        case "edge":
+            return "(?:)"
+        case "kind":
+            return _ANYTHING
+        case _:
+            return _literal(token["escaped"] or token["plain"], folded=folded)
+
+
+def _literal(character: str, *, folded: bool) -> str:
+    if folded and not (character.isascii() and character not in "kKsS"):
+        return _ANYTHING  # these have other cases far away
+    if folded and character.isalpha():
+        return f"[{character.lower()}{character.upper()}]"
+    exact = "".join(f"\\x{byte:02x}" for byte in character.encode())
+    return f"(?:{exact})"
+
+
+def _real(files: RunFiles, path: str) -> Path:
+    place = parse_path(files.policy, path)
+    return files.policy.root(place.mount).joinpath(*place.parts)
+
+
+def _portions(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """The names in as many parts as one command line each takes."""
+    portion, size = list[bytes](), 0
+    for name in names:
+        if portion and size + len(name) > MAX_WORDS_BYTES:
+            yield portion
+            portion, size = [], 0
+        portion.append(name)
+        size += len(name) + 1
+    if portion:
+        yield portion

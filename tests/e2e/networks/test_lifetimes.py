@@ -9,8 +9,7 @@ import pytest
 
 from skills_runtime.ports import ToolResult
 from skills_runtime.tools.builtin import ExecCommand, ShellExec, WriteStdin
-from skills_runtime.tools.exec_sessions import ExecSessions, Lent
-from skills_runtime.tools.terminals import RunSessions
+from skills_runtime.tools.exec_sessions import ExecSessions, Lent, RunSessions
 from tests.e2e.networks.conftest import PATIENCE, VISIT, Web, decisions, networked, told
 from tests.support.tools import Workshop, data_of
 

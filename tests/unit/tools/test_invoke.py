@@ -11,8 +11,7 @@ from skills_runtime.errors import PathEscape, SandboxError, StorageFailed, ToolE
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.ports.tools import Parked
 from skills_runtime.testing import FrozenClock
-from skills_runtime.tools.invoke import invoke, refused
-from skills_runtime.tools.spill import LIMIT
+from skills_runtime.tools.invoke import LIMIT, invoke, refused
 from tests.support.tools import Workshop, data_of
 
 Work = Callable[[], Awaitable[Any]]

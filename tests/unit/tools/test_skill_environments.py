@@ -187,7 +187,7 @@ def test_a_python_that_does_not_fit_is_refused() -> None:
 
 
 def test_a_missing_uv_is_said_before_anything_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from skills_runtime.tools.skill_environments.uv import find_uv
+    from skills_runtime.tools.skill_environments import find_uv
 
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setitem(sys.modules, "uv", None)

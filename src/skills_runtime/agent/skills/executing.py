@@ -27,7 +27,7 @@ class ScriptPackages:
 
     async def interpreter(self, skill: Skill, file: str) -> Interpreter | None:
         """The Python for a file of a skill, or nothing where any will do."""
-        from skills_runtime.tools.skill_packages import needed_by
+        from skills_runtime.tools.skill_environments import needed_by
 
         assert skill.directory is not None, "it has a file"
         need = needed_by(skill, ("python3", str(skill.directory / file)))

@@ -16,9 +16,15 @@ from skills_runtime.executions import Execution, ExecutionLimits, Executor, Pool
 from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan, ToolContext, ToolResult
 from skills_runtime.processes import Captured, Finished
 from skills_runtime.skills.skill import Skill
-from skills_runtime.tools.denied import Asked, with_denials
-from skills_runtime.tools.networks import Network
-from skills_runtime.tools.processes import DEFAULT_TIMEOUT_MS, DIED_OF_SIGNAL, MAX_TIMEOUT_MS, facts_of
+from skills_runtime.tools.processes import (
+    DEFAULT_TIMEOUT_MS,
+    DIED_OF_SIGNAL,
+    MAX_TIMEOUT_MS,
+    Asked,
+    Network,
+    facts_of,
+    with_denials,
+)
 
 if TYPE_CHECKING:
     from skills_runtime.skills import Library

@@ -20,7 +20,7 @@ from skills_runtime.skills.prompt.injection import Injected, injection
 from skills_runtime.skills.skill import Skill
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.builtin.skill_exec import told
-from skills_runtime.tools.family import children_of
+from skills_runtime.tools.subagents import children_of
 
 FORK = "fork"
 """How the event of a skill says that a run of its own works on it."""

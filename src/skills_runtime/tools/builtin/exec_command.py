@@ -8,9 +8,10 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.processes import shell_command
-from skills_runtime.tools import processes, terminals
+from skills_runtime.tools import exec_sessions as terminals
+from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import parse, schema_of
-from skills_runtime.tools.networks import Network
+from skills_runtime.tools.processes import Network
 
 
 class ExecCommandArguments(processes.CommandArguments, frozen=True, kw_only=True):

@@ -15,11 +15,8 @@ from msgspec import Meta
 from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Files, Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.ignore import IgnoreRules, NamePattern
 from skills_runtime.tools.intents import touching
-from skills_runtime.tools.ripgrep import Sifted, sifted
-from skills_runtime.tools.search import Hit, Pattern
-from skills_runtime.tools.trees import Walk, plain, shown
+from skills_runtime.tools.search import Hit, IgnoreRules, NamePattern, Pattern, Sifted, Walk, plain, shown, sifted
 
 MAX_FILES = 5000
 MAX_FILE_BYTES = 4 << 20

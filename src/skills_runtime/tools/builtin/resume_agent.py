@@ -6,7 +6,7 @@ from typing import Any
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import parse, schema_of
 from skills_runtime.tools.builtin.close_agent import AgentArguments
-from skills_runtime.tools.family import children_of, told
+from skills_runtime.tools.subagents import children_of, told
 
 
 class ResumeAgent:

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.family import children_of, told
+from skills_runtime.tools.subagents import children_of, told
 
 
 class SpawnAgentArguments(Arguments, frozen=True):

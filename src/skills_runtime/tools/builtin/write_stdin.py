@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools import terminals
+from skills_runtime.tools import exec_sessions as terminals
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
 

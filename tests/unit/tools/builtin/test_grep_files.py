@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.errors import NotFound, PathEscape, ToolError
 from skills_runtime.ports import ToolResult
-from skills_runtime.tools import trees
+from skills_runtime.tools import search as trees
 from skills_runtime.tools.builtin import GrepFiles, grep_files
 from tests.support.tools import Workshop, data_of
 

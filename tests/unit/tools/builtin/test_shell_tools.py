@@ -12,8 +12,7 @@ from skills_runtime.ports import Tool, ToolResult
 from skills_runtime.sandbox import NoFence
 from skills_runtime.testing import FrozenClock
 from skills_runtime.tools.builtin import Shell, ShellCommand, ShellExec
-from skills_runtime.tools.invoke import invoke
-from skills_runtime.tools.spill import LIMIT
+from skills_runtime.tools.invoke import LIMIT, invoke
 from tests.support.tools import Workshop, data_of
 from tests.support.users import Unprivileged
 from tests.unit.tools.builtin.conftest import Tagging

@@ -12,7 +12,7 @@ from skills_runtime.errors import NotFound, SandboxError, ToolError
 from skills_runtime.ports import ToolResult
 from skills_runtime.sandbox import NoFence
 from skills_runtime.tools.builtin import ExecCommand, WriteStdin
-from skills_runtime.tools.terminals import RunSessions
+from skills_runtime.tools.exec_sessions import RunSessions
 from tests.support.tools import Workshop, data_of
 from tests.unit.tools.builtin.conftest import Tagging
 

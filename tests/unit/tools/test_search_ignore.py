@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.tools.ignore import IgnoreRules, NamePattern
-from skills_runtime.tools.trees import Walk
+from skills_runtime.tools.search import IgnoreRules, NamePattern, Walk
 from tests.support.tools import Workshop
 
 NAMES = ("a.py", "b.o", "build/a.py", "src/a.py", "src/b.o", "src/build/keep", "src/deep/build/x")

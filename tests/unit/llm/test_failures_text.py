@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.llm.text import LONGEST_TOLD, one_line
+from skills_runtime.llm.failures import LONGEST_TOLD, one_line
 from skills_runtime.text import well_formed
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.errors import ModelError
-from skills_runtime.llm.chunks import Assembly, usage_of
+from skills_runtime.llm.openai import Assembly, usage_of
 from skills_runtime.ports import ChatStreamEvent, ToolCall
 from tests.support.model_server import chunk, end_chunk, text_chunk
 

@@ -1,19 +1,83 @@
-"""Where hunks fit in a file, and the file they make of it.
+"""Applies a patch: where its hunks fit, the files it makes, and what comes nearest to lines that were not found.
 
-Pure, and in time linear in the size of the file.
-Every byte outside the lines a hunk drops or adds stays: line endings, a byte order mark, a missing final newline.
+Pure: files are given and returned as bytes.
 """
 
+import difflib
+import hashlib
 import itertools
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
 from skills_runtime.errors import ToolError
-from skills_runtime.tools.patch.nearest import nearest
-from skills_runtime.tools.patch.parse import Hunk
+from skills_runtime.ports import FileChange
+from skills_runtime.tools.patch.parse import AddFile, DeleteFile, Hunk, Section, UpdateFile
+
+MAX_LINES = 2000
+MAX_CHARS = 120
+MAX_PLACES = 50
+SHOWN_LINES = 6
+
+
+def nearest(lines: Sequence[bytes], wanted: Sequence[bytes]) -> str:
+    """One sentence and a few numbered lines of the file."""
+    if not lines:
+        return "the file is empty"
+    start = _most_alike(lines, wanted)
+    if start is None:
+        return f"no line is like `{_text(_first_telling(wanted))}`"
+    for index, line in enumerate(wanted):
+        place = start + index
+        found = _text(lines[place]) if 0 <= place < len(lines) else None
+        if found != _text(line):
+            there = "the file ends" if found is None else f"the file has `{found}`"
+            return f"at line {place + 1} {there} where the patch has `{_text(line)}`\n{_numbered(lines, start)}"
+    return f"line {start + 1} comes nearest\n{_numbered(lines, start)}"
+
+
+def _most_alike(lines: Sequence[bytes], wanted: Sequence[bytes]) -> int | None:
+    """Where most of the wanted lines stand where they should; else where a line is like the first telling one."""
+    places: dict[bytes, list[int]] = {}
+    for number, line in enumerate(lines):
+        found = places.setdefault(line.strip(), [])
+        if len(found) < MAX_PLACES:
+            found.append(number)
+    votes = Counter(
+        place - index
+        for index, line in enumerate(wanted)
+        if line.strip()
+        for place in places.get(line.strip(), ())
+        if place >= index
+    )
+    if votes:
+        return min(votes, key=lambda start: (-votes[start], start))
+    return _like(lines, wanted)
+
+
+def _like(lines: Sequence[bytes], wanted: Sequence[bytes]) -> int | None:
+    telling = _first_telling(wanted)
+    texts = [_text(line) for line in lines[:MAX_LINES]]
+    close = difflib.get_close_matches(_text(telling), texts, n=1)
+    return max(texts.index(close[0]) - list(wanted).index(telling), 0) if close else None
+
+
+def _first_telling(wanted: Sequence[bytes]) -> bytes:
+    return next((line for line in wanted if line.strip()), wanted[0])
+
+
+def _numbered(lines: Sequence[bytes], start: int) -> str:
+    shown = range(max(start - 1, 0), min(start + SHOWN_LINES, len(lines)))
+    return "\n".join(f"L{number + 1}: {_text(lines[number])}" for number in shown)
+
+
+def _text(line: bytes) -> str:
+    text = line.rstrip(b"\r\n").decode(errors="replace")
+    return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…"
+
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -221,3 +285,97 @@ def _ends_open(hunk: Hunk, lines: Sequence[bytes], start: int) -> bool:
 def _usual(lines: Sequence[bytes]) -> bytes:
     """How a new line at the end of the file should end."""
     return next((end for line in reversed(lines) if (end := ending(line))), b"\n")
+
+
+class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the result of a patch says about one file."""
+
+    kind: Literal["add", "update", "delete"]
+    path: str
+    moved_to: str | None = None
+    added: int
+    removed: int
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The files to be, in the order of the patch, and the same in words."""
+
+    files: tuple[FileChange, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+
+
+def paths_to_read(sections: Sequence[Section]) -> list[str]:
+    """The files whose content the plan needs, each once."""
+    return list(dict.fromkeys(section.path for section in sections if not isinstance(section, AddFile)))
+
+
+def make_plan(sections: Sequence[Section], contents: Mapping[str, bytes]) -> Plan:
+    """What becomes of each file; the contents are those of `paths_to_read`."""
+    draft = _Draft(contents)
+    for section in sections:
+        match section:
+            case AddFile():
+                draft.add(section)
+            case DeleteFile():
+                draft.delete(section)
+            case UpdateFile():
+                draft.update(section)
+    return Plan(files=tuple(draft.files.values()), changes=tuple(draft.changes.values()), notes=tuple(draft.notes))
+
+
+class _Draft:
+    """The plan as far as it has been made."""
+
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        self.files: dict[str, FileChange] = {}
+        self.changes: dict[str, Change] = {}
+        self.notes: list[str] = []
+        self._contents = contents
+
+    def add(self, section: AddFile) -> None:
+        """Plan a new file, which ends with a newline unless the patch says otherwise."""
+        self._check_new(section.path)
+        data = b"".join(line.text + b"\n" * line.terminated for line in section.lines)
+        self.files[section.path] = FileChange(path=section.path, before_sha256=None, data=data)
+        self.changes[section.path] = Change(kind="add", path=section.path, added=len(section.lines), removed=0)
+
+    def delete(self, section: DeleteFile) -> None:
+        """Plan to take a file away."""
+        self._check_new(section.path)
+        before = self._contents[section.path]
+        self.files[section.path] = FileChange(path=section.path, before_sha256=_digest(before), data=None)
+        self.changes[section.path] = Change(kind="delete", path=section.path, added=0, removed=len(split_lines(before)))
+
+    def update(self, section: UpdateFile) -> None:
+        """Plan to change a file; a second update of it goes on where the first one ended."""
+        path, before = section.path, self._contents[section.path]
+        earlier = self.changes.get(path)
+        if earlier is None:
+            earlier = Change(kind="update", path=path, added=0, removed=0)
+        elif earlier.kind != "update" or earlier.moved_to is not None:
+            raise _twice(path)
+        base = self.files[path].data if path in self.files else None
+        result = patched(before if base is None else base, section.hunks, path)
+        self.notes += result.notes
+        earlier.added += sum(hunk.count("+") for hunk in section.hunks)
+        earlier.removed += sum(hunk.count("-") for hunk in section.hunks)
+        earlier.moved_to = section.moved_to if section.moved_to != path else None
+        self.changes[path] = earlier
+        self.files[path] = FileChange(
+            path=path, before_sha256=_digest(before), data=result.data, moved_to=earlier.moved_to
+        )
+
+    def _check_new(self, path: str) -> None:
+        if path in self.changes:
+            raise _twice(path)
+
+
+def _twice(path: str) -> ToolError:
+    return ToolError(
+        "validation", f"the patch says different things about `{path}`", hint="name each file once in a patch"
+    )
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

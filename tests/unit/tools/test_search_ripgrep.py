@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.sandbox import NoFence, Unfenced
-from skills_runtime.tools import ripgrep
+from skills_runtime.tools import search as ripgrep
 from skills_runtime.tools.builtin import GrepFiles
-from skills_runtime.tools.ripgrep import PLACES, weakened
-from skills_runtime.tools.search import Pattern
+from skills_runtime.tools.search import PLACES, Pattern, weakened
 from tests.support.tools import PATH, Workshop, data_of
 
 

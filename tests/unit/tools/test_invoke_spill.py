@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.ports import ToolResult
-from skills_runtime.tools.spill import LIMIT, NOTE_BYTES, spilled
+from skills_runtime.tools.invoke import LIMIT, NOTE_BYTES, spilled
 from tests.support.tools import data_of
 
 texts = st.text(st.sampled_from("aé漢😀\n[…]"), max_size=400)

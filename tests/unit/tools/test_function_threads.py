@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 
-from skills_runtime.tools.threads import in_thread
+from skills_runtime.tools.function import in_thread
 
 BOUND = 30
 """Far more than anything here takes; only a hang is longer."""
@@ -118,7 +118,7 @@ def test_what_a_call_held_is_let_go_of() -> None:
 
 EXITING = """
 import asyncio, threading
-from skills_runtime.tools.threads import in_thread
+from skills_runtime.tools.function import in_thread
 
 async def main():
     begun = threading.Event()

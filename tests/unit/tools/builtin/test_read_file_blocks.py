@@ -2,7 +2,7 @@
 
 import pytest
 
-from skills_runtime.tools.blocks import Extent, block_around, indentation, window
+from skills_runtime.tools.builtin.read_file import Extent, block_around, indentation, window
 
 C = b"""\
 int other;

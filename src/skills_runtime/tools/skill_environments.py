@@ -1,0 +1,306 @@
+"""Environments for scripts that need packages (PEP 723): resolved once, locked, cached, and made by uv.
+
+Nothing is made before a call has passed the gate; what is there already is used without any network.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from skills_runtime.errors import ToolError
+from skills_runtime.processes import Command, Limits, execute
+from skills_runtime.skills.problems import failure
+from skills_runtime.skills.scripts import InlineMetadata, NotUsable, allows, inline_metadata, script_in
+from skills_runtime.skills.skill import Skill
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """An environment by what makes it."""
+
+    metadata: InlineMetadata
+    script: bytes
+    lock: bytes = b""
+    """The lock file that the skill brings along, as `uv lock --script` writes it; else it is resolved once."""
+    key: str
+
+
+def need_of(script: bytes, lock: bytes = b"", *, name: str = "the script") -> Need | None:
+    """What a script needs besides an interpreter, or nothing."""
+    try:
+        metadata = inline_metadata(script)
+    except NotUsable as error:
+        raise failure(
+            "SKILL_ACTION_DEFINITION_INVALID",
+            f"what `{name}` needs cannot be provided: {error}",
+            hint="write `dependencies` as a list of package names with versions",
+        ) from error
+    if metadata is None:
+        return None
+    _check_python(metadata, name)
+    if not metadata.dependencies:
+        return None
+    return Need(metadata=metadata, script=script, lock=lock, key=_key(metadata, lock))
+
+
+@cache
+def interpreter() -> Path:
+    """The Python that environments are made from: the runtime's own, which is there behind the fence as well."""
+    major, minor = sys.version_info[:2]
+    return Path(sys.base_prefix) / "bin" / f"python{major}.{minor}"
+
+
+def _check_python(metadata: InlineMetadata, name: str) -> None:
+    wanted, here = metadata.requires_python, sys.version_info[:3]
+    fits = allows(wanted, here)
+    if fits is None:
+        raise failure(
+            "SKILL_ACTION_DEFINITION_INVALID",
+            f"the `requires-python` of `{name}` is not understood: {wanted[:80]!a}",
+            hint="write it as `>=3.11`",
+        )
+    if not fits:
+        raise failure(
+            "SKILL_ACTION_DEFINITION_INVALID",
+            f"`{name}` needs Python {wanted[:80]}, and this is {platform.python_version()}",
+            hint="run skills-runtime with such a Python",
+        )
+
+
+def _key(metadata: InlineMetadata, lock: bytes) -> str:
+    parts = (
+        metadata.requires_python,
+        metadata.exclude_newer,
+        *sorted(metadata.dependencies),
+        hashlib.sha256(lock).hexdigest() if lock else "",
+        str(interpreter()),
+        platform.python_version(),
+        platform.machine(),
+        sys.platform,
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+WALL_SECONDS = 600.0
+LAST_LINES = 8
+_SEEN = frozenset(
+    {
+        "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "NETRC",
+        "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+        "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT",
+    }
+)  # fmt: skip
+"""Variables that uv gets besides its own: how to find files and to reach the network."""
+
+
+def find_uv(variables: Mapping[str, str]) -> str:
+    """The program: on PATH, beside the interpreter, or in the package `uv`."""
+    beside = Path(sys.executable).parent / "uv"
+    found = shutil.which("uv", path=variables.get("PATH", "")) or (str(beside) if beside.is_file() else None)
+    if found is None:
+        try:
+            from uv import find_uv_bin
+
+            found = find_uv_bin()
+        except (ImportError, FileNotFoundError):
+            raise ToolError(
+                "not_found",
+                "the script needs packages, and `uv`, which provides them, is not installed",
+                hint="install it: pip install uv",
+                details={"error": {"code": "SKILL_ENVIRONMENT_UNAVAILABLE", "message": "uv is missing", "details": {}}},
+            ) from None
+    return found
+
+
+async def call_uv(uv: str, words: Sequence[str], cwd: Path, variables: Mapping[str, str]) -> None:
+    """Run uv to its end; a failure is one sentence with the last that uv said."""
+    seen = {name: value for name, value in variables.items() if name in _SEEN or name.startswith("UV_")}
+    environment = {**seen, "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+    command = Command((uv, *words), cwd, environment)
+    finished = await execute(command, Limits(wall_seconds=WALL_SECONDS))
+    if finished.ended_by == "timeout":
+        raise failed(f"it took longer than {WALL_SECONDS:.0f} seconds")
+    if finished.exit_code != 0:
+        raise failed(_last(finished.stderr.text() or finished.stdout.text()))
+
+
+def failed(why: str) -> ToolError:
+    """The error of an environment that cannot be made."""
+    message = f"the packages that the script needs could not be provided: {why}"
+    return ToolError(
+        "unknown",
+        message,
+        hint="check the names and versions in its `dependencies`, and the network",
+        details={"error": {"code": "SKILL_ENVIRONMENT_FAILED", "message": message, "details": {}}},
+    )
+
+
+def _last(text: str) -> str:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[-LAST_LINES:]) or "uv said nothing"
+
+
+LOCK_FILE = "requirements.txt"
+WAIT_SECONDS = 0.05
+"""How often somebody who waits for an environment looks again."""
+
+
+class Environments:
+    """Environments below one directory of the user's cache."""
+
+    def __init__(self, place: Path | None = None, variables: Mapping[str, str] | None = None) -> None:
+        self._place = place
+        self._variables = variables
+
+    def directory(self, need: Need) -> Path:
+        """Where the environment is, or will be."""
+        return self._root / need.key
+
+    def python(self, need: Need) -> Path:
+        """Its interpreter."""
+        return self.directory(need) / "venv" / "bin" / "python"
+
+    def is_ready(self, need: Need) -> bool:
+        """Whether it is there; then nothing has to be downloaded."""
+        return self.directory(need).is_dir()
+
+    async def provide(self, need: Need) -> None:
+        """Make the environment unless it is there."""
+        if self.is_ready(need):
+            return
+        try:
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            async with _alone(self._root / f"{need.key}.busy"):
+                for left in self._root.glob(f".{need.key}.*"):  # of a process that was killed
+                    _clear(left)
+                if not self.is_ready(need):
+                    await self._make(need)
+        except OSError as error:
+            raise failed(f"{error.strerror or error} ({self._root})") from error
+
+    @property
+    def _root(self) -> Path:
+        if self._place is None:
+            self._place = _cache_home(self._environ()) / "skills_runtime" / "environments"
+        return self._place
+
+    def _environ(self) -> Mapping[str, str]:
+        if self._variables is None:
+            from skills_runtime.config.environment import process_environ
+
+            self._variables = process_environ()
+        return self._variables
+
+    async def _make(self, need: Need) -> None:
+        uv = find_uv(self._environ())
+        aside = Path(tempfile.mkdtemp(prefix=f".{need.key}.", dir=self._root))
+        try:
+            await self._lock(uv, need, aside)
+            await self._install(uv, aside)
+            _clear(aside / "given")
+            aside.chmod(0o755)  # commands behind the fence may be of another user
+            aside.rename(self.directory(need))
+        finally:
+            _clear(aside)
+
+    async def _lock(self, uv: str, need: Need, aside: Path) -> None:
+        """Put the exact versions, with their digests, into the environment's lock file."""
+        known, lock, given = self._root / f"{need.key}.{LOCK_FILE}", aside / LOCK_FILE, aside / "given"
+        given.mkdir()
+        if known.is_file():
+            shutil.copyfile(known, lock)
+            return
+        wanted = given / "requirements.in"
+        if need.lock:
+            (given / "run.py").write_bytes(need.script)
+            (given / "run.py.lock").write_bytes(need.lock)
+            await self._call(uv, given, "export", "--script", "run.py", "--frozen", "--no-header", "-o", str(lock))
+            if "--hash=" not in lock.read_text(encoding="utf-8"):  # a lock for a directory of packages has none
+                lock.rename(wanted)
+                await self._resolve(uv, need, wanted, lock)
+        else:
+            wanted.write_text("".join(f"{one}\n" for one in need.metadata.dependencies), encoding="utf-8")
+            await self._resolve(uv, need, wanted, lock)
+        kept = aside / "kept"
+        shutil.copyfile(lock, kept)
+        kept.replace(known)
+
+    async def _resolve(self, uv: str, need: Need, wanted: Path, lock: Path) -> None:
+        newer = ("--exclude-newer", need.metadata.exclude_newer) if need.metadata.exclude_newer else ()
+        options = ("--generate-hashes", "--no-build", "--no-header", "--no-annotate", *newer)
+        python = ("--python", str(interpreter()))
+        await self._call(uv, wanted.parent, "pip", "compile", *options, *python, "-o", str(lock), str(wanted))
+
+    async def _install(self, uv: str, aside: Path) -> None:
+        python = aside / "venv" / "bin" / "python"
+        made_from = ("--python", str(interpreter()))
+        await self._call(uv, aside, "venv", "--no-project", "--relocatable", *made_from, str(aside / "venv"))
+        # Copies, not links into uv's own cache: nothing that a script can reach is shared with other programs.
+        options = ("--require-hashes", "--no-build", "--link-mode", "copy", "--python", str(python))
+        await self._call(uv, aside, "pip", "sync", *options, str(aside / LOCK_FILE))
+
+    async def _call(self, uv: str, cwd: Path, *words: str) -> None:
+        await call_uv(uv, ("--quiet", *words), cwd, self._environ())
+
+
+@asynccontextmanager
+async def _alone(path: Path) -> AsyncGenerator[None]:
+    """Hold a lock that the system takes back when this process dies."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(WAIT_SECONDS)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _clear(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _cache_home(environ: Mapping[str, str]) -> Path:
+    from skills_runtime.config.environment import home
+
+    named = environ.get("XDG_CACHE_HOME", "")
+    return Path(named) if Path(named).is_absolute() else home(environ) / ".cache"
+
+
+PYTHONS = ("python", "python3")
+
+
+def needed_by(skill: Skill, argv: tuple[str, ...]) -> Need | None:
+    """What the script says that a command starts: given to Python by its path, or being the program itself."""
+    path = _script(skill, argv)
+    if path is None:
+        return None
+    lock = script_in(skill, path.with_name(f"{path.name}.lock"))
+    return need_of(script_in(skill, path), lock, name=path.name)
+
+
+def with_packages(argv: tuple[str, ...], python: Path) -> tuple[str, ...]:
+    """The same command with the interpreter of an environment."""
+    return (str(python), *(argv[1:] if argv[0] in PYTHONS else argv))
+
+
+def _script(skill: Skill, argv: tuple[str, ...]) -> Path | None:
+    program, *others = argv
+    path = Path(others[0] if others and program in PYTHONS else program)
+    inside = skill.directory is not None and path.is_absolute() and path.is_relative_to(skill.directory)
+    return path if inside and path.suffix == ".py" else None
