@@ -34,12 +34,17 @@ class Caller:
         yield ChatStreamEvent(type="completed", finish_reason="stop")
 
 
-def agent_with(base: Path, name: str, model: Caller, seconds: float) -> Agent:
+def agent_with(base: Path, name: str, model: Caller, seconds: float = 0) -> Agent:
     workspace = base / name
     workspace.mkdir()
-    agent = Agent(workspace_root=workspace, backend=model)
+    agent = Agent(workspace_root=workspace, backend=model, session_settings={"safety": {"mode": "allow"}})
 
-    @agent.tool(effect="read", name="pause")
+    @agent.tool
+    def plain() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Do nothing: what a user writes first, not async and with defaults."""
+        return "ok"
+
+    @agent.tool(effect="read")
     async def pause() -> str:  # pyright: ignore[reportUnusedFunction]
         """Wait."""
         if seconds:
@@ -57,34 +62,35 @@ async def together(agent: Agent, runs: int) -> float:
     return time.perf_counter() - begun
 
 
-async def durable(base: Path) -> tuple[float, float]:
-    """Wall seconds of many runs at once, and CPU seconds of the thread that works on all of them."""
-    agents = [agent_with(base, f"durable_{number}", Caller("pause", turns=4), 0) for number in range(ROUNDS)]
+async def durable(base: Path, tool: str) -> tuple[float, float]:
+    """Runs a second, and CPU milliseconds that the thread of the event loop spends on each."""
+    agents = [agent_with(base, f"{tool}_{number}", Caller(tool, turns=4)) for number in range(ROUNDS)]
     walls, cpus = list[float](), list[float]()
     for agent in agents:
         begun = time.thread_time()
         walls.append(await together(agent, DURABLE_RUNS))
         cpus.append(time.thread_time() - begun)
-    return min(walls), min(cpus)
+    return DURABLE_RUNS / min(walls), min(cpus) / DURABLE_RUNS * 1000
 
 
-async def measure(base: Path) -> tuple[float, float, float, float]:
-    await together(agent_with(base, "warm", Caller("pause", turns=1), 0), 2)
-    wall, cpu = await durable(base)
+async def measure(base: Path) -> tuple[Number, ...]:
+    await together(agent_with(base, "warm", Caller("plain", turns=1)), 2)
+    plain_rate, _ = await durable(base, "plain")
+    rate, cpu = await durable(base, "pause")
     waiting = await together(agent_with(base, "waiting", Caller("pause", turns=1), 0.05), WAITING_RUNS)
     parallel = await together(agent_with(base, "parallel", Caller("pause", turns=1, calls=5), 0.2), 1)
-    return DURABLE_RUNS / wall, cpu / DURABLE_RUNS * 1000, waiting, parallel
-
-
-def main() -> None:
-    with directory() as base:
-        rate, cpu, waiting, parallel = asyncio.run(measure(base))
-    report(
-        Number("100 durable runs of 5 turns at once", rate, "/s", 300, "at least"),
+    return (
+        Number("100 durable runs of 5 turns at once, plain function", plain_rate, "/s", 350, "at least"),
+        Number("100 durable runs of 5 turns at once, async `read` tool", rate, "/s", 350, "at least"),
         Number("one of them, CPU of the event loop", cpu, "ms", 2.5, "at most"),
         Number("50 runs at once, each with a tool of 50 ms", waiting, "s", 0.3, "at most"),
         Number("five calls of 200 ms in one turn", parallel, "s", 0.3, "at most"),
     )
+
+
+def main() -> None:
+    with directory() as base:
+        report(*asyncio.run(measure(base)))
 
 
 if __name__ == "__main__":
