@@ -5,10 +5,18 @@ from typing import TextIO
 import msgspec
 
 from skills_runtime.cli.text import money, plural
-from skills_runtime.engine.skill_evals import Report, Trial
-from skills_runtime.engine.skill_evals.report import Delta, Summary
-from skills_runtime.engine.skill_evals.statistics import Difference, Rate, Spread
-from skills_runtime.engine.skill_evals.trigger_report import Choices, Compared, QueryReport, TriggerReport
+from skills_runtime.skills.evals import Report, Trial
+from skills_runtime.skills.evals.report import (
+    Choices,
+    Compared,
+    Delta,
+    Difference,
+    QueryReport,
+    Rate,
+    Spread,
+    Summary,
+    TriggerReport,
+)
 from skills_runtime.text import readable_line
 
 

@@ -15,8 +15,8 @@ from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.engine.skill_evals import Evaluation, Trial
     from skills_runtime.ports import Backend
+    from skills_runtime.skills.evals import Evaluation, Trial
 
 app = create_app(
     "skills",
@@ -272,8 +272,16 @@ def skills_eval(
     from skills_runtime.cli.interrupts import exit_code_of
     from skills_runtime.cli.skill_evals import show_report, write_report
     from skills_runtime.cli.state import shown_path
-    from skills_runtime.engine.skill_evals import Bench, Evaluation, Plan, place_for, report_of, suite_at
-    from skills_runtime.engine.skill_evals.places import keep_report
+    from skills_runtime.engine.skill_trials import AgentTrials
+    from skills_runtime.skills.evals import (
+        Evaluation,
+        Plan,
+        TrialSkills,
+        keep_report,
+        place_for,
+        report_of,
+        suite_at,
+    )
 
     suite = suite_at(
         checked_path(path, option="SKILL_DIR|FILE"),
@@ -283,9 +291,9 @@ def skills_eval(
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     backend, model = backend_for(resolved), model_name(resolved)
     place = place_for(suite, checked_path(out, option="--out") if out is not None else None, Path.cwd(), model)
-    bench = Bench(resolved, backend, place.skill, place.others)
+    skills = TrialSkills(place.skill, resolved.environment.process, place.others)
     plan = Plan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
-    evaluation = Evaluation(suite, place, bench, plan)
+    evaluation = Evaluation(suite, place, AgentTrials(resolved, backend), skills, plan)
     trials, signal = asyncio.run(_run(evaluation, backend, quiet=quiet))
     if trials is None:
         print(f"stopped; the same command goes on in {shown_path(place.root)}", file=sys.stderr)
@@ -304,7 +312,7 @@ async def _run(evaluation: "Evaluation", backend: "Backend", *, quiet: bool) -> 
 
     from skills_runtime.cli.interrupts import interrupts
     from skills_runtime.cli.skill_evals import progress
-    from skills_runtime.engine.skill_evals.trials import close_backend
+    from skills_runtime.engine.skill_trials import close_backend
 
     def done(trial: "Trial", number: int, of: int) -> None:
         if not quiet:

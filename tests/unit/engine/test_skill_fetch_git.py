@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from skills_runtime.engine import skill_fetch as fetching
 from skills_runtime.engine.skill_fetch import SkillFetcher
-from skills_runtime.engine.skill_fetch import git as fetching
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.install import Fetched, Wanted
 from skills_runtime.skills.install.sources import GitSource

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.engine.skill_fetch import SkillFetcher
-from skills_runtime.engine.skill_fetch.web import Web, host_of
+from skills_runtime.engine.skill_fetch import SkillFetcher, Web, host_of
 from skills_runtime.errors import NotFound, PolicyDenied, ToolError, ValidationFailed
 from skills_runtime.skills.install import Fetched, Wanted
 from skills_runtime.skills.install.fetching import index_addresses, parse_index

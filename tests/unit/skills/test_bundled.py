@@ -11,10 +11,10 @@ import pytest
 
 from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
-from skills_runtime.engine.skill_evals import suite_at
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills import FilesystemSource, Library, Origin
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
+from skills_runtime.skills.evals import suite_at
 from skills_runtime.skills.standard.directories import inspect_directory
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from tests.support import ROOT

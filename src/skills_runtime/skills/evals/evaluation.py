@@ -8,13 +8,19 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.engine.skill_evals import triggering
-from skills_runtime.engine.skill_evals.grading import Graded, grade
-from skills_runtime.engine.skill_evals.judging import judge
-from skills_runtime.engine.skill_evals.places import Place
-from skills_runtime.engine.skill_evals.suite import Case, Query, Suite
-from skills_runtime.engine.skill_evals.trials import Bench, Ended, Variant, prepare, work
 from skills_runtime.errors import ValidationFailed
+from skills_runtime.skills.evals.grading import Graded, grade, judge
+from skills_runtime.skills.evals.suite import Case, Query, Suite
+from skills_runtime.skills.evals.trials import (
+    MAX_STEPS,
+    Ended,
+    TrialRunner,
+    TrialSkills,
+    Variant,
+    prepare,
+    skills_called,
+)
+from skills_runtime.skills.evals.workspace import Place
 from skills_runtime.skills.skill import Skill
 from skills_runtime.storage.files import explain_write, write_atomic
 
@@ -69,10 +75,11 @@ OnTrial = Callable[[Trial, int, int], None]
 class Evaluation:
     """One suite at one place."""
 
-    def __init__(self, suite: Suite, place: Place, bench: Bench, plan: Plan) -> None:
+    def __init__(self, suite: Suite, place: Place, runner: TrialRunner, skills: TrialSkills, plan: Plan) -> None:
         self._suite = suite
         self._place = place
-        self._bench = bench
+        self._runner = runner
+        self._skills = skills
         self._plan = plan
         self._skill = self._find()
 
@@ -106,7 +113,7 @@ class Evaluation:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _find(self) -> Skill:
-        library = self._bench.library("with_skill")
+        library = self._skills.library("with_skill")
         skills = library.list()
         if len(skills) != 1:
             problem = next((one.message for one in library.problems()), "there is no skill in it")
@@ -131,8 +138,8 @@ class Evaluation:
         files = await asyncio.to_thread(self._files, place, case)
         told = f"\n\nFiles in the working directory: {', '.join(files)}" if files else ""
         called = f"{self._skill.mention.text}\n\n" if variant == "with_skill" else ""
-        agent = self._bench.agent(place / "outputs", self._bench.library(variant), {})
-        ended = await work(agent, f"{called}{case.prompt}{told}", place)
+        library = self._skills.library(variant)
+        ended = await self._runner.run(f"{called}{case.prompt}{told}", place, library, settings={})
         trial = Trial(kind="case", id=case.id, variant=variant, number=number, ended=ended)
         if trial.counts:
             trial = await self._graded(trial, case, place)
@@ -144,10 +151,10 @@ class Evaluation:
         if known is not None:
             return known
         await asyncio.to_thread(self._files, place, None)
-        library = self._bench.catalog(variant)
-        agent = self._bench.agent(place / "outputs", library, {"max_steps": triggering.MAX_STEPS, "on_limit": "fail"})
-        ended = await work(agent, query.query, place)
-        chosen = await asyncio.to_thread(triggering.called_in, place / "run", library.list())
+        library = self._skills.catalog(variant)
+        settings = {"max_steps": MAX_STEPS, "on_limit": "fail"}
+        ended = await self._runner.run(query.query, place, library, settings=settings)
+        chosen = skills_called(await asyncio.to_thread(self._runner.events, place), library.list())
         if chosen:  # what became of it afterwards does not matter here
             ended = msgspec.structs.replace(ended, error="")
         trial = Trial(
@@ -174,7 +181,7 @@ class Evaluation:
         judged: dict[str, Graded] = {}
         verdict: Ended | None = None
         if sentences and self._plan.judge:
-            found, verdict = await judge(self._bench, case, sentences, trial.ended, place)
+            found, verdict = await judge(self._runner, case, sentences, trial.ended, place)
             judged = {one.text: one for one in found}
         graded = [
             judged.get(check.text, Graded(text=check.text, passed=None, evidence="nobody judged it"))

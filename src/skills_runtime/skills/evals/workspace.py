@@ -9,10 +9,9 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.engine.skill_evals.neighbours import digest_of, places_of
-from skills_runtime.engine.skill_evals.suite import Suite
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.actions import directory_digest
+from skills_runtime.skills.evals.suite import Suite, digest_of, places_of
 from skills_runtime.storage.files import explain_write, write_atomic
 
 SCHEMA = "skills-runtime.skill-evals/2"

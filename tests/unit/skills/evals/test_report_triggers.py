@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from skills_runtime.engine.skill_evals import Query, Suite, Trial
-from skills_runtime.engine.skill_evals.trials import Ended, Variant
-from skills_runtime.engine.skill_evals.trigger_report import TriggerReport, triggers_of
+from skills_runtime.skills.evals import Query, Suite, Trial
+from skills_runtime.skills.evals.report import TriggerReport, triggers_of
+from skills_runtime.skills.evals.trials import Ended, Variant
 
 SUITE = Suite(
     skill=Path("/skills/writer"),

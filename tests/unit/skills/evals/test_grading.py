@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.engine.skill_evals.checks import check_of
-from skills_runtime.engine.skill_evals.grading import grade
+from skills_runtime.skills.evals.grading import grade
+from skills_runtime.skills.evals.suite import check_of
 
 ANSWER = "The Answer\nis 42.\n"
 FIRST = {"ok": True, "n": 1, "name": "a"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.engine.skill_evals import Suite, suite_at
 from skills_runtime.errors import NotFound, SkillsRuntimeError
+from skills_runtime.skills.evals import Suite, suite_at
 from tests.unit.skills.samples import make_skill
 
 

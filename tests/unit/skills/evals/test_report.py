@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.engine.skill_evals.statistics import Spread, difference_of, rate_of, spread_of
+from skills_runtime.skills.evals.report import Spread, difference_of, rate_of, spread_of
 
 
 def test_the_interval_is_wilsons() -> None:

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from skills_runtime.engine.skill_evals.triggering import calls_it
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import LlmUsage, SkillInjected, SkillInjectionSkipped, ToolCallRequested
+from skills_runtime.skills.evals.trials import calls_it
 from tests.unit.skills.samples import a_skill
 
 SKILL = msgspec.structs.replace(a_skill(), file="/skills/writer/SKILL.md")

@@ -1,20 +1,196 @@
-"""What is evaluated: cases with assertions, and queries that should call a skill or not; both public schemas.
+"""What is evaluated: cases with checks, queries that should call a skill or not, and the other skills around it.
 
-Pure but for reading the files.
+Both public schemas are read. A sentence is judged by a model; a mapping with a `type` is decided without one. Pure but
+for reading the files.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
-from skills_runtime.engine.skill_evals.checks import Check, check_of
-from skills_runtime.engine.skill_evals.neighbours import neighbours_at
 from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.skills import FilesystemSource, Origin
+from skills_runtime.skills.actions import directory_digest
+from skills_runtime.skills.sources.search import skill_directories
 from skills_runtime.storage.nofollow import relative_parts
+
+CheckType = Literal[
+    "contains", "not_contains", "equals", "regex", "not_regex", "file_exists", "file_missing", "json_equals", "judged"
+]
+
+_NEEDS: Mapping[CheckType, str] = {
+    "contains": "value",
+    "not_contains": "value",
+    "equals": "value",
+    "regex": "pattern",
+    "not_regex": "pattern",
+    "file_exists": "path",
+    "file_missing": "path",
+    "json_equals": "value",
+    "judged": "text",
+}
+_FIELDS = frozenset({"type", "value", "pattern", "path", "pointer", "ignore_case", "text", "name", "id", "weight"})
+_SENTENCES = ("text", "check", "assertion", "expectation", "description")
+"""Where mappings without a type keep their sentence."""
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that must hold; without a path it is about the answer."""
+
+    type: CheckType
+    text: str
+    """How people read it."""
+    value: Any = None
+    pattern: str = ""
+    path: str = ""
+    pointer: str = ""
+    """Which part of a JSON document is meant, as in `/items/0/name`."""
+    ignore_case: bool = False
+
+
+def check_of(given: Any, place: str) -> Check:
+    """The check that a sentence or a mapping stands for; `place` is where it was found."""
+    if isinstance(given, str) and given.strip():
+        return Check(type="judged", text=given.strip())
+    if not isinstance(given, dict):
+        raise _unusable(place, "it must be a sentence, or a mapping with a `type`")
+    fields = cast("dict[str, Any]", given)
+    if "type" not in fields:
+        return _sentence(fields, place)
+    kind = fields["type"]
+    if kind not in _NEEDS:
+        raise _unusable(place, f"there is no type {str(kind)[:40]!a}", hint=f"use one of: {', '.join(_NEEDS)}")
+    unknown = sorted(fields.keys() - _FIELDS)
+    if unknown:
+        raise _unusable(place, f"it has no field {unknown[0][:40]!a}")
+    return _typed(kind, fields, place)
+
+
+def _sentence(fields: Mapping[str, Any], place: str) -> Check:
+    found = next((fields[name] for name in _SENTENCES if isinstance(fields.get(name), str)), "")
+    if not found.strip():
+        raise _unusable(place, "it has neither a `type` nor a `text`")
+    return Check(type="judged", text=found.strip())
+
+
+def _typed(kind: CheckType, fields: Mapping[str, Any], place: str) -> Check:
+    needed = _NEEDS[kind]
+    value = fields.get(needed)
+    anything = kind == "json_equals"
+    if needed not in fields or (not anything and not (isinstance(value, str) and value)):
+        raise _unusable(place, f"a check of the type `{kind}` needs a `{needed}`")
+    for name in ("path", "pointer", "text", "pattern"):
+        if not isinstance(fields.get(name, ""), str):
+            raise _unusable(place, f"its `{name}` must be a text")
+    if fields.get("path") and relative_parts(fields["path"]) is None:
+        raise _unusable(place, "its `path` leads out of the working directory")
+    _check_pattern(fields.get("pattern", ""), place)
+    return Check(
+        type=kind,
+        text=fields.get("text") or _described(kind, fields),
+        value=fields.get("value"),
+        pattern=fields.get("pattern", ""),
+        path=fields.get("path", ""),
+        pointer=fields.get("pointer", ""),
+        ignore_case=fields.get("ignore_case") is True,
+    )
+
+
+def compiled(pattern: str) -> Any:
+    """The pattern in an engine that takes no longer than the text is long."""
+    import re2
+
+    options = cast("Any", re2).Options()
+    options.log_errors = False
+    return cast("Any", re2).compile(f"(?m){pattern}", options)
+
+
+def _check_pattern(pattern: str, place: str) -> None:
+    import re2
+
+    try:
+        compiled(pattern)
+    except cast("Any", re2).error as error:
+        raise _unusable(place, f"its `pattern` is not a regular expression: {_words(error)}") from error
+
+
+def _words(error: BaseException) -> str:
+    said = error.args[0] if error.args else "it cannot be read"
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+
+
+def _described(kind: CheckType, fields: Mapping[str, Any]) -> str:
+    where = f"`{fields['path']}`" if fields.get("path") else "the answer"
+    value = str(fields.get("value", fields.get("pattern", "")))[:80]
+    return {
+        "contains": f"{where} contains {value!r}",
+        "not_contains": f"{where} does not contain {value!r}",
+        "equals": f"{where} is {value!r}",
+        "regex": f"{where} matches {value!r}",
+        "not_regex": f"{where} does not match {value!r}",
+        "file_exists": f"{where} exists",
+        "file_missing": f"{where} does not exist",
+        "json_equals": f"{where}{' at ' + fields['pointer'] if fields.get('pointer') else ''} is the JSON {value}",
+        "judged": value,
+    }[kind]
+
+
+def _unusable(place: str, why: str, *, hint: str = "") -> ValidationFailed:
+    return ValidationFailed(f"the assertion {place} cannot be used: {why}", hint=hint or "see how-to/evaluate-skills")
+
+
+def neighbours_at(paths: Iterable[Path], skill: Path) -> tuple[Path, ...]:
+    """The directories of all usable skills at or below some paths, each once and less the skill itself."""
+    found: dict[Path, str] = {}
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"there is nothing at `{path}`", hint="name skills, or a directory with skills in it")
+        here = {one: name for one in skill_directories(path.resolve()) if (name := _name_of(one))}
+        if not here:
+            raise ValidationFailed(f"there are no skills in `{path}`", hint="see `skills validate`")
+        found |= here
+    found.pop(skill, None)
+    names = [*found.values(), _name_of(skill)]
+    shared = next((name for name in names if names.count(name) > 1), None)
+    if shared is not None:
+        raise ValidationFailed(
+            f"queries cannot be tried among two skills with the name `{shared}`", hint="leave one of them out"
+        )
+    return tuple(found)
+
+
+def _name_of(directory: Path) -> str:
+    """What the skill of a directory is called; empty where there is none that can be used."""
+    skills = FilesystemSource(Origin("eval", "beside", "others"), directory).skills().skills
+    return next((one.name for one in skills if one.directory == directory), "")
+
+
+def places_of(neighbours: Iterable[Path], root: Path) -> dict[Path, Path]:
+    """Where each of them is copied to below a directory; two directories of one name get two."""
+    places: dict[Path, Path] = {}
+    taken: set[str] = set()
+    for source in neighbours:
+        number, name = 1, source.name
+        while name in taken:
+            number += 1
+            name = f"{source.name}-{number}"
+        taken.add(name)
+        places[source] = root / name
+    return places
+
+
+def digest_of(places: Mapping[Path, Path]) -> str:
+    """One digest of all copies; where the skills came from does not count."""
+    if not places:
+        return ""
+    rows = sorted(f"{place.name} {directory_digest(place)}\n" for place in places.values())
+    return hashlib.sha256("".join(rows).encode(errors="surrogateescape")).hexdigest()
+
 
 MAX_BYTES = 4 << 20
 CASES = "evals/evals.json"

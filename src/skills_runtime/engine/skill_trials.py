@@ -1,0 +1,106 @@
+"""The runs of an evaluation of a skill: each in a directory of its own; a run that was begun goes on."""
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from skills_runtime.agent import Agent, RunRequest
+from skills_runtime.agent.loop.control import Control
+from skills_runtime.agent.options import AgentOptions
+from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.clock import RandomIds
+from skills_runtime.errors import MODEL_KINDS
+from skills_runtime.events import Event
+from skills_runtime.events.states import RunStatus
+from skills_runtime.ports import Backend
+from skills_runtime.projections import RunState
+from skills_runtime.runs import RunPaths, read_events, read_view
+from skills_runtime.skills import Library
+from skills_runtime.skills.evals import Ended
+from skills_runtime.tools import Registry, builtin_tools
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+
+BROKEN = frozenset({*MODEL_KINDS, "config_error", "missing_env_var", "sandbox_denied", "storage_error"})
+"""Ends that say nothing about the skill: such a trial is not counted, and tried again the next time."""
+
+
+class AgentTrials(msgspec.Struct, frozen=True):
+    """Runs the trials of an evaluation with agents under the same settings."""
+
+    resolved: "Resolved"
+    backend: Backend
+
+    async def run(
+        self, prompt: str, place: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
+    ) -> Ended:
+        """Create the run at a place, or go on with it, until it ends; who is cancelled leaves it to be gone on with."""
+        agent = self._agent(place / "outputs", library, settings, tools=tools)
+        root = place / "run"
+        if not root.exists():
+            run = agent.create(RunRequest(prompt=prompt, sandbox_path=root, run_id=RandomIds().new("run")))
+        elif not read_state(root).open:
+            return ended(root)
+        else:
+            run = agent.resume(root)
+        control = Control()
+        working = asyncio.create_task(agent.execute(run, control=control))
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            control.stopping = True
+            working.cancel()
+            await asyncio.wait([working])
+            raise
+        return ended(root)
+
+    def events(self, place: Path) -> Sequence[Event]:
+        """The events of the run at a place."""
+        return list(read_events(RunPaths(place / "run")))
+
+    def _agent(self, outputs: Path, library: Library, run: Mapping[str, Any], *, tools: bool) -> Agent:
+        settings = self.resolved.settings
+        changed = settings.model_copy(
+            update={
+                "run": settings.run.model_copy(update=dict(run)),
+                "sandbox": settings.sandbox.model_copy(update={"workspace": "shared"}),
+            }
+        )
+        resolved = dataclasses.replace(self.resolved, settings=changed, workspace_root=outputs)
+        registry = builtin_tools() if tools else Registry()
+        return Agent.from_resolved(resolved, AgentOptions(tools=registry, backend=self.backend, library=library))
+
+
+def read_state(root: Path) -> RunState:
+    """The run as its log tells it."""
+    return read_view(RunPaths(root), log_ports()).state
+
+
+def ended(root: Path) -> Ended:
+    """How a run ended; one that waits for somebody did not end well, for nobody is there."""
+    state = read_state(root)
+    kind = state.error_kind or state.waiting_kind or ""
+    why = state.failure_reason or state.waiting_message
+    broken = kind in BROKEN or (state.open and state.status is not RunStatus.RUNNING)
+    return Ended(
+        run=str(root),
+        status=state.status.value,
+        answer=state.final_output,
+        seconds=round(state.worked_sec, 3),
+        input_tokens=state.input_tokens,
+        output_tokens=state.output_tokens,
+        cost_usd=state.cost_usd,
+        error=f"{kind or state.status.value}: {why}".strip(": ") if broken else "",
+    )
+
+
+async def close_backend(backend: Backend) -> None:
+    """Take the model's connections down with the event loop they live on."""
+    close: Callable[[], Awaitable[None]] | None = getattr(backend, "aclose", None)
+    if close is not None:
+        await close()
