@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; nothing has to be installed or activated before.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests
+.PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests test-thorough
 
 BIN := .venv/bin
 # The tests of a file share what they have started. Files are begun in the order of tests/conftest.py.
@@ -9,8 +9,8 @@ PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-
 heading = @printf '\n== %s\n' '$(1)'
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name does; do \
-		printf '  make %-8s %s\n' "$$name" "$$does"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name does; do \
+		printf '  make %-13s %s\n' "$$name" "$$does"; done
 
 demo: ## set up, then run one complete agent run offline and say where the result is
 	@scripts/setup core
@@ -22,6 +22,10 @@ studio: built ## set up, build the web app if its sources changed, then start it
 	@$(BIN)/skills-runtime studio
 
 test: setup lint types layers web tests ## set up, then run everything: lint, types, layers, the web app, all tests
+
+test-thorough: setup built ## set up, then run the property tests with all their examples
+	$(call heading,property tests with all their examples)
+	@TEST_PROFILE=thorough $(PYTEST) tests/property tests/unit
 
 check: setup built lint types layers ## set up, then run what is fast: lint, types, layers, unit tests
 	$(call heading,unit tests)

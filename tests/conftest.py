@@ -14,18 +14,20 @@ from hypothesis import HealthCheck, settings
 
 from skills_runtime.processes import launcher
 from skills_runtime.sandbox import landlock
+from tests.support.examples import THOROUGH
 from tests.support.network import network_off
 from tests.support.users import Unprivileged, home_variables
 
-settings.register_profile(
-    "ci",
-    derandomize=True,
-    database=None,
-    deadline=None,
-    max_examples=100,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("ci")
+for _profile, _count in (("quick", 25), ("thorough", 100)):
+    settings.register_profile(
+        _profile,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=_count,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile("thorough" if THOROUGH else "quick")
 
 LONG = ("e2e/studio", "e2e", "property", "docs", "contract", "replay")
 """Where tests take long, in the order in which they are begun."""

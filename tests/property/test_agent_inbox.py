@@ -25,6 +25,7 @@ from skills_runtime.testing import says
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Doing, Flaky, calls
 from tests.support.events import check_request
+from tests.support.examples import examples
 
 RUN_ID = "run_1"
 FINISH = "finish"
@@ -176,8 +177,8 @@ class SqliteSteeringMachine(SteeringMachine):
             self.ledger.close()
 
 
-SteeringMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=12)
-SqliteSteeringMachine.TestCase.settings = settings(max_examples=10, stateful_step_count=12)
+SteeringMachine.TestCase.settings = settings(max_examples=examples(15), stateful_step_count=12)
+SqliteSteeringMachine.TestCase.settings = settings(max_examples=examples(10), stateful_step_count=12)
 TestSteering = SteeringMachine.TestCase
 TestSteeringByTheLedger = SqliteSteeringMachine.TestCase
 

@@ -21,6 +21,7 @@ from skills_runtime.testing import FakeModel, says
 from tests.support.agents import calls, writes
 from tests.support.crashes import CRASH_RUN_ID, SCRIPT, STEERS, World
 from tests.support.events import check_request
+from tests.support.examples import examples
 from tests.support.runs import resumes_in, story_of
 
 BOUNDARIES = frozenset({"llm_response_finished", "tool_call_finished"})
@@ -104,7 +105,7 @@ OFFERED: list[tuple[str, dict[str, Any]]] = [
 SCRIPTS = st.lists(st.lists(st.sampled_from(OFFERED), min_size=1, max_size=4), max_size=4)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(script=SCRIPTS, every=st.lists(st.integers(1, 3), min_size=1, max_size=3))
 def test_any_script_writes_the_same_log_however_it_is_stopped(
     tmp_path_factory: pytest.TempPathFactory, script: list[list[tuple[str, Any]]], every: list[int]

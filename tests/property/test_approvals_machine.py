@@ -26,6 +26,7 @@ from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import RunPaths, read_events, read_view, runs_root
 from skills_runtime.testing import InMemoryInbox, says
 from tests.support.agents import calls
+from tests.support.examples import examples
 
 RUN = "r"
 
@@ -230,7 +231,7 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 TestApprovals = ApprovalsMachine.TestCase
 TestApprovals.settings = settings(
-    max_examples=12,
+    max_examples=examples(12),
     stateful_step_count=14,
     deadline=None,
     derandomize=True,

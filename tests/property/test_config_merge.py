@@ -19,9 +19,10 @@ from skills_runtime.config.section import leaves
 from skills_runtime.config.service_models import ServiceLimits
 from skills_runtime.config.trust import PRESETS, is_guarded
 from skills_runtime.errors import SkillsRuntimeError
+from tests.support.examples import examples
 
 ROOT = Path("/w")
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=examples(60))
 
 words = st.sampled_from(["ls", "cat", "rm", "dd", "git status"])
 word_lists = st.lists(words, max_size=4)
@@ -203,7 +204,7 @@ def test_every_guarded_field_takes_part_in_these_laws() -> None:
     assert set(NOT_LOOSER) == set(GUARDED) == guarded
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.builds(layer, trees(GUARDED), trusts), max_size=6))
 def test_no_project_layer_ever_loosens_a_guarded_field(stack: list[Layer]) -> None:
     result = settle(embedded_layer(ROOT), stack).data
@@ -247,7 +248,7 @@ def _refusal(root: str, session: Mapping[str, Any] | None = None) -> str:
     return ""
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(fields, plain_data)
 def test_any_value_anywhere_is_taken_or_refused_in_words(key: str, value: Any) -> None:
     with tempfile.TemporaryDirectory() as root:
@@ -257,7 +258,7 @@ def test_any_value_anywhere_is_taken_or_refused_in_words(key: str, value: Any) -
 yaml_like = st.text(st.sampled_from("runsafetymode:{}[],&*!|>-?'\"#%@` \n\t01.~<"), max_size=60).map(str.encode)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.binary(max_size=60) | yaml_like)
 def test_any_file_is_taken_or_refused_in_words(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as root:

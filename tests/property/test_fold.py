@@ -11,6 +11,7 @@ from skills_runtime.events import Event, decode_event
 from skills_runtime.projections import Conversation, FileRecords, Metrics, Pending, Projection, RunState, RunView, fold
 from skills_runtime.render.transcript import Transcript, render_transcript
 from tests.support.events import histories, line_of
+from tests.support.examples import examples
 
 
 def all_projections() -> list[type[Any]]:
@@ -41,7 +42,7 @@ def test_folding_in_two_parts_gives_the_same_wherever_the_cut_is(history: list[E
             assert fold(history[cut:], fold(history[:cut], projection())) == whole
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(history=histories())
 def test_a_transcript_written_in_two_parts_is_the_same_wherever_the_cut_is(history: list[Event]) -> None:
     whole = "".join(render_transcript(history))
@@ -52,7 +53,7 @@ def test_a_transcript_written_in_two_parts_is_the_same_wherever_the_cut_is(histo
         assert head + "".join(second.take(event) for event in history[cut:]) == whole
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(history=histories())
 def test_a_view_is_what_its_parts_are_when_each_sees_every_event(history: list[Event]) -> None:
     view = fold(history, RunView())
@@ -61,7 +62,7 @@ def test_a_view_is_what_its_parts_are_when_each_sees_every_event(history: list[E
     assert view.pending == fold(history, Pending())
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(history=histories())
 def test_a_view_that_was_saved_goes_on_like_one_that_was_not(history: list[Event]) -> None:
     whole = fold(history, RunView())
@@ -77,7 +78,7 @@ def test_what_is_folded_from_memory_is_what_is_folded_from_the_log(history: list
         assert fold(read, projection()) == fold(history, projection())
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(history=histories())
 def test_folding_leaves_the_events_as_they_are(history: list[Event]) -> None:
     before = msgspec.json.encode(history)
@@ -86,7 +87,7 @@ def test_folding_leaves_the_events_as_they_are(history: list[Event]) -> None:
     assert msgspec.json.encode(history) == before
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(history=histories(), timestamps=st.lists(st.sampled_from(["", "x", "2026-01-01", "2026-01-01T00:00:00"])))
 def test_metrics_can_be_summed_up_whatever_the_events_say(history: list[Event], timestamps: list[str]) -> None:
     for index, timestamp in enumerate(timestamps[: len(history)]):
@@ -94,7 +95,7 @@ def test_metrics_can_be_summed_up_whatever_the_events_say(history: list[Event], 
     assert msgspec.json.encode(fold(history, Metrics()).summary())
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(history=histories())
 def test_a_state_counts_every_event(history: list[Event]) -> None:
     assert fold(history, RunState()).last_seq == len(history) - 1

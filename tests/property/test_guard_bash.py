@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.safety.guard import read_line
+from tests.support.examples import examples
 from tests.unit.safety.guard.corpus import ROWS
 
 BASH = shutil.which("bash")
@@ -95,7 +96,7 @@ def is_seen(line: str) -> bool:
     return bool(reading.unclear) or bool(names & {"canary", "source", "."})
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=st.one_of(RANDOM, damaged()))
 def test_what_bash_runs_the_guard_has_seen(canary: Path, line: str) -> None:
     if "canary" in line and not is_seen(line):

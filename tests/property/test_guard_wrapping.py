@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.safety.guard import Reading, read_argv, read_line
+from tests.support.examples import examples
 from tests.unit.safety.guard.corpus import ROWS, height, may_run
 
 WRAPPERS = r"""
@@ -87,7 +88,7 @@ def assert_not_better(outer: Reading, inner: Reading) -> None:
     assert may_run(inner) or not may_run(outer)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(SIMPLE), st.lists(st.sampled_from(WRAPPERS), min_size=1, max_size=3))
 def test_a_wrapper_never_lowers_the_risk(line: str, wrappers: list[str]) -> None:
     outer = line
@@ -96,7 +97,7 @@ def test_a_wrapper_never_lowers_the_risk(line: str, wrappers: list[str]) -> None
     assert_not_better(read_line(outer), read_line(line))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(LINES), st.lists(st.sampled_from(SURROUNDINGS), min_size=1, max_size=2))
 def test_syntax_around_a_line_never_lowers_the_risk(line: str, surroundings: list[str]) -> None:
     outer = line
@@ -105,7 +106,7 @@ def test_syntax_around_a_line_never_lowers_the_risk(line: str, surroundings: lis
     assert_not_better(read_line(outer), read_line(line))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(LINES), st.lists(st.sampled_from(SHELLS), min_size=1, max_size=2))
 def test_a_shell_around_a_line_never_lowers_the_risk(line: str, shells: list[str]) -> None:
     outer = line
@@ -141,7 +142,7 @@ def respelled(draw: st.DrawFn) -> tuple[str, str]:
     return line, " ".join(quoted(draw, word) for word in line.split())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(respelled())
 def test_another_spelling_reads_the_same(lines: tuple[str, str]) -> None:
     line, other = lines

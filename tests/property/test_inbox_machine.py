@@ -17,6 +17,7 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.ledger import Ledger, SqliteInbox, open_ledger
 from skills_runtime.ports import InboxKind, InboxMessage
 from skills_runtime.ports.people import InboxClosed
+from tests.support.examples import examples
 
 RUNS = ("run_1", "run_2")
 runs = st.sampled_from(RUNS)
@@ -157,5 +158,5 @@ class InboxMachine(RuleBasedStateMachine):
         shutil.rmtree(getattr(self, "home", "nowhere"), ignore_errors=True)
 
 
-InboxMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
+InboxMachine.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=25)
 TestInbox = InboxMachine.TestCase

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ToolError
 from skills_runtime.tools.builtin import ApplyPatch
 from skills_runtime.tools.patch import UpdateFile, parse_patch, patched
+from tests.support.examples import examples
 from tests.support.tools import Workshop, tree
 
 MARK = b"\xef\xbb\xbf"
@@ -107,7 +108,7 @@ def _apply(text: str, data: bytes) -> bytes:
 junk = st.binary(max_size=5).map(lambda data: b"\xff" + data.replace(b"\n", b"") + b"\n")
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(edits(), st.sampled_from([b"", MARK]))
 def test_a_patch_from_one_text_to_another_gives_that_text(edit: tuple[list[bytes], list[bytes]], mark: bytes) -> None:
     old, new = edit
@@ -149,7 +150,7 @@ def _call(workshop: Workshop, text: str) -> None:
     asyncio.run(workshop.call(ApplyPatch(), input=text))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(edits(), min_size=1, max_size=3), st.data())
 def test_a_hunk_that_fits_nowhere_leaves_every_file_as_it_was(
     pairs: list[tuple[list[bytes], list[bytes]]], data: st.DataObject

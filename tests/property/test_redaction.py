@@ -14,6 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.safety.redaction import MARK, Redactor, is_redactable
+from tests.support.examples import examples
 
 LETTERS = "abcxyzABCXYZ019éß中文🙂 \n\t\"'\\/%+&<>=:;$#@!?-_.~{}[]()|*,"
 
@@ -83,7 +84,7 @@ def _core(secret: bytes, before: int, alphabet: bytes | None) -> str:
 
 
 @pytest.mark.parametrize("name", TEXT_ENCODINGS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_an_encoded_secret_is_taken_out_of_text(name: str, data: st.DataObject) -> None:
     secret = data.draw(secrets)
@@ -97,7 +98,7 @@ def test_an_encoded_secret_is_taken_out_of_text(name: str, data: st.DataObject) 
 
 
 @pytest.mark.parametrize("name", TEXT_ENCODINGS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_an_encoded_secret_is_taken_out_of_a_line(name: str, data: st.DataObject) -> None:
     secret = data.draw(secrets)

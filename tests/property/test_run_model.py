@@ -16,6 +16,7 @@ from skills_runtime.events.payloads import LlmRequestStarted, RunCancelled, RunC
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import RunPaths, open_run, read_events, read_record
 from skills_runtime.runs.record import record_of
+from tests.support.examples import examples
 from tests.support.tools import tree
 
 TABLE = {
@@ -130,4 +131,4 @@ def test_a_run_follows_its_table_and_run_json_follows_the_run(tmp_path: Path) ->
     class Here(RunModel):
         place = tmp_path
 
-    run_state_machine_as_test(Here, settings=settings(max_examples=15, stateful_step_count=10, deadline=None))
+    run_state_machine_as_test(Here, settings=settings(max_examples=examples(15), stateful_step_count=10, deadline=None))

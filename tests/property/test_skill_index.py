@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from skills_runtime.skills import FilesystemSource, Origin, ScanOptions
 from skills_runtime.skills.index import IndexedSource
 from skills_runtime.skills.index.source import RECENT
+from tests.support.examples import examples
 from tests.unit.skills.index.trees import HOUR_NS, next_tick
 
 PLACES = ("a", "b", "a/c", "a/c/d", "b/c", ".hidden")
@@ -106,13 +107,13 @@ def searches_agree(steps: list[Edit], *, ahead_ns: int, after_each: Callable[[Pa
                 assert found == files.skills()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(edits, max_size=8))
 def test_edits_within_one_tick_of_the_clock_are_seen(steps: list[Edit]) -> None:
     searches_agree(steps, ahead_ns=0, after_each=lambda _: None)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(edits, max_size=8))
 def test_what_has_settled_is_believed_and_every_later_edit_is_seen(steps: list[Edit]) -> None:
     searches_agree(steps, ahead_ns=HOUR_NS, after_each=next_tick)
