@@ -22,7 +22,7 @@ app = create_app(
 @app.command("status", cls=ExampleCommand, epilog="runtime status\nruntime status --workspace-root ../other --json")
 def show_status(*, as_json: Json = False, workspace_root: WorkspaceRoot = ".") -> int:
     """Say whether a runtime server is there and what it does, without starting one."""
-    from skills_runtime.processes.server.place import NoServer
+    from skills_runtime.processes.server.directory import NoServer
 
     try:
         answer = {"running": True, **_client(workspace_root).call("runtime.status")}

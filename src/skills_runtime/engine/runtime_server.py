@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
-from skills_runtime.processes.server.place import Place
-from skills_runtime.processes.server.serve import RuntimeServer
-from skills_runtime.processes.server.starting import tell_ready
+from skills_runtime.processes.server.client import tell_ready
+from skills_runtime.processes.server.directory import Place
+from skills_runtime.processes.server.runtime_server import RuntimeServer
 
 if TYPE_CHECKING:
     from skills_runtime.ports import ProcessRequest, SandboxPlan

@@ -5,10 +5,8 @@ Knows nothing of policies: it takes a ready argument vector, a directory and an 
 
 from skills_runtime.processes.capture import Captured
 from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream, shell_command
-from skills_runtime.processes.execute import OnOutput, execute
-from skills_runtime.processes.planned import beginning, command_of, execute_plan
-from skills_runtime.processes.pty import PtySession, Reading, SessionStatus
-from skills_runtime.processes.sessions import Sessions
+from skills_runtime.processes.execute import OnOutput, beginning, command_of, execute, execute_plan
+from skills_runtime.processes.terminals import PtySession, Reading, Sessions, SessionStatus
 
 __all__ = [
     "Captured",

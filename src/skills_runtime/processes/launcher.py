@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType
 
 from skills_runtime.errors import ToolError
-from skills_runtime.processes.failures import unavailable
+from skills_runtime.processes.command import unavailable
 from skills_runtime.sandbox import supervision
 
 MAX_IDLE = 4

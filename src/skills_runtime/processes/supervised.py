@@ -13,9 +13,8 @@ import msgspec
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import Enclosure
-from skills_runtime.processes.command import Command, check, find_program
+from skills_runtime.processes.command import Command, check, find_program, lost, not_started
 from skills_runtime.processes.descriptors import Reader, Writer
-from skills_runtime.processes.failures import lost, not_started
 from skills_runtime.processes.launcher import Groups, Launcher, engage
 from skills_runtime.sandbox.supervision import tree
 

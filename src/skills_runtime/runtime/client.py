@@ -10,11 +10,10 @@ import msgspec
 
 from skills_runtime.errors import ToolError
 from skills_runtime.processes.server import registry
-from skills_runtime.processes.server.calling import ask, connect, server_info
-from skills_runtime.processes.server.orphans import end_orphans
-from skills_runtime.processes.server.place import SERVER, SOCKET, NoServer, Place
-from skills_runtime.processes.server.serve import DEFAULT_IDLE_SECONDS, ServerInfo
-from skills_runtime.processes.server.starting import start_server
+from skills_runtime.processes.server.client import ask, connect, server_info, start_server
+from skills_runtime.processes.server.directory import SERVER, SOCKET, NoServer, Place
+from skills_runtime.processes.server.registry import end_orphans
+from skills_runtime.processes.server.runtime_server import DEFAULT_IDLE_SECONDS, ServerInfo
 
 DEFAULT_TIMEOUT_SEC = 30.0
 START_TIMEOUT_SEC = 20.0

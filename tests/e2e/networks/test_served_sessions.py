@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.config.models import SandboxSettings
-from skills_runtime.processes.server.place import Place
+from skills_runtime.processes.server.directory import Place
 from skills_runtime.sandbox import fence_for
 from tests.e2e.networks.conftest import PATIENCE, VISIT, Web
 from tests.unit.processes.server.conftest import Served

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from skills_runtime.processes.server.calling import server_info
-from skills_runtime.processes.server.place import NoServer, Place
+from skills_runtime.processes.server.client import server_info
+from skills_runtime.processes.server.directory import NoServer, Place
 from skills_runtime.runtime.client import RuntimeClient
 from skills_runtime.sandbox.supervision import tree
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
-from skills_runtime.processes.server.place import NoServer, Place
-from skills_runtime.processes.server.starting import start_server
+from skills_runtime.processes.server.client import start_server
+from skills_runtime.processes.server.directory import NoServer, Place
 from skills_runtime.runtime.client import RuntimeClient
 from tests.e2e.runtime.conftest import PYTHON, configure, ends, pid_of, rest, until
 

@@ -1,24 +1,50 @@
-"""The terminal sessions of the server: started behind the fence, and there until somebody has been told their end."""
+"""The terminal sessions of the server: started in the sandbox, and there until somebody has been told their end."""
 
 import asyncio
 import codecs
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from signal import Signals
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
 from skills_runtime.ports import Clock, ProcessRequest, Sandbox
 from skills_runtime.processes.command import MEBIBYTE
-from skills_runtime.processes.planned import beginning
-from skills_runtime.processes.pty import PtySession, Reading, SessionStatus, Size
-from skills_runtime.processes.server.moments import milliseconds
-from skills_runtime.processes.server.networks import ServedNetwork
+from skills_runtime.processes.execute import beginning
 from skills_runtime.processes.server.registry import MARKER, Registry
+from skills_runtime.processes.terminals import PtySession, Reading, SessionStatus, Size
+
+if TYPE_CHECKING:
+    from skills_runtime.sandbox.egress import Account, Doorman
+
+
+def milliseconds(clock: Clock) -> int:
+    """The milliseconds since 1970."""
+    return int(datetime.fromisoformat(clock.now()).timestamp() * 1000)
+
+
+class ServedNetwork:
+    """Counts what one session does, if it comes to have a network; nobody can be asked about a host."""
+
+    def __init__(self) -> None:
+        self._account: Account | None = None
+
+    def doorman(self) -> "Doorman":
+        """Who hears of every decision."""
+        from skills_runtime.sandbox.egress import Account, Doorman
+
+        self._account = account = Account()
+        return Doorman(record=account.add)
+
+    def added_to(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The evidence of the fence, with what happened so far."""
+        return evidence if self._account is None else {**evidence, "network": self._account.summary()}
+
 
 Encoding = Literal["text", "base64"]
 

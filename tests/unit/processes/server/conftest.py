@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from skills_runtime.ports import Sandbox
-from skills_runtime.processes.server import wire
-from skills_runtime.processes.server.calling import server_info
-from skills_runtime.processes.server.children import NoChildren, ServedChildren
-from skills_runtime.processes.server.place import Place
-from skills_runtime.processes.server.serve import RuntimeServer
+from skills_runtime.processes.server import protocol as wire
+from skills_runtime.processes.server.client import server_info
+from skills_runtime.processes.server.directory import Place
+from skills_runtime.processes.server.methods import NoChildren, ServedChildren
+from skills_runtime.processes.server.runtime_server import RuntimeServer
 from skills_runtime.sandbox import Unfenced
 from tests.unit.processes.conftest import TAG, Tagged
 

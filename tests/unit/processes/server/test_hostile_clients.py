@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.errors import AccessRefused, SkillsRuntimeError, ToolError, ValidationFailed
-from skills_runtime.processes.server import serve, wire
-from skills_runtime.processes.server.place import Place
+from skills_runtime.processes.server import protocol as wire
+from skills_runtime.processes.server import runtime_server as serve
+from skills_runtime.processes.server.directory import Place
 from skills_runtime.runtime.client import RuntimeClient
 from skills_runtime.sandbox import Unfenced
 from tests.support.users import Unprivileged

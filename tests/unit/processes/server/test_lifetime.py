@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.processes.server.place import REGISTRY, Place
+from skills_runtime.processes.server.directory import REGISTRY, Place
 from skills_runtime.processes.server.registry import Entries, Entry, this_machine
 from skills_runtime.runtime.client import RuntimeClient
 from skills_runtime.sandbox import Fence, adapters_named, policy_for

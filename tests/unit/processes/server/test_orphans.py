@@ -7,9 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from skills_runtime.processes.server.orphans import end_orphans, orphans_of
-from skills_runtime.processes.server.place import REGISTRY, Place
-from skills_runtime.processes.server.registry import MARKER, Entries, Entry, Known, Registry, load, this_machine
+from skills_runtime.processes.server.directory import REGISTRY, Place
+from skills_runtime.processes.server.registry import (
+    MARKER,
+    Entries,
+    Entry,
+    Known,
+    Registry,
+    end_orphans,
+    load,
+    orphans_of,
+    this_machine,
+)
 from skills_runtime.sandbox.supervision import tree
 from tests.unit.processes.conftest import wait_for_end
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
-from skills_runtime.processes.server.calling import connect
-from skills_runtime.processes.server.listening import Listener
-from skills_runtime.processes.server.place import STANDARD_ERROR, NoServer, Place
+from skills_runtime.processes.server.client import connect
+from skills_runtime.processes.server.directory import STANDARD_ERROR, NoServer, Place
+from skills_runtime.processes.server.runtime_server import Listener
 
 
 def test_what_is_made_is_private_whatever_the_mask_is(tmp_path: Path) -> None:

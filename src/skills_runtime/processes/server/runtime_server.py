@@ -1,9 +1,11 @@
-"""The server: takes connections, checks who is there, does one thing for each, and ends when nobody needs it."""
+"""The server: a private socket, one request a connection, and an end when nobody has needed it for a while."""
 
 import asyncio
 import os
 import secrets
+import select
 import signal
+import socket
 import sys
 import traceback
 from collections.abc import Callable
@@ -15,15 +17,50 @@ import msgspec
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import Clock, Sandbox
-from skills_runtime.processes.server import registry, wire
-from skills_runtime.processes.server.children import ServedChildren
-from skills_runtime.processes.server.listening import Listener
-from skills_runtime.processes.server.methods import LEFT_ALONE, Methods
-from skills_runtime.processes.server.moments import milliseconds
-from skills_runtime.processes.server.orphans import Cleanup, end_orphans
-from skills_runtime.processes.server.peers import check_peer, hung_up
-from skills_runtime.processes.server.place import SERVER, SOCKET, Place
-from skills_runtime.processes.server.sessions import ServedSessions
+from skills_runtime.processes.server import protocol, registry
+from skills_runtime.processes.server.directory import SERVER, SOCKET, Place
+from skills_runtime.processes.server.methods import LEFT_ALONE, Methods, ServedChildren
+from skills_runtime.processes.server.protocol import check_peer, hung_up
+from skills_runtime.processes.server.registry import Cleanup, end_orphans
+from skills_runtime.processes.server.sessions import ServedSessions, milliseconds
+from skills_runtime.runs.layout import FILE_MODE
+
+BACKLOG = 512
+_ASIDE = f".{SOCKET}.closing"
+
+
+class Listener:
+    """Listens in the directory of a place; to be made by whoever holds its lock."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        place.remove(SOCKET)  # of a server that died
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # A socket takes its mode from the descriptor when it is bound: there is no moment at which others could.
+            os.fchmod(self.socket.fileno(), FILE_MODE)
+            self.socket.bind(place.address)
+            self.socket.setblocking(False)  # noqa: FBT003 - it has no name
+            self.socket.listen(BACKLOG)
+        except BaseException:
+            self.socket.close()
+            raise
+
+    def retire(self) -> bool:
+        """Take the socket out of reach, unless somebody waits at it; nobody can have come in between."""
+        self._place.rename(SOCKET, _ASIDE)
+        if select.select([self.socket], [], [], 0)[0]:
+            self._place.rename(_ASIDE, SOCKET)
+            return False
+        self._place.remove(_ASIDE)
+        return True
+
+    def close(self) -> None:
+        """Take the socket out of reach, whoever waits."""
+        self._place.remove(SOCKET)
+        self._place.remove(_ASIDE)
+        self.socket.close()
+
 
 DEFAULT_IDLE_SECONDS = 60.0
 MAX_CONNECTIONS = 256
@@ -86,7 +123,7 @@ class RuntimeServer:
         self._place.write(SERVER, msgspec.json.encode(self._info()) + b"\n")
         listener = Listener(self._place)
         try:
-            server = await asyncio.start_unix_server(self._connected, sock=listener.socket, limit=wire.MAX_REQUEST)
+            server = await asyncio.start_unix_server(self._connected, sock=listener.socket, limit=protocol.MAX_REQUEST)
             with suppress(ValueError, RuntimeError):  # not in the main thread: whoever started it stops it
                 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                     asyncio.get_running_loop().add_signal_handler(number, self.stop)
@@ -149,12 +186,12 @@ class RuntimeServer:
             check_peer(writer.get_extra_info("socket"))
             if len(self._connections) > MAX_CONNECTIONS:
                 raise ValidationFailed(f"{MAX_CONNECTIONS} clients are served already", hint="try again later")
-            received = await wire.read_request(reader)
+            received = await protocol.read_request(reader)
             if not received:
                 return b""  # somebody who only wanted to know whether a server is there
-            request = wire.parse_request(received, secret=self._secret)
+            request = protocol.parse_request(received, secret=self._secret)
         except SkillsRuntimeError as error:
-            return wire.failure(error)
+            return protocol.failure(error)
         work = asyncio.create_task(self._methods.call(request), name=request.method)
         gone = asyncio.create_task(_until_gone(reader, writer))
         try:
@@ -219,8 +256,8 @@ def _told(work: "asyncio.Task[Any]") -> bytes:
         return b""  # nobody is there to be told
     error = work.exception()
     if error is None:
-        return wire.success(work.result())
+        return protocol.success(work.result())
     if not isinstance(error, SkillsRuntimeError):
         sys.stderr.write("".join(traceback.format_exception(error)))
         sys.stderr.flush()
-    return wire.failure(error)
+    return protocol.failure(error)

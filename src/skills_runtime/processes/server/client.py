@@ -1,0 +1,190 @@
+"""A client's side of the server: start it, connect, check who listens, ask, and hear the answer."""
+
+import errno
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skills_runtime.errors import SkillsRuntimeError, ToolError, ValidationFailed
+from skills_runtime.processes.server import protocol
+from skills_runtime.processes.server.directory import SERVER, STANDARD_ERROR, STANDARD_OUTPUT, NoServer, Place
+from skills_runtime.processes.server.protocol import check_peer
+from skills_runtime.processes.server.registry import MARKER
+from skills_runtime.processes.server.runtime_server import ServerInfo
+from skills_runtime.processes.supervised import MARKER as PROCESS_MARKER
+
+RETRY_SECONDS = 0.01
+MAX_ANSWER = 64 << 20
+
+
+def connect(place: Place, deadline: float | None) -> socket.socket:
+    """A connection to the server of this user; raises `NoServer` when there is none."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        while True:
+            try:
+                connection.settimeout(_left(deadline))
+                connection.connect(place.address)
+                break
+            except BlockingIOError:  # too many wait already
+                time.sleep(RETRY_SECONDS)
+        check_peer(connection)
+    except OSError as error:
+        connection.close()
+        if error.errno in (errno.ENOENT, errno.ECONNREFUSED):
+            raise NoServer(f"no runtime server serves `{place.workspace_root}`") from None
+        raise _silence(error) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def server_info(place: Place) -> ServerInfo:
+    """How to talk with the server that listens."""
+    data = place.read(SERVER)
+    try:
+        return msgspec.json.decode(data or b"", type=ServerInfo)
+    except msgspec.DecodeError:
+        raise NoServer(f"`{place.path / SERVER}` does not tell of a server") from None
+
+
+def ask(
+    place: Place, connection: socket.socket, method: str, params: Mapping[str, Any], *, deadline: float | None
+) -> Any:
+    """Ask for one thing over a connection; raises `NoServer` when nobody can have heard all of it."""
+    request = msgspec.json.encode({"method": method, "params": params, "secret": server_info(place).secret}) + b"\n"
+    if len(request) > protocol.MAX_REQUEST:
+        raise ValidationFailed(
+            f"a request has {protocol.MAX_REQUEST} bytes at most", hint="write what is longer to a file"
+        )
+    try:
+        with suppress(BrokenPipeError):  # refused before all was said; why can be read
+            connection.settimeout(_left(deadline))
+            connection.sendall(request)
+        answer = _received(connection, deadline)
+    except ConnectionResetError:
+        # The kernel says so only when a part of the request was never read, so nothing can have been done.
+        raise NoServer("the runtime server has left") from None
+    except OSError as error:
+        raise _silence(error) from error
+    if not answer.endswith(b"\n"):
+        text = f"the runtime server died before it answered `{method}`"
+        raise ToolError("unknown", text, hint="see what was done, then ask again")
+    return protocol.outcome(answer)
+
+
+def _received(connection: socket.socket, deadline: float | None) -> bytes:
+    answer = bytearray()
+    while not answer.endswith(b"\n") and len(answer) < MAX_ANSWER:
+        connection.settimeout(_left(deadline))
+        piece = connection.recv(1 << 16)
+        if not piece:
+            break
+        answer += piece
+    return bytes(answer)
+
+
+def _left(deadline: float | None) -> float | None:
+    """Seconds until the deadline; at least so many that a socket takes them for a limit."""
+    return None if deadline is None else max(deadline - time.monotonic(), 0.001)
+
+
+def _silence(error: OSError) -> ToolError:
+    if isinstance(error, TimeoutError):
+        return ToolError(
+            "timeout", "the runtime server did not answer in time", hint="`skills-runtime runtime status` tells more"
+        )
+    return ToolError("unknown", f"the runtime server cannot be reached: {os.strerror(error.errno or 0)}", hint="retry")
+
+
+READY = 3
+"""The descriptor on which the server says that it is there, or why not."""
+
+_BOOT = (
+    "import os, sys; os.fork() and os._exit(0); os.setsid(); os.chdir('/'); sys.path.append(sys.argv[1]);"
+    " from skills_runtime.engine.runtime_server import main; main(sys.argv[2:])"
+)
+"""Forks before anything is loaded, so that the server is nobody's child and never becomes a zombie."""
+
+_PACKAGES = str(Path(__file__).parents[3])
+
+
+def start_server(place: Place, environment: Mapping[str, str], *, idle_seconds: float, timeout_seconds: float) -> None:
+    """Start a server and wait until it serves; raises what kept it from doing so."""
+    heard, told = os.pipe()
+    try:
+        try:
+            _spawn(place, environment, told, idle_seconds=idle_seconds)
+        finally:
+            os.close(told)
+        _check(place, _hear(heard, timeout_seconds))
+    finally:
+        os.close(heard)
+
+
+def _spawn(place: Place, environment: Mapping[str, str], told: int, *, idle_seconds: float) -> None:
+    if not sys.executable:
+        raise ToolError("unknown", "no Python interpreter is known to start a server with", hint="see `sys.executable`")
+    logs = [place.open_log(STANDARD_OUTPUT), place.open_log(STANDARD_ERROR)]
+    try:
+        pid = os.posix_spawn(
+            sys.executable,
+            # -P: the directory somebody happens to stand in must not offer modules.
+            [sys.executable, "-P", "-c", _BOOT, _PACKAGES, str(place.workspace_root), repr(idle_seconds)],
+            _clean(environment),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                *((os.POSIX_SPAWN_DUP2, log, number) for number, log in enumerate(logs, start=1)),
+                (os.POSIX_SPAWN_DUP2, told, READY),
+            ],
+            setsigmask=(),
+            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+        )
+    except OSError as error:
+        raise ToolError("unknown", f"no server can be started: {error.strerror}", hint="try again") from error
+    finally:
+        for log in logs:
+            os.close(log)
+    os.waitpid(pid, 0)  # only the process that forks the server
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what marks the processes of a session: the server belongs to none."""
+    return {name: value for name, value in environment.items() if name not in (MARKER, PROCESS_MARKER)}
+
+
+def _hear(heard: int, timeout_seconds: float) -> bytes:
+    poll = select.poll()
+    poll.register(heard, select.POLLIN)
+    if not poll.poll(timeout_seconds * 1000):
+        raise ToolError(
+            "timeout", f"the runtime server was not ready within {timeout_seconds:g} s", hint="see `server.stderr.log`"
+        )
+    return os.read(heard, select.PIPE_BUF)
+
+
+def _check(place: Place, said: bytes) -> Any:
+    if not said:
+        raise ToolError(
+            "unknown", "the runtime server ended before it served", hint=f"see `{place.path / STANDARD_ERROR}`"
+        )
+    return protocol.outcome(said)
+
+
+def tell_ready(error: SkillsRuntimeError | None = None) -> None:
+    """Say to whoever started this process that it serves, or why it does not."""
+    try:
+        os.write(READY, protocol.success({"pid": os.getpid()}) if error is None else protocol.failure(error))
+        os.close(READY)
+    except OSError:  # started by hand, or whoever wanted it has gone
+        return
