@@ -15,7 +15,7 @@ from skills_runtime.runs import RunPaths
 from skills_runtime.safety import InboxApprovals
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.agent.test_children import Waiting
+from tests.unit.agent.subagents.test_children import Waiting
 
 
 def test_what_a_sub_agent_asks_is_asked_once_by_the_run_that_began_it(tmp_path: Path) -> None:

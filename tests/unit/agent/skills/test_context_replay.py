@@ -10,7 +10,7 @@ from skills_runtime.config import resolve
 from skills_runtime.engine.replay import replay
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import agent_in, calls
-from tests.unit.agent.test_steered_skills import SKILLS, Steered
+from tests.unit.agent.skills.test_context_inbox import SKILLS, Steered
 from tests.unit.skills.samples import make_skill, skill_text
 
 

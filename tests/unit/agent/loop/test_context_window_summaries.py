@@ -12,7 +12,7 @@ from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 from skills_runtime.testing import says
 from tests.support.agents import SUMMARY, Person, SmallWindow, calls, events_of, length_of, payloads_of, spoken_to
 from tests.support.events import check_request
-from tests.unit.agent.test_context import TASK, agent_for, looking
+from tests.unit.agent.loop.test_context_window import TASK, agent_for, looking
 
 CALL = ChatStreamEvent(type="tool_calls", tool_calls=[ToolCall(id="x", name="look", arguments="{}")])
 NOTHING = {"a call": CALL, "blanks": ChatStreamEvent(type="text_delta", text=" \n")}
