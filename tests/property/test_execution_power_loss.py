@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from skills_runtime.executions.contract import request_digest
-from skills_runtime.executions.keeping import Keeper
-from skills_runtime.executions.keys import key_digest
+from skills_runtime.executions.layout import key_digest
+from skills_runtime.executions.store import Keeper
 from tests.support.children import Child, Zygote, zygote
 from tests.support.crashes import INPUT, Promised, carry_out, keeper_of
 from tests.support.disks import Power, power, require_fuse

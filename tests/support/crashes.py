@@ -40,10 +40,9 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.executions import ExecutionLimits
 from skills_runtime.executions.contract import request_digest
 from skills_runtime.executions.jobs import Ended, Stop
-from skills_runtime.executions.keeping import Begun, Keeper, Wanted, Within
-from skills_runtime.executions.keys import key_digest
-from skills_runtime.executions.places import Place
+from skills_runtime.executions.layout import Place, key_digest
 from skills_runtime.executions.programs import definition_of
+from skills_runtime.executions.store import Begun, Keeper, Wanted, Within
 from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import (

@@ -14,15 +14,13 @@ from typing import Any, Self
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import Busy, IllegalTransition, NotFound, SkillsRuntimeError, StorageFailed
 from skills_runtime.executions import contract
-from skills_runtime.executions.fresh import MakeFence
-from skills_runtime.executions.keeping import Keeper, Wanted, Within
-from skills_runtime.executions.keys import check_same, key_digest
-from skills_runtime.executions.lives import Live, Slots
-from skills_runtime.executions.performing import Performer, Supplies
-from skills_runtime.executions.places import Place, not_there
+from skills_runtime.executions.jobs import MakeFence
+from skills_runtime.executions.layout import Place, check_same, key_digest, not_there
 from skills_runtime.executions.pools import Pool
 from skills_runtime.executions.programs import definition_of
 from skills_runtime.executions.retention import Retention, Tidied, tidied
+from skills_runtime.executions.runner import Live, Performer, Slots, Supplies
+from skills_runtime.executions.store import Keeper, Wanted, Within
 from skills_runtime.executions.values import Execution, ExecutionLimits, PoolLimits, Record, Status
 from skills_runtime.ports import Clock, ProcessRequest
 from skills_runtime.skills.skill import Skill

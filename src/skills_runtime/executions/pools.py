@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.executions.fresh import MakeFence
+from skills_runtime.executions.jobs import MakeFence
 from skills_runtime.executions.values import PoolLimits
 from skills_runtime.executions.zygotes import Unusable, Zygote
 

@@ -14,8 +14,8 @@ from typing import TypeVar
 import msgspec
 
 from skills_runtime.errors import NotFound, SkillsRuntimeError
-from skills_runtime.executions.keeping import Keeper
-from skills_runtime.executions.lives import outlast
+from skills_runtime.executions.runner import outlast
+from skills_runtime.executions.store import Keeper
 from skills_runtime.executions.values import Status
 from skills_runtime.ports import Clock
 

@@ -11,8 +11,8 @@ import msgspec
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.executions import Executor
-from skills_runtime.executions.lives import outlast
 from skills_runtime.executions.retention import Retention
+from skills_runtime.executions.runner import outlast
 from skills_runtime.service.metrics import Metrics
 
 EVERY_SECONDS = 60 * 60

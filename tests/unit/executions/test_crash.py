@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.executions.owners import Owner, left_behind
-from skills_runtime.executions.places import Place
+from skills_runtime.executions.layout import Owner, Place, left_behind
 from tests.support import ROOT
 from tests.unit.executions.samples import ECHO, an_executor, make_skill
 from tests.unit.executions.test_deadlines import sleeping
@@ -82,7 +81,7 @@ def test_a_journal_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) ->
 
 
 def test_a_long_journal_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skills_runtime.executions.owners.MAX_LINES", 10)
+    monkeypatch.setattr("skills_runtime.executions.layout.MAX_LINES", 10)
     place = Place(tmp_path)
     place.make()
     owner = Owner(place)

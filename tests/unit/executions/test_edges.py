@@ -12,8 +12,8 @@ from skills_runtime.config.egress_models import EgressSettings
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
 from skills_runtime.executions import ExecutionLimits, Executor, Interpreter, Supplies
-from skills_runtime.executions.images import Images
-from skills_runtime.executions.places import Place, stages_in_memory
+from skills_runtime.executions.layout import Place, stages_in_memory
+from skills_runtime.executions.snapshot import Images
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.sandbox import NoFence, Unfenced
 from skills_runtime.skills import Skill

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from skills_runtime.errors import IllegalTransition, NotFound
 from skills_runtime.executions import Execution, Executor
 from skills_runtime.executions.jobs import Stop
-from skills_runtime.executions.keeping import Begun
-from skills_runtime.executions.places import Place, read_record, write_record
+from skills_runtime.executions.layout import Place, read_record, write_record
 from skills_runtime.executions.retention import DAY_SECONDS, SPARED_SECONDS, Left, Retention, expendable, measured
+from skills_runtime.executions.store import Begun
 from skills_runtime.executions.values import Status
 from skills_runtime.skills import Skill
 from tests.support.crashes import keeper_of, wanted

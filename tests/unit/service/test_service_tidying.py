@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.config import resolve
 from skills_runtime.config.service_models import ServiceExecutions, ServiceSection
 from skills_runtime.executions import Executor, Record
-from skills_runtime.executions.places import write_first_record
+from skills_runtime.executions.layout import write_first_record
 from skills_runtime.executions.retention import Retention
 from skills_runtime.service.bootstrap import open_service
 from skills_runtime.service.metrics import Metrics

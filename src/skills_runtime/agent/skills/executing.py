@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from skills_runtime.config import Resolved
     from skills_runtime.config.models import SandboxSettings
-    from skills_runtime.executions.fresh import MakeDoorman, MakeFence
+    from skills_runtime.executions.jobs import MakeDoorman, MakeFence
     from skills_runtime.ports import Sandbox
     from skills_runtime.skills import Library
     from skills_runtime.tools.skill_environments import Environments

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.executions.places import STDERR, STDOUT, is_execution_id
+from skills_runtime.executions.layout import STDERR, STDOUT, is_execution_id
 from skills_runtime.executions.values import Execution, Record, Status
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.problems import dumped

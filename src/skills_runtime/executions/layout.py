@@ -1,16 +1,23 @@
-"""Where executions are kept: one private directory each, and beside them what only the runtime needs."""
+"""Where executions are kept: one private directory each, the keys that requests came with, and who runs which.
 
+The system takes a lock back when its holder dies, so whoever comes next sees at once, without reading any record, what
+was under way when somebody was killed.
+"""
+
+import fcntl
 import hashlib
 import os
 import secrets
 import shutil
 import stat
+import threading
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from skills_runtime.errors import NotFound, StorageFailed, ValidationFailed
+from skills_runtime.clock import RandomIds
+from skills_runtime.errors import NotFound, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.executions.values import Record
 from skills_runtime.storage.files import spread_out
 
@@ -225,3 +232,185 @@ def write_new(path: Path | str, data: bytes, *, durable: bool = False) -> None:
             os.fsync(fd)
     finally:
         os.close(fd)
+
+
+MAX_KEY_CHARS = 255
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What a key stands for."""
+
+    execution_id: str
+    request: str
+    """The digest of the request."""
+
+
+def key_digest(key: str) -> str:
+    """The name under which a key is kept; the key itself is nowhere."""
+    if not key or len(key) > MAX_KEY_CHARS or not key.isprintable():
+        raise ValidationFailed(
+            f"an idempotency key must have 1 to {MAX_KEY_CHARS} printable characters", hint="use a random id"
+        )
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class Keys:
+    """The keys of one place."""
+
+    def __init__(self, place: Place) -> None:
+        self._directory = place.runtime / "keys"
+
+    def find(self, digest: str, request: str) -> str | None:
+        """The execution that was begun under this key; another request under it is a conflict."""
+        try:
+            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=Taken)
+        except FileNotFoundError:
+            return None
+        check_same(taken.request, request)
+        return taken.execution_id
+
+    def stands_for(self, digest: str, execution_id: str) -> bool:
+        """Whether a key was given to this execution."""
+        try:
+            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=Taken)
+        except (OSError, msgspec.MsgspecError):
+            return False
+        return taken.execution_id == execution_id
+
+    def take(self, digest: str, request: str, execution_id: str) -> str | None:
+        """Let the key stand for this execution; returns the other one if somebody was quicker."""
+        aside = self._directory / f".{execution_id}"
+        write_new(aside, msgspec.json.encode(Taken(execution_id, request)), durable=True)
+        try:
+            os.link(aside, self._directory / digest)  # a link is made whole, or not at all
+            sync_directory(self._directory)
+        except FileExistsError:
+            return self.find(digest, request)
+        finally:
+            aside.unlink()
+        return None
+
+    def release(self, digest: str, execution_id: str) -> None:
+        """Free a key whose execution never began, or is removed."""
+        path: Path = self._directory / digest
+        try:
+            taken = msgspec.json.decode(path.read_bytes(), type=Taken)
+        except FileNotFoundError:
+            return
+        if taken.execution_id == execution_id:
+            path.unlink(missing_ok=True)
+
+
+def check_same(known: str, request: str) -> None:
+    """Refuse a request that is another one than the key stands for."""
+    if known != request:
+        raise RequestConflict(
+            "the idempotency key was used for another request", hint="use a new key for a new request"
+        )
+
+
+LOCK, JOURNAL = "lock", "journal"
+MAX_LINES = 20_000
+"""After which the journal is written anew, with only what is still under way."""
+_APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+
+
+class Owner:
+    """This process as the runner of executions."""
+
+    def __init__(self, place: Place) -> None:
+        self.name = RandomIds().new("owner")
+        self._directory = place.runtime / "owners" / self.name
+        # Made aside and locked: nobody may take a directory for a dead one's before it is.
+        aside = place.runtime / "owners" / f".{self.name}"
+        aside.mkdir(mode=0o700)
+        self._lock = os.open(aside / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._journal = os.open(aside / JOURNAL, _APPENDING, 0o600)
+        aside.rename(self._directory)
+        self._under_way: set[str] = set()
+        self._lines = 0
+        self._is_secure = False
+        self._writing = threading.Lock()
+
+    def begins(self, execution_id: str, *, durable: bool = False) -> None:
+        """Note that an execution is under way; whoever finds the machine after a loss of power learns it, if wanted."""
+        with self._writing:
+            self._under_way.add(execution_id)
+            self._note(f"+{execution_id}\n")
+            if durable:
+                os.fsync(self._journal)
+                if not self._is_secure:
+                    sync_directory(self._directory)
+                    sync_directory(self._directory.parent)
+                    self._is_secure = True
+
+    def ended(self, execution_id: str) -> None:
+        """Note that an execution is settled."""
+        with self._writing:
+            self._under_way.discard(execution_id)
+            self._note(f"-{execution_id}\n")
+
+    def close(self) -> None:
+        """Give up; what is still under way is settled by whoever comes next."""
+        if self._lock >= 0:
+            if not self._under_way:
+                shutil.rmtree(self._directory, ignore_errors=True)
+            os.close(self._journal)
+            os.close(self._lock)
+            self._lock = -1
+
+    def _note(self, line: str) -> None:
+        os.write(self._journal, line.encode("ascii"))
+        self._lines += 1
+        if self._lines > MAX_LINES:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        aside = self._directory / f".{JOURNAL}"
+        write_new(aside, "".join(f"+{name}\n" for name in sorted(self._under_way)).encode("ascii"))
+        journal = os.open(aside, _APPENDING)
+        aside.rename(self._directory / JOURNAL)
+        self._is_secure = False
+        os.close(self._journal)
+        self._journal, self._lines = journal, 0
+
+
+def is_alive(place: Place, owner: str) -> bool:
+    """Whether somebody of this name still runs executions."""
+    lock = place.runtime / "owners" / owner / LOCK
+    try:
+        fd = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def left_behind(place: Place) -> list[tuple[Path, list[str]]]:
+    """The directories of owners who are dead, with the executions they left."""
+    found: list[tuple[Path, list[str]]] = []
+    for directory in sorted((place.runtime / "owners").iterdir()):
+        if not directory.name.startswith(".") and not is_alive(place, directory.name):
+            try:
+                lines = (directory / JOURNAL).read_text(encoding="ascii", errors="replace").splitlines()
+            except FileNotFoundError:  # another process settles it at the same time
+                continue
+            found.append((directory, _under_way(lines)))
+    return found
+
+
+def _under_way(lines: list[str]) -> list[str]:
+    """What began and did not end; a line that was cut off when its writer was killed names nothing."""
+    names: dict[str, None] = {}
+    for line in lines:
+        if line.startswith("+") and is_execution_id(line[1:]):
+            names[line[1:]] = None
+        else:
+            names.pop(line[1:], None)
+    return list(names)
