@@ -18,7 +18,6 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent import RunRequest as AgentRequest
 from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.agent.skills.library import skill_notices
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import Resolved
 from skills_runtime.config.merge import deep_merge
@@ -75,7 +74,7 @@ from skills_runtime.runs import (
 )
 from skills_runtime.runs.derived import catch_up
 from skills_runtime.safety.policy import add_rule
-from skills_runtime.safety.policy.rule_files import read_rules, user_rule_file
+from skills_runtime.safety.policy.rule_files import user_rule_file
 
 CANCEL_SECONDS = 10.0
 """How long a run that is worked on here may take to end before whoever cancelled it is answered."""
@@ -556,7 +555,7 @@ class RunService:
         self._openings[run_id] = _Opening(agent)
         if not self.workspace.for_user:
             return ()
-        return (*resolved.notices, *read_rules(resolved).notices, *skill_notices(resolved), *told)
+        return (*resolved.notices, *agent.notices(run_id), *told)
 
     def _changes(self, request: RunRequest) -> dict[str, Any]:
         """The settings that a request changes; a client may only make a run smaller."""

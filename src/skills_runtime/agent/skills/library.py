@@ -39,13 +39,6 @@ def empty_library() -> "Library":
     return Library()
 
 
-def skill_notices(resolved: "Resolved") -> tuple[str, ...]:
-    """Return what a user should know about skills that are there and not used."""
-    from skills_runtime.skills import library_of
-
-    return tuple(f"{problem.message}; {problem.hint}" for problem in library_of(resolved).notes)
-
-
 def disabled_paths(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:
     """Return where skills lie that shall be left out; a path that leads nowhere would leave them in."""
     disabled: list[Path] = []
