@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.browsers import keep_screenshot, opened
+from tests.e2e.studio.browsers import go, keep_screenshot, opened
 from tests.e2e.studio.conftest import Open
 
 TABS = ("Model", "API keys", "Sandbox", "Policy", "Configuration", "Storage")
@@ -230,7 +230,7 @@ def test_every_tab_fits_a_narrow_screen(studio: Open, locale: str, theme: str) -
     size = {"width": 360, "height": 780}
     with studio("/studio/operations", viewport=size, locale=locale, color_scheme=theme) as page:
         for name in ("model", "keys", "sandbox", "policy", "configuration", "storage"):
-            page.goto(f"{page.url.split('/studio/')[0]}/studio/operations/{name}")
+            go(page, f"/studio/operations/{name}")
             expect(page.get_by_role("tab", selected=True)).to_be_in_viewport(ratio=0.9)
             expect(page.get_by_role("tabpanel").get_by_role("heading", level=2).first).to_be_visible()
             expect(page.get_by_role("status").filter(has_text=re.compile("Loading|加载"))).to_have_count(0)

@@ -62,7 +62,7 @@ def rich(service: Service) -> str:
     return finished_calls(service, *EVERYTHING)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def parent(service: Service) -> str:
     return finished_calls(service, *WRITES, task="The parent.")
 
@@ -276,7 +276,7 @@ def test_files_are_listed_with_size_and_hash_and_shown_by_their_kind(studio: Ope
         expect(page.get_by_role("cell", name="well, <b>yes</b>")).to_be_visible()
         keep_screenshot(page, "files-table")
         page.get_by_role("button", name=re.compile("data.json")).click()
-        expect(page.get_by_text("42")).to_be_visible()
+        expect(page.get_by_text("42", exact=True)).to_be_visible()
         page.get_by_role("button", name=re.compile("archive.zip")).click()
         expect(page.get_by_text("can only be downloaded")).to_be_visible()
         with page.expect_download() as saving:
