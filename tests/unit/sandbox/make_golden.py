@@ -8,7 +8,7 @@ from skills_runtime.sandbox.policy import CAREFUL, policy_for
 from skills_runtime.sandbox.seatbelt import profile_text
 from skills_runtime.sandbox.seccomp import ARCHITECTURES, seccomp_program
 from tests.unit.sandbox.bpf import listing
-from tests.unit.sandbox.test_plans import GOLDEN, PLACE, lines, wrapped
+from tests.unit.sandbox.test_bubblewrap import GOLDEN, PLACE, lines, wrapped
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from skills_runtime.sandbox.planner import egress_of, enclose_with_network
 from skills_runtime.sandbox.policy import Gap
 from skills_runtime.sandbox.protected_paths import Findings
 from skills_runtime.sandbox.seatbelt import Seatbelt
-from tests.unit.sandbox.test_plans import FINDINGS, INNER, MACHINE
+from tests.unit.sandbox.test_bubblewrap import FINDINGS, INNER, MACHINE
 
 EGRESS = Egress(allow=("good.test",))
 

@@ -11,7 +11,7 @@ from skills_runtime.sandbox.grants import SECRET_NAMES
 from skills_runtime.sandbox.policy import policy_for, unmet
 from skills_runtime.sandbox.protected_paths import CREDENTIALS, HOME_SECRETS, Findings, survey, survey_gaps
 from tests.support.users import Unprivileged
-from tests.unit.sandbox.test_survey import found, make
+from tests.unit.sandbox.test_protected_paths import found, make
 
 BARE = ("HEAD", "objects/", "refs/", "config", "hooks/")
 
