@@ -1,1 +1,1 @@
-"""The command line: one file per command, one program behind three names."""
+"""The command line: one module per noun, plain typer commands behind three names of one program."""

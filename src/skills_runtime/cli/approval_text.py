@@ -1,6 +1,6 @@
-"""What a call would do to files, as people read changes: one heading for each file, and the lines that come and go.
+"""A request for approval in words: the call to the letter, its changes, the sandbox, and the rules that could be made.
 
-Pure.
+Pure: from values to lines.
 """
 
 import shlex
@@ -24,6 +24,27 @@ from skills_runtime.text import readable, readable_line
 
 _HEADINGS = ("--- ", "+++ ")
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
+Fence = Mapping[str, Any]
+NONE = "none: the command has all your rights"
+SHOWN_PLACES = 4
+"""Of each list, where not all of it is asked for."""
+_LABELS = {"writable": "writes", "readable": "reads", "protected": "protected", "hidden": "hidden"}
+_WILD = frozenset("*?[\\")
+"""What means something else than itself in the path of a rule."""
+SCOPE_WORDS: Mapping[str, Scope] = {"run": "run", "skill": "skill", "you": "user"}
+"""How far a rule reaches, as people say it."""
+LABEL_CELLS = 24
+SHOWN_LINES = 20
+SHOWN_CHARS = 2000
+_LABEL = 9
+_SHOWN_AS_CHANGES = {"file_write": "content", "apply_patch": "input"}
+"""Arguments, by tool, whose text the changes of files tell better."""
+_RISK_STYLES = {"high": "bold red", "medium": "bold"}
+INDENT = 5
+ANSWER, ALLOW, WHY, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))
+COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
+_WAYS = "[y] once  [s] this very call, also again in this session"
+_OTHER_WAYS = "[e] change it  [n] no  [q] stop the run  [v] show everything"
 
 
 class Shown(NamedTuple):
@@ -69,13 +90,6 @@ def _coloured(line: str) -> Text:
 
 def _indented(text: Text, indent: int) -> RenderableType:
     return Padding(text, (0, 0, 0, indent), expand=False)
-
-
-Fence = Mapping[str, Any]
-NONE = "none: the command has all your rights"
-SHOWN_PLACES = 4
-"""Of each list, where not all of it is asked for."""
-_LABELS = {"writable": "writes", "readable": "reads", "protected": "protected", "hidden": "hidden"}
 
 
 def fence_line(fence: Fence) -> dict[str, str]:
@@ -185,12 +199,6 @@ def _quoted(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-_WILD = frozenset("*?[\\")
-"""What means something else than itself in the path of a rule."""
-SCOPE_WORDS: Mapping[str, Scope] = {"run": "run", "skill": "skill", "you": "user"}
-"""How far a rule reaches, as people say it."""
-
-
 def rule_of(request: ApprovalRequest, scope: Scope) -> Rule:
     """The rule that allows a call from now on; raises where there is none."""
     if request.risk.get("level") == "high":
@@ -242,15 +250,6 @@ def line_argument(request: ApprovalRequest) -> str | None:
     line = request.intent.line
     names = [name for name, value in request.details.items() if line is not None and value == line]
     return names[0] if len(names) == 1 else None
-
-
-LABEL_CELLS = 24
-SHOWN_LINES = 20
-SHOWN_CHARS = 2000
-_LABEL = 9
-_SHOWN_AS_CHANGES = {"file_write": "content", "apply_patch": "input"}
-"""Arguments, by tool, whose text the changes of files tell better."""
-_RISK_STYLES = {"high": "bold red", "medium": "bold"}
 
 
 def title_line(request: ApprovalRequest, *, indent: int) -> Text:
@@ -367,13 +366,6 @@ def _prompted(command: str, *, indent: int, left_out: int) -> RenderableType:
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
-
-
-INDENT = 5
-ANSWER, ALLOW, WHY, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))
-COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
-_WAYS = "[y] once  [s] this very call, also again in this session"
-_OTHER_WAYS = "[e] change it  [n] no  [q] stop the run  [v] show everything"
 
 
 def question_lines(question: Question) -> Iterator[RenderableType]:

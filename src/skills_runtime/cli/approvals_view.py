@@ -1,4 +1,4 @@
-"""Requests for approval: all of them as a table, one of them on a page, and as data for programs."""
+"""Requests for approval: which one is meant, how they are shown, and what follows a decision."""
 
 import sys
 import time
@@ -40,6 +40,15 @@ _NARROW = ("id", "tool", _CALL)
 _WIDE, _LEAST = 76, 12
 _RUN_CELLS = 16
 _RISKS = {"high": "bold red", "medium": "bold"}
+PATIENCE_SECONDS = 2.0
+"""How long somebody who works on the run has to take the decision in, before we say that it waits."""
+_PAUSE_SECONDS = 0.1
+WORDS: Mapping[str, str] = {
+    "approved": "approved",
+    "approved_for_session": "approved for the session",
+    "denied": "denied",
+    "abort": "denied, and the run ends",
+}
 
 
 def show_requests(requests: Sequence[OpenApproval], *, program: str, no_color: bool) -> None:
@@ -207,17 +216,6 @@ def _unclear(text: str, mine: list[OpenApproval]) -> SkillsRuntimeError:
         names = ", ".join(f"`{short_approval(asked.id)}`" for asked in mine)
         return ValidationFailed(f"the run `{text}` asks for several approvals", hint=f"name one: {names}")
     return ApprovalStale(f"no request `{text}` is open; it may have been decided already")
-
-
-PATIENCE_SECONDS = 2.0
-"""How long somebody who works on the run has to take the decision in, before we say that it waits."""
-_PAUSE_SECONDS = 0.1
-WORDS: Mapping[str, str] = {
-    "approved": "approved",
-    "approved_for_session": "approved for the session",
-    "denied": "denied",
-    "abort": "denied, and the run ends",
-}
 
 
 def look_up(service: RunService, reference: str, program: str) -> OpenApproval:

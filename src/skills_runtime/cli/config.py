@@ -47,7 +47,7 @@ def config_show(
         settings = resolved.settings.model_dump(mode="json")
         write_text(msgspec.json.format(msgspec.json.encode(origins if origin else settings)).decode() + "\n")
     elif origin:
-        from skills_runtime.cli.runs_view import show_origins
+        from skills_runtime.cli.output import show_origins
 
         show_origins(explain(resolved), no_color=no_color)
     else:

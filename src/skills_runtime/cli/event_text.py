@@ -1,4 +1,4 @@
-"""Events in words: the one thing worth knowing about each.
+"""Events in words, and the steps of a run as people count them: one tool call each.
 
 Pure.
 """
@@ -39,6 +39,29 @@ _SKILL = "skill"
 _BY_SOMEBODY = ("provider", "inbox")
 _TEXT_CHARS = 2000
 _CELLS = 200
+_REVIEW = ("review_required", "revision_required")
+_NOTED: Mapping[str, str] = MappingProxyType(
+    {
+        "human_request": "asks",
+        "human_response": "answered",
+        "approval_requested": "asks",
+        "approval_decided": "decided",
+        "approval_refused": "void",
+        "inbox_received": "received",
+        "run_state_changed": "review",
+        "compaction_started": "context",
+        "context_compacted": "context",
+        "compaction_failed": "context",
+        "context_recovery_decided": "context",
+        "child_run_started": "agent",
+        "child_run_finished": "agent",
+        "llm_retry_scheduled": "retry",
+        "output_rejected": "again",
+        "budget_increased": "budget",
+    }
+)
+Progress = Literal["running", "waiting", "done", "failed"]
+_SUBJECT_CHARS = 200
 
 
 def told(event: Event) -> str:
@@ -241,32 +264,6 @@ _WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         "skill_routed": _routed,
     }
 )
-
-_REVIEW = ("review_required", "revision_required")
-_NOTED: Mapping[str, str] = MappingProxyType(
-    {
-        "human_request": "asks",
-        "human_response": "answered",
-        "approval_requested": "asks",
-        "approval_decided": "decided",
-        "approval_refused": "void",
-        "inbox_received": "received",
-        "run_state_changed": "review",
-        "compaction_started": "context",
-        "context_compacted": "context",
-        "compaction_failed": "context",
-        "context_recovery_decided": "context",
-        "child_run_started": "agent",
-        "child_run_finished": "agent",
-        "llm_retry_scheduled": "retry",
-        "output_rejected": "again",
-        "budget_increased": "budget",
-    }
-)
-
-
-Progress = Literal["running", "waiting", "done", "failed"]
-_SUBJECT_CHARS = 200
 
 
 class Step(msgspec.Struct, kw_only=True):

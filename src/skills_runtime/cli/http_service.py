@@ -1,4 +1,4 @@
-"""The keys of the service as the command line changes them; every change is in the audit log."""
+"""The HTTP service as the command line starts it, and its keys; every change of a key is in the audit log."""
 
 import asyncio
 import logging
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.service.access.token import Announced
     from skills_runtime.service.settings import Listener, ServiceSettings
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 def make_key(name: str, scopes: Iterable[str]) -> tuple[ApiKey, str]:
@@ -54,9 +55,6 @@ def _note(what: str, key: ApiKey) -> None:
     about = {"key": key.id, "name": key.name, "scopes": list(key.scopes)}
     with closing(AuditLog(state_home())) as log:
         log.add(AuditEntry(time=SystemClock().now(), what=what, who=login_name(), details=about))
-
-
-_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 def has_screen(environ: Mapping[str, str]) -> bool:

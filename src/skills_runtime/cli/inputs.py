@@ -1,4 +1,4 @@
-"""Settings of a command: the files and values on its command line, over everything else that is configured."""
+"""What was typed, checked and read: settings, paths, the task of a run, and answers."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,9 @@ from skills_runtime.config.files import parse_mapping
 from skills_runtime.config.merge import deep_merge, planted
 from skills_runtime.config.resolve import KGENT_DEFAULTS
 from skills_runtime.errors import AccessRefused, NotFound, UsageError, ValidationFailed
+
+MAX_BYTES = 4 << 20
+WAYS = ("PROMPT", "--prompt", "--prompt-file")
 
 
 def resolve_settings(
@@ -58,10 +61,6 @@ def _planted(assignment: str) -> dict[str, Any]:
     # On a line of its own the value may be anything YAML knows, a mapping or a list too.
     block = "value:\n  " + text.replace("\n", "\n  ")
     return planted(key.strip(), parse_mapping(block, Path(f"--set {key}")).get("value"))
-
-
-MAX_BYTES = 4 << 20
-WAYS = ("PROMPT", "--prompt", "--prompt-file")
 
 
 def read_prompt(argument: str | None, option: str | None, file: str | None) -> str:

@@ -1,8 +1,8 @@
-"""The two consoles: talk goes to stderr, answers go to stdout; colours only where somebody looks."""
+"""The two consoles, talk on stderr and answers on stdout, and the shapes that commands share."""
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skills_runtime.cli.text import short_id
+from skills_runtime.config import Origin
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import InboxMessage
 from skills_runtime.projections import RunState
@@ -22,6 +23,7 @@ from skills_runtime.text import readable_line
 PLAIN_WIDTH = 80
 _UNBOUNDED = 10_000
 """Wide enough that nothing in a file is ever cut or wrapped."""
+_WIDE_SETTINGS = 140
 
 
 def talk(*, no_color: bool = False) -> Console:
@@ -152,3 +154,30 @@ def next_command(state: RunState, program: str) -> str:
     if state.status not in (RunStatus.WAITING_FOR_USER, RunStatus.REVISION_REQUIRED):
         return ""
     return f"{program} runs resume {shlex.quote(short_id(state.run_id))}"
+
+
+def show_origins(origins: Iterable[Origin], *, no_color: bool) -> None:
+    """Settings with their sources."""
+    console = answers(no_color=no_color)
+    rows = map(_origin, origins)
+    if console.width < _WIDE_SETTINGS:
+        for key, value, source, note in rows:
+            console.print(Text.assemble(key, ": ", value))
+            console.print(Padding(Text.assemble(source, "  ", note), (0, 0, 0, 4), expand=False))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("setting", "value", "source", "note"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _origin(one: Origin) -> tuple[Text, Text, Text, Text]:
+    source = one.source.removesuffix(f"#{one.key}")
+    return (
+        Text(readable_line(one.key), style="bold"),
+        Text(readable_line(one.value)),
+        Text(readable_line(source), style="dim"),
+        Text(readable_line(one.note), style="cyan"),
+    )

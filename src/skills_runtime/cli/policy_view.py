@@ -1,4 +1,4 @@
-"""What the rules of a workspace say about a call that nobody makes, as a program that asks is told."""
+"""What the rules say about a call that nobody makes, for people and for programs."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -17,6 +17,8 @@ from skills_runtime.text import readable_line
 
 CODES = {Allow: 0, Ask: EXIT_CODES["human_required"], Deny: EXIT_CODES["permission"]}
 """What a program that asks us is told."""
+_SIGNS: Mapping[str, tuple[str, str]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "bold red")}
+_LABEL = 8
 
 
 def exit_code(preview: PolicyPreview) -> int:
@@ -32,10 +34,6 @@ def parse_call(text: str, origin: str) -> PlannedCall:
         raise ValidationFailed(
             f"`{origin}` does not describe a call: {error}", hint='write {"tool": "file_write", "arguments": {…}}'
         ) from None
-
-
-_SIGNS: Mapping[str, tuple[str, str]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "bold red")}
-_LABEL = 8
 
 
 def tell_decision(preview: PolicyPreview, notices: Iterable[str], *, as_json: bool, no_color: bool) -> int:

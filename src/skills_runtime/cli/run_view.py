@@ -53,6 +53,21 @@ _EXIT: Mapping[RunStatus, int] = MappingProxyType(
         RunStatus.REVISION_REQUIRED: EXIT_CODES["human_required"],
     }
 )
+_INDENT, _LABEL = 7, 5
+_TROUBLED = Sign("✗", "stopped", "red")
+TITLE_CELLS = 60
+_REFRESH_PER_SECOND = 8
+_ECHO_CELLS = 3
+"""Room at the end of a line that is rewritten: terminals echo `^C` there, and a wrapped line cannot be taken back."""
+_NOTE_INDENT = 5
+_CHUNK = 1 << 20
+_PLACES = {
+    "deliverables/report.md": "what was asked for",
+    "events.jsonl": "everything that happened, sealed line by line",
+    "transcript.md": "the same as prose",
+    "run.json": "the state of the run",
+    "artifact-manifest.json": "what it made and read, with digests",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +139,6 @@ class View(Protocol):
         ...
 
 
-_INDENT, _LABEL = 7, 5
-_TROUBLED = Sign("✗", "stopped", "red")
-
-
 def show_ending(console: Console, ending: Ending, steps: int, *, program: str, hint: str) -> None:
     """What came of a run, what it took, and where to look."""
     command = command_for(program, short_id(ending.state.run_id))
@@ -181,13 +192,6 @@ def _reason(ending: Ending, command: CommandFor) -> str:
         return plural(len(state.artifacts), "deliverable")
     reason = readable_line(state.failure_reason or "") or why_waiting(ending, command)
     return f"exit code {ending.exit_code}" if reason == state.status == "cancelled" else reason
-
-
-TITLE_CELLS = 60
-_REFRESH_PER_SECOND = 8
-_ECHO_CELLS = 3
-"""Room at the end of a line that is rewritten: terminals echo `^C` there, and a wrapped line cannot be taken back."""
-_NOTE_INDENT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,9 +393,6 @@ class QuietView:
         say(f"the run `{state.run_id}` waits: {what}", kind=kind, hint=hint)
 
 
-_CHUNK = 1 << 20
-
-
 class LogView:
     """Copies the complete lines of a log to a stream as the log grows."""
 
@@ -456,15 +457,6 @@ def view_of(
     for notice in notices:
         console.print(Text(f"notice: {readable_line(notice)}", style="dim"))
     return HumanView(console, heading, program=program, clock=SystemClock(), asked_here=asked_here)
-
-
-_PLACES = {
-    "deliverables/report.md": "what was asked for",
-    "events.jsonl": "everything that happened, sealed line by line",
-    "transcript.md": "the same as prose",
-    "run.json": "the state of the run",
-    "artifact-manifest.json": "what it made and read, with digests",
-}
 
 
 def show_tour(root: Path, verdict: Verdict, *, program: str, no_color: bool) -> None:

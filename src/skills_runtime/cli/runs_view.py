@@ -1,4 +1,4 @@
-"""Reading one run for people: what its log says as far as it can be believed, in one pass."""
+"""Runs for people and programs: lists of them, one on a page, its events line by line, and what verification found."""
 
 import asyncio
 import signal
@@ -19,7 +19,6 @@ from skills_runtime.cli.output import answers, cut, labelled, signed, spread, ta
 from skills_runtime.cli.state import open_service, shown_path
 from skills_runtime.cli.text import between, count, duration, local_time, money, plural, short_id
 from skills_runtime.cli.waits import CommandFor, command_for, wait_lines, waits_of
-from skills_runtime.config import Origin
 from skills_runtime.engine import RunService
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
 from skills_runtime.events import Event, Payload, data_of, decode_event
@@ -42,6 +41,22 @@ from skills_runtime.runs import (
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.verify import Head
 from skills_runtime.text import readable_line
+
+WriteLine = Callable[[bytes, int], None]
+"""Takes a line without its newline, and its number from 0 on."""
+SHOWN_STEPS = 40
+_LABEL = 10
+_TITLE = "task"
+_COLUMNS: dict[str, JustifyMethod] = {
+    "run": "left", "status": "left", _TITLE: "left", "started": "left", "time": "right", "tokens": "right",
+}  # fmt: skip
+Kinds = Mapping[str, str]
+"""What runs wait for, by their id."""
+_WAITING = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunStatus.REVISION_REQUIRED)
+_NARROW_COLUMNS = 3
+_ID_CELLS = 24
+_WIDE = 76
+"""Cells from which on a list has room for times and numbers."""
 
 
 class Page(msgspec.Struct):
@@ -119,10 +134,6 @@ def _last_recorded(paths: RunPaths) -> int:
         return read_record(paths.run_json).last_seq
     except (SkillsRuntimeError, OSError):
         return -1
-
-
-WriteLine = Callable[[bytes, int], None]
-"""Takes a line without its newline, and its number from 0 on."""
 
 
 def copy_lines(paths: RunPaths, start: int, write: WriteLine) -> None:
@@ -213,10 +224,6 @@ def show_verdict(verdict: Verdict, console: Console) -> None:
 def _line(finding: Finding) -> Text:
     mark, style = ("✗", "red") if finding.severity == "error" else ("note:", "dim")
     return Text.assemble((f"{mark} {readable_line(finding.where)}  ", style), readable_line(finding.message))
-
-
-SHOWN_STEPS = 40
-_LABEL = 10
 
 
 def write_page(page: Page, output: TextIO) -> None:
@@ -345,20 +352,6 @@ def _next(page: Page, command: CommandFor) -> dict[str, str]:
     return {label: command(verb) for label, verb in verbs.items()}
 
 
-_TITLE = "task"
-_COLUMNS: dict[str, JustifyMethod] = {
-    "run": "left", "status": "left", _TITLE: "left", "started": "left", "time": "right", "tokens": "right",
-}  # fmt: skip
-Kinds = Mapping[str, str]
-"""What runs wait for, by their id."""
-_WAITING = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunStatus.REVISION_REQUIRED)
-_NARROW_COLUMNS = 3
-_ID_CELLS = 24
-_WIDE_SETTINGS = 140
-_WIDE = 76
-"""Cells from which on a list has room for times and numbers."""
-
-
 def show_rows(rows: Sequence[RunRow], *, kinds: Kinds, program: str, no_color: bool) -> None:
     """Runs, one line each; those that wait say what for."""
     if not rows:
@@ -405,33 +398,6 @@ def _mention_waiting(rows: Sequence[RunRow], *, program: str, no_color: bool) ->
         where = "approvals list` shows what to approve" if asked else "runs show RUN` says what for"
         text = f"{plural(waiting, 'run')} {verb} for you; `{program} {where}"
         talk(no_color=no_color).print(Text(text, style="dim"))
-
-
-def show_origins(origins: Iterable[Origin], *, no_color: bool) -> None:
-    """Settings with their sources."""
-    console = answers(no_color=no_color)
-    rows = map(_origin, origins)
-    if console.width < _WIDE_SETTINGS:
-        for key, value, source, note in rows:
-            console.print(Text.assemble(key, ": ", value))
-            console.print(Padding(Text.assemble(source, "  ", note), (0, 0, 0, 4), expand=False))
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("setting", "value", "source", "note"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-
-
-def _origin(one: Origin) -> tuple[Text, Text, Text, Text]:
-    source = one.source.removesuffix(f"#{one.key}")
-    return (
-        Text(readable_line(one.key), style="bold"),
-        Text(readable_line(one.value)),
-        Text(readable_line(source), style="dim"),
-        Text(readable_line(one.note), style="cyan"),
-    )
 
 
 def _table(console: Console, rows: Sequence[RunRow], kinds: Kinds) -> Table:

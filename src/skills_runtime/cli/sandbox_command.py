@@ -1,4 +1,8 @@
-"""One command in the sandbox, with the streams of this process, and what became of it."""
+"""One command in the sandbox: the policy that is asked for, its streams, its evidence, and how all that is told.
+
+No settings are read here, least of all those of the workspace: a command line says all there is to know. Nothing of
+this process's environment is passed on, and the command never gets the streams themselves.
+"""
 
 import asyncio
 import os
@@ -32,6 +36,17 @@ if TYPE_CHECKING:
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+MEBIBYTE = 1 << 20
+MAX_VARIABLES = 2000
+"""Each is three words to bubblewrap, which takes 9000 in all and needs some for everything else."""
+MOST_WAITING = 1 << 20
+"""Bytes that may wait for whoever reads; beyond them the command is made to wait."""
+NUMBERS: Mapping[Stream, int] = {"stdout": 1, "stderr": 2}
+PIECE = 1 << 16
+GRACE_SECONDS = 0.3
+MAX_DECISIONS = 1000
+"""How many decisions are told one by one; all are counted."""
+HIDDEN = "•••"
 
 
 class EvidenceFile:
@@ -93,11 +108,6 @@ def _is_at(path: Path, directory: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(directory))
     except OSError:
         return False
-
-
-MEBIBYTE = 1 << 20
-MAX_VARIABLES = 2000
-"""Each is three words to bubblewrap, which takes 9000 in all and needs some for everything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,11 +239,6 @@ def _changed(limits: "ResourceLimits", options: FenceOptions) -> "ResourceLimits
     return msgspec.structs.replace(limits, **changes)
 
 
-MOST_WAITING = 1 << 20
-"""Bytes that may wait for whoever reads; beyond them the command is made to wait."""
-NUMBERS: Mapping[Stream, int] = {"stdout": 1, "stderr": 2}
-
-
 class Outlet:
     """What may still be written, and what waits to be; made and used by the task that runs the command."""
 
@@ -320,10 +325,6 @@ def _write_all(number: int, data: bytes) -> None:
             poll.poll()
 
 
-PIECE = 1 << 16
-GRACE_SECONDS = 0.3
-
-
 async def pass_through(
     plan: SandboxPlan,
     doorman: "Callable[[], Doorman]",
@@ -376,10 +377,6 @@ def _read() -> bytes:
             poll = select.poll()
             poll.register(0, select.POLLIN)
             poll.poll()
-
-
-MAX_DECISIONS = 1000
-"""How many decisions are told one by one; all are counted."""
 
 
 class Visits:
@@ -471,9 +468,6 @@ def _evidence(promised: Mapping[str, Any], finished: Finished) -> bytes:
         "counted": dict(finished.counted),
     }
     return msgspec.json.format(msgspec.json.encode(evidence)) + b"\n"
-
-
-HIDDEN = "•••"
 
 
 def plan_values(plan: SandboxPlan, enclosed: Enclosed) -> dict[str, Any]:

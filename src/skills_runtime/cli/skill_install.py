@@ -1,4 +1,4 @@
-"""What is about to be installed, and how installed skills compare with the lock file, for people and programs."""
+"""Installing skills from the command line: fetch, show, ask, put in place; and how they compare with the lock file."""
 
 import asyncio
 import shlex
@@ -35,6 +35,7 @@ _WORDS = {
     "extra": "installed, but not locked",
     "unpinned": "locked without a hash",
 }
+Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
 
 
 def show_prepared(prepared: Sequence[Prepared], out: TextIO) -> None:
@@ -99,9 +100,6 @@ def _show_files(paths: Sequence[str], out: TextIO) -> None:
     out.writelines(f"    {readable_line(path)}\n" for path in sorted(paths)[:_SHOWN_FILES])
     if len(paths) > _SHOWN_FILES:
         out.write(f"    and {len(paths) - _SHOWN_FILES} more\n")
-
-
-Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Every skill there is, where it comes from, and whether it is offered."""
+"""Every skill there is, where it comes from and whether it is offered; and what changes while somebody watches."""
 
 import asyncio
 from collections import Counter
@@ -27,6 +27,8 @@ State = Literal["offered", "changed", "shadowed", "untrusted", "broken"]
 """A changed skill is offered as well, but it is not what was installed."""
 
 _UNTRUSTED = "the project is not trusted"
+Kind = Literal["added", "changed", "removed", "broken", "warning"]
+_DESCRIPTION_CHARS = 100
 
 
 class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,9 +169,6 @@ def _unnamed(problem: Problem, state: State) -> ListedSkill:
     )
 
 
-Kind = Literal["added", "changed", "removed", "broken", "warning"]
-
-
 class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is different now."""
 
@@ -228,9 +227,6 @@ def _of_problem(kind: Kind, one: Problem) -> SkillChange:
 def _of_skill(kind: Kind, skill: Skill) -> SkillChange:
     said = skill.description if kind != "removed" else ""
     return SkillChange(change=kind, name=skill.name, mention=skill.mention.text, description=said, path=skill.locator)
-
-
-_DESCRIPTION_CHARS = 100
 
 
 def write_list(found: SkillList, out: TextIO) -> None:

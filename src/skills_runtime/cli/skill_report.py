@@ -1,4 +1,4 @@
-"""What commands tell of skills: those at a path, those of a library, and what is wrong with either."""
+"""What is told of skills: those at a path or of a library, what is wrong with them, and which a task calls for."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 MAX_FILES = 200
 """How many files of a skill are listed."""
+_DECIDED = {
+    "mention": "decided: the task names the skill",
+    "trigger": "decided: the task has words that a skill declares",
+    "path": "decided: the task is about files that a skill declares",
+    "model": "not decided: the model chooses; by the words they share with the task, these fit best",
+}
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -278,14 +284,6 @@ def _is_too_large(problem: Problem) -> bool:
 def _told(notice: Problem) -> str:
     message = f"`{notice.name}`: {notice.message}" if _is_too_large(notice) else notice.message
     return f"{message} ({notice.hint})" if notice.hint else message
-
-
-_DECIDED = {
-    "mention": "decided: the task names the skill",
-    "trigger": "decided: the task has words that a skill declares",
-    "path": "decided: the task is about files that a skill declares",
-    "model": "not decided: the model chooses; by the words they share with the task, these fit best",
-}
 
 
 def write_routing(explained: Explained, out: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""The settings of skills for commands that report what is wrong with them instead of stopping at it."""
+"""Reports on skills: what is wrong with their settings, with any of them, and whether they do harm."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +32,9 @@ _CODES = (
     (re.compile(r"skills\.versioning\."), "SKILL_CONFIG_VERSIONING_UNKNOWN_KEYS"),
     (re.compile(r".*/"), "CLI_OVERLAY_INVALID"),
 )
+_LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+_VERDICTS = ("clean", "suspicious", "malicious")
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,10 +158,6 @@ def _scanned(directory: Path) -> ScannedSkill:
     return ScannedSkill(path=str(directory), report=scan_directory(directory))
 
 
-_LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
-_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
-
-
 def show_security(scanned: Sequence[ScannedSkill], out: TextIO) -> None:
     """Write the scan for a person."""
     for each in scanned:
@@ -174,9 +173,6 @@ def show_security(scanned: Sequence[ScannedSkill], out: TextIO) -> None:
         out.write(
             f"{plural(len(scanned), 'skill')}: {', '.join(f'{counts[verdict]} {verdict}' for verdict in counts)}\n"
         )
-
-
-_VERDICTS = ("clean", "suspicious", "malicious")
 
 
 def write_security(scanned: Sequence[ScannedSkill], out: TextIO) -> None:

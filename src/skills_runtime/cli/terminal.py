@@ -1,4 +1,4 @@
-"""The person at the terminal: what they type, line by line, without holding up the event loop."""
+"""The person at the terminal: what they type, the questions they answer, and the calls they decide on."""
 
 import asyncio
 import os
@@ -32,6 +32,9 @@ Pause = Callable[[], AbstractAsyncContextManager[None]]
 """Makes everybody else silent while a `with` block lasts."""
 
 _PIECE = 4096
+YES = "yes"
+ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
+_WAYS = "answer with y, s, r, e, n or q; v shows everything"
 
 
 def somebody_is_there() -> bool:
@@ -218,11 +221,6 @@ class TerminalHuman:
                 return chosen_answer(line, [choice.label for choice in question.choices])
             self._terminal.show(asking.hint("type an answer; Ctrl-D leaves the question for later"))
         return None
-
-
-YES = "yes"
-ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
-_WAYS = "answer with y, s, r, e, n or q; v shows everything"
 
 
 class TerminalApprover:
