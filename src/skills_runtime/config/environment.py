@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from skills_runtime.config.files import canonical, is_there, read_text
-from skills_runtime.config.wording import printable
 from skills_runtime.errors import ConfigError
+from skills_runtime.text import printable
 
 Trust = Literal["user", "project"]
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 import yaml
 
 from skills_runtime.config.secrets import hide
-from skills_runtime.config.wording import printable
 from skills_runtime.errors import AccessRefused, ConfigError, NotFound, ValidationFailed
+from skills_runtime.text import printable
 
 MAX_FILE_BYTES = 1_048_576
 MAX_DEPTH = 50

@@ -18,8 +18,8 @@ from skills_runtime.config.merge import Layer, planted
 from skills_runtime.config.model_choice import CHOICE
 from skills_runtime.config.models import Settings
 from skills_runtime.config.problems import Problem, invalid_fields, too_new, unfit_values
-from skills_runtime.config.wording import printable
 from skills_runtime.errors import ConfigError, ValidationFailed
+from skills_runtime.text import printable
 
 PROJECT_FILES = ("config/runtime.yaml", "kgent.yaml")
 """Files of a workspace that are read when they are there."""

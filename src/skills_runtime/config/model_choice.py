@@ -3,12 +3,11 @@
 The settings stand beside the user's own `config.yaml`, which stays as its user wrote it, and count just above it.
 """
 
-import fcntl
 import json
 import os
 import stat
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,8 +15,10 @@ import yaml
 
 from skills_runtime.config.files import read_mapping
 from skills_runtime.config.secrets import is_variable_name
-from skills_runtime.config.wording import printable
 from skills_runtime.errors import AccessRefused, ConfigError, StorageFailed, ValidationFailed
+from skills_runtime.storage.files import explain_write, write_atomic
+from skills_runtime.storage.locks import lock_directory
+from skills_runtime.text import printable
 
 CHOICE = "model.yaml"
 KEYS = "model-keys.json"
@@ -110,30 +111,16 @@ def forget_key(home: Path, name: str) -> bool:
 @contextmanager
 def _alone(home: Path) -> Generator[None]:
     """Keep everybody else from changing these files meanwhile, so that no change is lost."""
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise StorageFailed(f"`{printable(str(home))}` cannot be used: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        try:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            stack.enter_context(lock_directory(home))
+        except OSError as error:
+            raise StorageFailed(f"`{printable(str(home))}` cannot be used: {error.strerror}") from error
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _write(path: Path, data: bytes) -> None:
     """Replace a file at once; nobody else can read it, not even while it is made."""
-    draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-        draft.replace(path)
-    except OSError as error:
-        raise StorageFailed(f"`{printable(str(path))}` could not be written: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink()
+    with explain_write(printable(str(path))):
+        write_atomic(path, data)

@@ -12,8 +12,9 @@ from pydantic_core import ErrorDetails
 from skills_runtime.config.models import CONFIG_VERSION, Settings
 from skills_runtime.config.secrets import complaint, hide, is_secret_name, names_a_variable
 from skills_runtime.config.section import leaves, section_at
-from skills_runtime.config.wording import dotted, printable
+from skills_runtime.config.wording import dotted
 from skills_runtime.errors import ConfigError
+from skills_runtime.text import printable
 
 Path = tuple[str | int, ...]
 

@@ -9,7 +9,8 @@ from skills_runtime.config.merge import value_at
 from skills_runtime.config.models import Settings
 from skills_runtime.config.problems import refuse, unfit_values
 from skills_runtime.config.resolve import Resolved
-from skills_runtime.config.wording import printable, rendered
+from skills_runtime.config.wording import rendered
+from skills_runtime.text import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.config.secrets import hide
+from skills_runtime.text import printable
 
 _KEY_CHARS = 80
 _VALUE_CHARS = 200
-
-
-def printable(text: str) -> str:
-    """The text with control characters and undecodable bytes escaped, fit for a terminal and for JSON."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def dotted(path: Sequence[str | int]) -> str:

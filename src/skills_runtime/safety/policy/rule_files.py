@@ -94,7 +94,7 @@ def _rules_in(path: Path, resolved: "Resolved") -> tuple[Rule, ...]:
 
 def _shown(path: Path, resolved: "Resolved") -> str:
     """The path as people write it."""
-    from skills_runtime.config.wording import printable
+    from skills_runtime.text import printable
 
     home = _home(resolved)
     if path.is_relative_to(resolved.workspace_root):

@@ -1,11 +1,8 @@
 """Rules as text, and rules added to a file that somebody wrote: the rest of it stays as it is, to the letter."""
 
-import fcntl
 import os
 import shlex
-import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +12,11 @@ from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.safety.policy.commands import plain_pattern
 from skills_runtime.safety.policy.loading import load_rules, parse_document, rule_items
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Example, Rule
+from skills_runtime.storage.files import write_atomic
+from skills_runtime.storage.locks import lock_file
 
 PATIENCE_SECONDS = 10.0
-_PAUSE_SECONDS = 0.01
-_DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
+_DIRECTORY_MODE = 0o700
 
 
 def rule_text(rule: Rule) -> str:
@@ -80,11 +78,12 @@ def add_rule(path: Path, rule: Rule) -> None:
     try:
         place = Path(os.path.realpath(path))  # a link stays a link
         place.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-        with _alone(place):
+        # The lock is beside the file, which the file itself cannot be: it is replaced.
+        with lock_file(place.with_name(f".{place.name}.lock"), timeout=PATIENCE_SECONDS):
             before = _read(place)
             after = _added(before, rule, str(path))
             if after != before:
-                _replace(place, after)
+                write_atomic(place, after)
     except OSError as error:
         raise StorageFailed(
             f"the rule `{rule.name}` could not be added to `{path}`: {error.strerror}",
@@ -128,53 +127,8 @@ def _item(text: str, rule: Rule, origin: str) -> str:
     return head + "".join(f"{indent}{line}\n" for line in rule_text(rule).rstrip("\n").split("\n"))
 
 
-@contextmanager
-def _alone(place: Path) -> Generator[None]:
-    """Hold the lock beside the file, which the file itself cannot be: it is replaced."""
-    lock = place.with_name(f".{place.name}.lock")
-    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _FILE_MODE)
-    try:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not _locked(fd):
-            if time.monotonic() > deadline:
-                raise StorageFailed(
-                    f"another process has held `{lock}` for {PATIENCE_SECONDS:.0f} seconds", hint="end it and try again"
-                )
-            time.sleep(_PAUSE_SECONDS)
-        yield
-    finally:
-        os.close(fd)
-
-
-def _locked(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _read(place: Path) -> bytes:
     try:
         return place.read_bytes()
     except FileNotFoundError:
         return b""
-
-
-def _replace(place: Path, data: bytes) -> None:
-    draft = place.with_name(f".{place.name}.{os.getpid()}.{os.urandom(3).hex()}")
-    try:
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _FILE_MODE)
-        with open(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(place)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-    directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
