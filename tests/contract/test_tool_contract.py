@@ -21,6 +21,7 @@ from skills_runtime.sandbox import NoFence
 from skills_runtime.tools import builtin_tools
 from skills_runtime.tools.builtin import ExecCommand
 from tests.support.agents import Brood
+from tests.support.examples import examples
 from tests.support.tools import Workshop, tree
 
 
@@ -238,7 +239,7 @@ values = st.recursive(
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_whatever_the_arguments_are_a_tool_answers_or_raises_an_error_of_ours(name: str, data: st.DataObject) -> None:
     tool = TOOLS[name]
