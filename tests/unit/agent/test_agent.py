@@ -161,7 +161,7 @@ def test_the_model_is_told_of_every_tool(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(succeed))
     agent.run("Go.")
-    assert {"file_read", "file_write", "do"} <= {tool["name"] for tool in backend.requests[0].tools}
+    assert {"read_file", "file_write", "do"} <= {tool["name"] for tool in backend.requests[0].tools}
 
 
 def test_the_system_prompt_comes_first_and_the_task_second(tmp_path: Path) -> None:
