@@ -16,7 +16,7 @@ from skills_runtime.tools.builtin.skill_exec import SkillExec
 from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
 from tests.contract.skill_sources.shelves import PREFIX, Published, RedisShelf
 from tests.support.tools import PATH, Workshop
-from tests.unit.skills.bundles.zips import honest, zipped
+from tests.unit.skills.sources.zips import honest, zipped
 
 MENTION = "$[web].writer"
 ACTIONS = {"actions": {"go": {"kind": "shell", "argv": ["sh", "actions/go.sh"], "timeout_ms": 60_000}}}

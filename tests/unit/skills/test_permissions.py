@@ -18,8 +18,8 @@ from tests.e2e.cli.programs import Answer, invoke, say, write_config
 from tests.support.agents import Person, Streaming, agent_in, calls, events_of, payloads_of
 from tests.support.users import Unprivileged
 from tests.unit.agent.skills.test_context import event_of
-from tests.unit.skills.hunting.test_patterns_of_tools import passes, runs
 from tests.unit.skills.samples import make_skill, skill_text
+from tests.unit.skills.test_allowed_tools import passes, runs
 
 SKILLS = {
     "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],

@@ -10,7 +10,7 @@ from skills_runtime.skills.mention_resolution import mentioned
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import agent_in
 from tests.unit.skills.samples import make_skill, skill_text
-from tests.unit.skills.test_filesystem_source import source_at
+from tests.unit.skills.sources.test_filesystem import source_at
 
 NAMES = ("技能", "мой-навык", "a", "writer", "café", "数据")
 

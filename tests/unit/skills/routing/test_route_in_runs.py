@@ -15,7 +15,7 @@ from skills_runtime.testing import FakeModel, says
 from tests.e2e.cli.programs import invoke
 from tests.support.agents import agent_in, payloads_of
 from tests.unit.skills.samples import library_of, make_skill, row, skill_text
-from tests.unit.skills.test_filesystem_source import source_at
+from tests.unit.skills.sources.test_filesystem import source_at
 
 SKILLS = {
     "spaces": [{"id": "s", "namespace": "web:mvp", "sources": ["f"]}],

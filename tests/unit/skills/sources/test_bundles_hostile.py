@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.skills import SkillError
-from tests.unit.skills.bundles.zips import HONEST, Entry, Shop, bundle_of, entry, honest, link, zipped
+from tests.unit.skills.sources.zips import HONEST, Entry, Shop, bundle_of, entry, honest, link, zipped
 
 OK: Entry = ("actions/ok.sh", b"true\n")
 

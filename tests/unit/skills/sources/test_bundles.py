@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import SkillError
-from tests.unit.skills.bundles.zips import HONEST, Shop, entry, honest, zipped
+from tests.unit.skills.sources.zips import HONEST, Shop, entry, honest, zipped
 
 
 def files(directory: Path) -> dict[str, bytes]:
