@@ -20,7 +20,7 @@ from skills_runtime.config import state_home
 from skills_runtime.runs import runs_root, verify_run
 from skills_runtime.service import routes
 from skills_runtime.service.access.token import service_token
-from tests.e2e.service.besieged import World, begin_runs, execute, execute_skills
+from tests.e2e.service.chaos import World, begin_runs, execute, execute_skills
 from tests.e2e.service.killable import NOTES, make_place, serve_until_killed
 from tests.support.children import zygote
 from tests.support.subreaper import ADOPTING

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.testing import says
-from tests.unit.service.hunting.forged import send
+from tests.unit.service.forged_runs import send
 from tests.unit.service.runs.served import serving
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.runs import runs_root
 from skills_runtime.testing import says
-from tests.unit.service.hunting.forged import Change, exported, forged, send
+from tests.unit.service.forged_runs import Change, exported, forged, send
 from tests.unit.service.runs.served import serving
 
 Events = list[dict[str, Any]]
