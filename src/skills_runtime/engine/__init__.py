@@ -6,10 +6,10 @@ from skills_runtime.engine.dispatcher import Dispatcher, InlineDispatcher, Opene
 from skills_runtime.engine.local import LocalDispatcher
 from skills_runtime.engine.run_control import RunControl
 from skills_runtime.engine.run_index import read_row, refresh, row_of, workspace_roots
+from skills_runtime.engine.run_reader import RunFilter, RunReader
 from skills_runtime.engine.run_requests import RunOverrides, RunRequest
 from skills_runtime.engine.run_service import (
     CreatedRun,
-    RunFilter,
     RunService,
     ServiceLimits,
     StillWorking,
@@ -30,6 +30,7 @@ __all__ = [
     "RunFilter",
     "RunHost",
     "RunOverrides",
+    "RunReader",
     "RunRequest",
     "RunService",
     "ServiceLimits",

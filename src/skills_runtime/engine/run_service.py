@@ -6,9 +6,8 @@ a `Dispatcher` by run id; what came of it is read from the log. It knows nothing
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +16,6 @@ import msgspec
 from skills_runtime.agent import Agent
 from skills_runtime.agent import RunRequest as AgentRequest
 from skills_runtime.agent.run_defaults import backend_for
-from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import Resolved
 from skills_runtime.config.merge import deep_merge
@@ -26,16 +24,15 @@ from skills_runtime.engine.approvals import (
     LASTING,
     ApprovalAnswer,
     OpenApproval,
-    approvals_of,
     rule_for,
-    without_repeats,
 )
 from skills_runtime.engine.dispatcher import DEFAULT_SLOTS, Dispatcher, InlineDispatcher, KeyedLocks, OpenedRun
 from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRun
 from skills_runtime.engine.recovery import should_continue, should_resume
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.engine.run_control import RunControl
-from skills_runtime.engine.run_index import read_row, refresh, workspace_roots
+from skills_runtime.engine.run_index import read_row
+from skills_runtime.engine.run_reader import RunReader
 from skills_runtime.engine.run_requests import (
     RESERVED,
     RunOverrides,
@@ -58,10 +55,10 @@ from skills_runtime.errors import (
     ValidationFailed,
 )
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import Ledger, Problem, RunRow, open_ledger
-from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
+from skills_runtime.ledger import Ledger, open_ledger
+from skills_runtime.ledger.index import is_gone
 from skills_runtime.ports import InboxMessage
-from skills_runtime.projections import RunState, RunView, fold
+from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import (
     RunPaths,
     check_id,
@@ -74,7 +71,6 @@ from skills_runtime.runs import (
 )
 from skills_runtime.runs.derived import catch_up
 from skills_runtime.safety.policy import add_rule
-from skills_runtime.safety.policy.rule_files import user_rule_file
 
 CANCEL_SECONDS = 10.0
 """How long a run that is worked on here may take to end before whoever cancelled it is answered."""
@@ -82,10 +78,6 @@ LOOK_AGAIN_SECONDS = 0.5
 """How soon a run is tried again that another process held when it should have gone on."""
 SILENT_SECONDS = 1.0
 """How long nothing may happen in a cancelled run before we look whether anybody still works on it."""
-MAX_PAGES = 50
-"""How many pages of the index are read for one page of a list."""
-WAITING = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING_FOR_TOOL, RunStatus.WAITING_FOR_USER)
-"""Where a run stands that may ask for an approval."""
 REPLAY_SETTINGS: Mapping[str, Any] = {
     "sandbox": {"workspace": "isolated"},
     "safety": {"mode": "allow"},
@@ -120,29 +112,13 @@ class AcceptedRun(msgspec.Struct, frozen=True):
     run_id: str
 
 
-class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs a list shows; a run matches all that are given."""
-
-    status: RunStatus | None = None
-    session_id: str | None = None
-    task_id: str | None = None
-    text: str = ""
-    everywhere: bool = False
-    """Whether runs of other workspaces count."""
-
-    def matches(self, row: RunRow) -> bool:
-        """Whether a row is one of those that are wanted."""
-        wanted = (("status", self.status), ("session_id", self.session_id), ("task_id", self.task_id))
-        return all(value is None or getattr(row, name) == value for name, value in wanted)
-
-
 class StillWorking(SkillsRuntimeError):
     """A run was told to end and has not yet."""
 
     kind = "timeout"
 
 
-class RunService:
+class RunService(RunReader):
     """Everything that can be done with the runs of a workspace; see `open_run_service`.
 
     Methods that start or stop work are coroutines, and need the `working` block. All others wait for the disk: call
@@ -158,9 +134,7 @@ class RunService:
         model: Model = backend_for,
         limits: ServiceLimits | None = None,
     ) -> None:
-        self.workspace = workspace
-        self.ledger = ledger
-        self.ports = log_ports()
+        super().__init__(workspace, ledger)
         self.errors: dict[str, SkillsRuntimeError] = {}
         """Why runs that were taken on are not worked on."""
         self.stopping = False
@@ -174,12 +148,8 @@ class RunService:
         self._active: dict[str, asyncio.Event] = {}
         self._finished = asyncio.Event()
         self._openings: dict[str, _Opening] = {}
-        self._located: dict[str, RunPaths] = {}
-        """Where runs are that were named by a path, by their ids."""
         self._background: set[asyncio.Task[Any]] = set()
         self._deciding = threading.Lock()
-
-    # Reading
 
     def __len__(self) -> int:
         return len(self._active)
@@ -191,85 +161,6 @@ class RunService:
     def active(self) -> tuple[str, ...]:
         """The ids of the runs that are worked on here, or wait for a slot."""
         return tuple(self._active)
-
-    def find(self, run: str) -> RunPaths:
-        """Find the directory of a run."""
-        return self._located.get(run) or self.workspace.find(run, self.ledger.index)
-
-    def view(self, run: str) -> RunView:
-        """Read where a run stands, by its own verified log."""
-        return read_view(self.find(run), self.ports)
-
-    def refresh(self, *, everywhere: bool = False) -> tuple[Problem, ...]:
-        """Bring the index in step with the run directories; returns what could not be read."""
-        home = runs_root(self.workspace.workspace_root)
-        near = [home] if home.is_dir() else []
-        roots = workspace_roots(self.ledger.index, self.workspace.workspace_root) if everywhere else near
-        return refresh(self.ledger.index, roots, self.ports).problems if roots else ()
-
-    def list_runs(
-        self,
-        wanted: RunFilter,
-        *,
-        limit: int,
-        before: str | None = None,
-        matches: Callable[[RunRow], bool] = lambda _: True,
-    ) -> list[RunRow]:
-        """List runs, newest first, from after the cursor `before`."""
-
-        def fits(row: RunRow) -> bool:
-            return wanted.matches(row) and (wanted.everywhere or self.workspace.has(row)) and matches(row)
-
-        index = self.ledger.index
-        if wanted.text.strip():
-            rows = (row for row in index.search(wanted.text, PAGE_LIMIT) if before is None or row.cursor < before)
-            return sorted(filter(fits, rows), key=lambda row: row.cursor, reverse=True)[:limit]
-        found: list[RunRow] = []
-        for _ in range(MAX_PAGES):
-            rows = index.list(
-                status=wanted.status,
-                session_id=wanted.session_id,
-                task_id=wanted.task_id,
-                before=before,
-                limit=PAGE_LIMIT,
-            )
-            found.extend(islice(filter(fits, rows), limit - len(found)))
-            if len(found) >= limit or len(rows) < PAGE_LIMIT:
-                break
-            before = rows[-1].cursor
-        return found
-
-    def approvals(self) -> list[OpenApproval]:
-        """List the open approval requests, oldest first; what a sub-agent asks is there once."""
-        found = (one for paths in self._waiting() for one in self._approvals_in(paths))
-        return sorted(without_repeats(found), key=lambda one: (one.pending.since, one.id))
-
-    def approvals_of(self, run: str) -> list[OpenApproval]:
-        """List what one run asks."""
-        return list(self._approvals_in(self.find(run)))
-
-    def find_approval(self, approval_id: str, run: str | None = None) -> OpenApproval:
-        """Find the open request with this id; a fork asks what its parent asks, then the run has to be named."""
-        places = [self.find(run)] if run is not None else self._waiting()
-        found = (one for paths in places for one in self._approvals_in(paths) if one.id == approval_id)
-        once = without_repeats(found)
-        if len(once) != 1:
-            why = "several runs ask for it; name the run" if once else "it may have been decided already"
-            raise ApprovalStale(
-                f"no single request `{approval_id[:80]}` is open: {why}", hint="`GET /api/v1/approvals`"
-            )
-        return once[0]
-
-    def _approvals_in(self, paths: RunPaths) -> Iterator[OpenApproval]:
-        return approvals_of(paths, self.ledger.inbox, self.ports)
-
-    def _waiting(self) -> Iterator[RunPaths]:
-        for status in WAITING:
-            before: str | None = None
-            while rows := self.ledger.index.list(status=status, limit=PAGE_LIMIT, before=before):
-                mine = (row for row in rows if self.workspace.for_user or self.workspace.has(row))
-                yield from (RunPaths(Path(row.path)) for row in mine)
-                before = rows[-1].cursor
 
     # Messages
 
@@ -303,7 +194,7 @@ class RunService:
                 approval_key=answer.approval_key or approval.pending.approval_key,
             )
         if answer.rule in LASTING:
-            add_rule(user_rule_file(self.workspace.settings()), rule_for(approval.request(), answer.rule))
+            add_rule(self.rule_file, rule_for(approval.request(), answer.rule))
         return message
 
     def review(self, run: str, *, accept: bool, note: str = "") -> RunStatus:
@@ -435,25 +326,6 @@ class RunService:
             row, text = read_row(paths.root, self.ports)
             self.ledger.index.record(row, text=text)
 
-    def whose_turn(self, run: str) -> str:
-        """The run that goes on: what a sub-agent does is worked on by the run that began it."""
-        paths = self.find(run)
-        state = read_view(paths, self.ports).state
-        self._locate(state.run_id, paths)
-        while state.parent_run_id is not None and state.fork is None:
-            try:
-                above = self.view(state.parent_run_id).state
-            except NotFound:
-                break
-            if not above.open:
-                break
-            state = above
-        return state.run_id
-
-    def _locate(self, run_id: str, paths: RunPaths) -> None:
-        if self.workspace.for_user:
-            self._located[run_id] = paths
-
     # What the dispatcher asks
 
     def open(self, run_id: str) -> OpenedRun:
@@ -551,7 +423,7 @@ class RunService:
         made, told = with_session(made, self.ledger.index, resolved.settings.prompt, self.ports)
         run = agent.create(made)
         run.close()
-        self._locate(run_id, run.paths)
+        self.locate(run_id, run.paths)
         self._openings[run_id] = _Opening(agent)
         if not self.workspace.for_user:
             return ()
@@ -597,7 +469,7 @@ class RunService:
         # The log of another machine cannot be verified before it is adopted.
         state = fold(read_events(paths), RunState()) if adopt else read_view(paths, self.ports).state
         _refuse_unreviewed(state)
-        self._locate(state.run_id, paths)
+        self.locate(state.run_id, paths)
         if resolved is None:
             check_overrides(overrides, self.workspace.settings().settings)
             resolved = self.workspace.settings_of(paths, state, overrides.settings(), adopt=adopt)

@@ -11,14 +11,13 @@ from fastapi import Header, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine import RunOverrides
+from skills_runtime.engine import RunOverrides, RunService
 from skills_runtime.engine.demo import is_scripted
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
-from skills_runtime.runs import LogPorts, RunPaths, read_view
-from skills_runtime.runs.imported import was_imported
+from skills_runtime.runs import RunPaths
 from skills_runtime.service.state import runs_of
 
 LEGAL_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
@@ -196,8 +195,8 @@ class Summary(msgspec.Struct, frozen=True):
 class Summaries:
     """Looks into logs once for each state that the index has seen, and remembers."""
 
-    def __init__(self, ports: LogPorts) -> None:
-        self._ports = ports
+    def __init__(self, runs: RunService) -> None:
+        self._runs = runs
         self._known: OrderedDict[str, Summary] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -219,9 +218,9 @@ class Summaries:
                 self._known.move_to_end(row.run_id)
                 return known
         try:
-            view = read_view(paths, self._ports)
+            view = self._runs.view_at(paths)
             skills = tuple(view.conversation.skills)
-            found = Summary(row.last_seq, view.state.cost_usd, skills, was_imported(paths))
+            found = Summary(row.last_seq, view.state.cost_usd, skills, self._runs.is_imported(paths))
         except (SkillsRuntimeError, OSError):
             found = Summary(row.last_seq)
         with self._lock:
@@ -235,5 +234,5 @@ def summaries_of(request: Request) -> Summaries:
     """The memory of the service of a request."""
     state = request.app.state
     if not hasattr(state, "summaries"):
-        state.summaries = Summaries(runs_of(request).ports)
+        state.summaries = Summaries(runs_of(request))
     return state.summaries

@@ -12,7 +12,6 @@ from skills_runtime.engine import ApprovalAnswer, OpenApproval, RunService
 from skills_runtime.engine.approvals import LASTING, card
 from skills_runtime.errors import AccessRefused
 from skills_runtime.ports import InboxMessage
-from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
 from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId
 from skills_runtime.service.state import caller_of, runs_of
@@ -102,5 +101,5 @@ async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -
 
 def _cards(runs: RunService, approvals: Iterable[OpenApproval]) -> list[dict[str, Any]]:
     """Every request with what a page shows of it."""
-    file = user_rule_file(runs.workspace.settings())
+    file = runs.rule_file
     return [{**one.document(), **card(one.request(), file)} for one in approvals]

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from skills_runtime.runs.fork import blobs_of
 from skills_runtime.service.responses import EVERYWHERE, failures
 from skills_runtime.service.run_documents import RunId
 from skills_runtime.service.state import runs_of
@@ -22,7 +21,7 @@ _BLOB: dict[int | str, dict[str, Any]] = {
 @router.get("/{run_id}/blobs/{digest}", responses=_BLOB, response_class=Response)
 def get_blob(request: Request, run_id: RunId, digest: Digest) -> Response:
     """The bytes that an event of a run, or of the runs it was forked from, refers to; checked against their digest."""
-    data = blobs_of(runs_of(request).find(run_id)).get(digest)
+    data = runs_of(request).blob(run_id, digest)
     headers = {
         "Content-Disposition": f'attachment; filename="{digest[:12]}.bin"',
         "Content-Security-Policy": "sandbox; default-src 'none'",

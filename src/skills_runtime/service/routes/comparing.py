@@ -7,9 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from skills_runtime.projections import Moves, fold
 from skills_runtime.projections.actions import Move
-from skills_runtime.runs import whole_history
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, RunId
 from skills_runtime.service.state import runs_of
@@ -40,7 +38,7 @@ class Comparison(Answer):
 @router.get("/{run_id}/diff/{other_id}", response_model=Comparison, responses=failures(*EVERYWHERE, 404, 409))
 def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
     """Compare what two runs said and did, as `runs diff` does."""
-    one, other = _moves(request, run_id), _moves(request, other_id)
+    one, other = runs_of(request).actions(run_id), runs_of(request).actions(other_id)
     lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (one, other))
     chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
     return as_json(
@@ -55,10 +53,6 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
             "rows": rows_of(one, other, (lines, other_lines), chars),
         }
     )
-
-
-def _moves(request: Request, run_id: str) -> list[Move]:
-    return fold(whole_history(runs_of(request).find(run_id)), Moves()).all()
 
 
 def rows_of(one: list[Move], other: list[Move], texts: tuple[list[str], list[str]], chars: int) -> list[dict[str, Any]]:

@@ -11,16 +11,11 @@ from fastapi import APIRouter, Header, Path, Request
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from skills_runtime.engine import RunService
 from skills_runtime.errors import NotFound
-from skills_runtime.render import render_transcript
 from skills_runtime.render.page import POLICY
-from skills_runtime.runs import RunPaths, read_events, verify_run
-from skills_runtime.runs.artifacts import ROLES, left_in
-from skills_runtime.runs.export import export_run, page_of
+from skills_runtime.runs import RunPaths
+from skills_runtime.runs.artifacts import ROLES
 from skills_runtime.runs.files.media import media_type
-from skills_runtime.runs.manifests import ArtifactManifest
-from skills_runtime.runs.verify import Head
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, RunId
@@ -58,13 +53,13 @@ class VerdictDocument(Answer):
 @router.get("/{run_id}/artifacts", response_model=ArtifactList, responses=REFUSALS)
 def list_artifacts(request: Request, run_id: RunId) -> Response:
     """The files a run produced and consumed, with sizes and digests."""
-    return as_json(_listed(runs_of(request).find(run_id), tuple(ROLES)))
+    return as_json(runs_of(request).artifacts(run_id))
 
 
 @router.get("/{run_id}/deliverables", response_model=ArtifactList, responses=REFUSALS)
 def list_deliverables(request: Request, run_id: RunId) -> Response:
     """The files a run hands over."""
-    return as_json(_listed(runs_of(request).find(run_id), ("deliverables",)))
+    return as_json(runs_of(request).artifacts(run_id, deliverables=True))
 
 
 @router.get("/{run_id}/artifacts/{path:path}", responses=_FILE, response_class=StreamingResponse)
@@ -90,7 +85,7 @@ def get_deliverable(
 )
 def get_transcript(request: Request, run_id: RunId) -> Response:
     """A run as prose, made from its log."""
-    pieces = render_transcript(read_events(runs_of(request).find(run_id)))
+    pieces = runs_of(request).transcript(run_id)
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     rest = (piece.encode(errors="replace") for pieces_ in ((first,), pieces) for piece in pieces_)
     return StreamingResponse(rest, media_type="text/markdown; charset=utf-8")
@@ -99,8 +94,7 @@ def get_transcript(request: Request, run_id: RunId) -> Response:
 @router.get("/{run_id}/verify", response_model=VerdictDocument, responses=REFUSALS)
 def verify(request: Request, run_id: RunId) -> Response:
     """Check a run against its log, and the log against its key and against what the index saw of it."""
-    runs = runs_of(request)
-    verdict = verify_run(runs.find(run_id).root, runs.ports.keys, known_head=_known_head(runs, run_id))
+    verdict = runs_of(request).verify(run_id)
     return as_json({**msgspec.to_builtins(verdict), "ok": verdict.ok})
 
 
@@ -111,10 +105,11 @@ def verify(request: Request, run_id: RunId) -> Response:
 )
 def export(request: Request, run_id: RunId) -> Response:
     """A run that has ended, as one archive with checksums and provenance; private contents stay behind."""
-    paths = runs_of(request).find(run_id)
+    runs = runs_of(request)
+    runs.find(run_id)
     place = tempfile.TemporaryDirectory(prefix="skills-runtime-export-")
     try:
-        *_, archive = export_run(paths.root, output=FilePath(place.name) / f"{run_id}.tar.gz")
+        *_, archive = runs.export(run_id, FilePath(place.name) / f"{run_id}.tar.gz")
     except BaseException:
         place.cleanup()
         raise
@@ -135,7 +130,7 @@ def export(request: Request, run_id: RunId) -> Response:
 )
 def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en") -> Response:
     """A run as one page that needs nothing else: no script, no network, everything in it escaped."""
-    pieces = page_of(runs_of(request).find(run_id), lang)
+    pieces = runs_of(request).page(run_id, lang)
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     rest = (piece.encode(errors="replace") for some in ((first,), pieces) for piece in some)
     headers = {
@@ -143,29 +138,6 @@ def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en
         "Content-Security-Policy": f"sandbox; {POLICY}",
     }
     return StreamingResponse(rest, media_type="text/html; charset=utf-8", headers=headers)
-
-
-def _listed(paths: RunPaths, tops: tuple[str, ...]) -> dict[str, Any]:
-    try:
-        manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
-    except (OSError, msgspec.MsgspecError):
-        manifest = None  # what is on the disk is still there to be seen
-    if manifest is not None and manifest.final:
-        found = [one for one in manifest.artifacts if len(tops) > 1 or one.role == "deliverable"]
-        return {"artifacts": msgspec.to_builtins(found), "final": True}
-    seen = left_in(paths.root, tops).files
-    files = [
-        {
-            "name": one.path,
-            "role": ROLES[one.path.partition("/")[0]],
-            "direction": "produced",
-            "mediaType": one.media_type,
-            "size": one.size,
-            "digest": {"sha256": one.sha256},
-        }
-        for one in seen
-    ]
-    return {"artifacts": files, "final": False}
 
 
 def _sent(paths: RunPaths, path: str, asked_range: str | None, *, preview: bool) -> Response:
@@ -184,11 +156,3 @@ def _sent(paths: RunPaths, path: str, asked_range: str | None, *, preview: bool)
         etag=etag,
         preview=preview_of(name) if preview else None,
     )
-
-
-def _known_head(runs: RunService, run_id: str) -> Head | None:
-    try:
-        row = runs.ledger.index.get(run_id)
-    except NotFound:
-        return None
-    return Head(row.last_seq, row.last_mac) if row.last_seq >= 0 else None

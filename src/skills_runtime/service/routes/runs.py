@@ -16,7 +16,6 @@ from skills_runtime.engine.run_requests import allowed_choices
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.runs import RunPaths
-from skills_runtime.runs.imported import was_imported
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import (
     Answer,
@@ -130,7 +129,7 @@ def get_run(request: Request, run_id: RunId) -> Response:
     """Where a run stands, by its own verified log."""
     runs = runs_of(request)
     trouble, paths = runs.errors.get(run_id), runs.find(run_id)
-    view, imported = runs.view(run_id), was_imported(paths)
+    view, imported = runs.view(run_id), runs.is_imported(paths)
     why = trouble.message if trouble else None if imported else why_orphaned(paths, view.state)
     return as_json({**run_document(view, trouble=why, now=SystemClock().now()), "imported": imported})
 

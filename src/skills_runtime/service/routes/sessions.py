@@ -88,8 +88,7 @@ class TaskList(Answer):
 
 def sessions_of(request: Request) -> Sessions:
     """The sessions of the workspace."""
-    runs = runs_of(request)
-    return Sessions(runs.workspace, runs.ledger.index)
+    return runs_of(request).sessions
 
 
 @paths.get("/sessions", response_model=SessionList, responses=REFUSALS)
@@ -166,7 +165,7 @@ def list_session_runs(request: Request, session_id: SessionId) -> Response:
 def list_tasks(request: Request, session_id: SessionId) -> Response:
     """The tasks of a session, each with how many runs tried it."""
     sessions_of(request).get(session_id)
-    return as_json({"tasks": runs_of(request).ledger.index.tasks(session_id)})
+    return as_json({"tasks": runs_of(request).tasks(session_id)})
 
 
 def _document(session: Session) -> dict[str, Any]:

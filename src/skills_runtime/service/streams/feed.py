@@ -10,7 +10,6 @@ import msgspec
 
 from skills_runtime.engine import RunService
 from skills_runtime.errors import Busy, SkillsRuntimeError
-from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
 
 LOOK_SECONDS = 0.5
@@ -21,7 +20,6 @@ NEWEST = 300
 MAX_LISTENERS = 1_000
 MAX_WAITING = 1_000
 """Messages that a slow client may have open; it is cut off at one more, and comes again."""
-OPEN = tuple(status for status in RunStatus if not status.terminal)
 
 
 class Seen(NamedTuple):
@@ -107,9 +105,7 @@ class Feed:
 
 def seen_now(runs: RunService) -> dict[str, Seen]:
     """The runs of the workspace that may change, and those that are new."""
-    index = runs.ledger.index
-    rows = [*index.list(limit=NEWEST), *(row for status in OPEN for row in index.list(status=status, limit=NEWEST))]
-    return {row.run_id: _seen(row) for row in rows if runs.workspace.has(row)}
+    return {row.run_id: _seen(row) for row in runs.newest(NEWEST)}
 
 
 def changes(before: Mapping[str, Seen], now: Mapping[str, Seen]) -> list[bytes]:
