@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import os
 import secrets
-import shutil
 import stat
 import threading
 from contextlib import suppress
@@ -19,13 +18,13 @@ import msgspec
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import NotFound, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.executions.values import Record
-from skills_runtime.storage.files import spread_out
+from skills_runtime.storage.files import remove_tree, spread_out, sync_path, write_atomic, write_new
+from skills_runtime.storage.locks import try_lock
 
 PREFIX = "exec-"
 RECORD, INPUT, STDOUT, STDERR, OUTPUT = "execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"
 RUNTIME = ".runtime"
 """The directory for staging, locks and keys; no execution has such a name."""
-_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES = 100
 MEMORY = "/dev/shm"
 LEAST_MEMORY = 1 << 30
@@ -66,7 +65,7 @@ class Place:
         if not self._is_secure:
             for directory in (self.runtime, self.root, *self.root.parents):
                 with suppress(PermissionError):  # somebody else's, who has it for longer
-                    sync_directory(directory)
+                    sync_path(directory)
             self._is_secure = True
 
     def claim(self, wanted: str | None = None) -> str:
@@ -118,7 +117,7 @@ class Place:
         try:
             directory.rename(self.removed / f"{execution_id}-{secrets.token_hex(4)}")
         except OSError:
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_tree(directory, ignore_errors=True)
         else:
             self.clear()
         return not os.path.lexists(directory)
@@ -127,10 +126,7 @@ class Place:
         """Take away what is on its way out, also what somebody left there who was killed."""
         with suppress(OSError), os.scandir(self.removed) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                else:
-                    Path(entry.path).unlink(missing_ok=True)
+                remove_tree(entry.path, ignore_errors=True)
 
 
 def is_execution_id(text: str) -> bool:
@@ -172,35 +168,11 @@ def read_record(directory: Path) -> Record:
     return msgspec.json.decode((directory / RECORD).read_bytes(), type=Record)
 
 
-def remove_tree(directory: Path | str) -> None:
-    """Remove a directory of which nobody has anything open any more, as far as that can be done."""
-    try:
-        _remove(os.fspath(directory))
-    except (OSError, RecursionError):  # whatever a skill has left: names too long, directories that cannot be read
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _remove(directory: str) -> None:
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                _remove(entry.path)
-            else:
-                os.unlink(entry.path)  # noqa: PTH108
-    os.rmdir(directory)  # noqa: PTH106
-
-
 def write_record(directory: Path | str, record: Record, *, durable: bool) -> None:
     """Replace the record in one step: a reader sees the old one or the new one, after a loss of power too."""
-    aside = os.path.join(directory, f".{RECORD}")
-    with suppress(FileNotFoundError):
-        os.unlink(aside)  # noqa: PTH108 - of a process that was killed
-    write_new(aside, _written(record), durable=durable)
     if durable:
-        sync_directory(directory)  # what the record tells of is there before the record
-    os.replace(aside, os.path.join(directory, RECORD))  # noqa: PTH105
-    if durable:
-        sync_directory(directory)
+        sync_path(directory)  # what the record tells of is there before the record
+    write_atomic(os.path.join(directory, RECORD), _written(record), durable=durable)
 
 
 def write_first_record(directory: str, record: Record, *, durable: bool) -> None:
@@ -210,28 +182,6 @@ def write_first_record(directory: str, record: Record, *, durable: bool) -> None
 
 def _written(record: Record) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
-
-
-def sync_directory(directory: Path | str) -> None:
-    """Have the disk keep the names in a directory."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def write_new(path: Path | str, data: bytes, *, durable: bool = False) -> None:
-    """A new file that only this user can read; its content is on the disk when it has to be."""
-    fd = os.open(path, _MAKING, 0o600)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        if durable:
-            os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 MAX_KEY_CHARS = 255
@@ -279,15 +229,10 @@ class Keys:
 
     def take(self, digest: str, request: str, execution_id: str) -> str | None:
         """Let the key stand for this execution; returns the other one if somebody was quicker."""
-        aside = self._directory / f".{execution_id}"
-        write_new(aside, msgspec.json.encode(Taken(execution_id, request)), durable=True)
         try:
-            os.link(aside, self._directory / digest)  # a link is made whole, or not at all
-            sync_directory(self._directory)
+            write_atomic(self._directory / digest, msgspec.json.encode(Taken(execution_id, request)), replace=False)
         except FileExistsError:
             return self.find(digest, request)
-        finally:
-            aside.unlink()
         return None
 
     def release(self, digest: str, execution_id: str) -> None:
@@ -341,8 +286,8 @@ class Owner:
             if durable:
                 os.fsync(self._journal)
                 if not self._is_secure:
-                    sync_directory(self._directory)
-                    sync_directory(self._directory.parent)
+                    sync_path(self._directory)
+                    sync_path(self._directory.parent)
                     self._is_secure = True
 
     def ended(self, execution_id: str) -> None:
@@ -355,7 +300,7 @@ class Owner:
         """Give up; what is still under way is settled by whoever comes next."""
         if self._lock >= 0:
             if not self._under_way:
-                shutil.rmtree(self._directory, ignore_errors=True)
+                remove_tree(self._directory, ignore_errors=True)
             os.close(self._journal)
             os.close(self._lock)
             self._lock = -1
@@ -384,12 +329,9 @@ def is_alive(place: Place, owner: str) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(fd)
     finally:
         os.close(fd)
-    return False
 
 
 def left_behind(place: Place) -> list[tuple[Path, list[str]]]:

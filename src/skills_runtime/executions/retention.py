@@ -5,10 +5,9 @@ disk, in small steps that leave the event loop alone.
 """
 
 import asyncio
-import os
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -18,6 +17,7 @@ from skills_runtime.executions.runner import outlast
 from skills_runtime.executions.store import Keeper
 from skills_runtime.executions.values import Status
 from skills_runtime.ports import Clock
+from skills_runtime.storage.nofollow import disk_usage
 
 DAY_SECONDS = 24 * 60 * 60
 SPARED_SECONDS = 15 * 60
@@ -93,24 +93,10 @@ async def tidied(keeper: Keeper, keep: Retention, clock: Clock) -> Tidied:
 
 def measured(directory: str) -> int:
     """What a directory takes on the disk, as far as it can be counted; no link is followed."""
-    total, entries, left = 0, 0, [directory]
-    while left:
-        current = left.pop()
-        try:
-            if not stat.S_ISDIR(os.lstat(current).st_mode):
-                continue
-            with os.scandir(current) as names:
-                for entry in names:
-                    entries += 1
-                    if entries > MAX_ENTRIES:
-                        return total
-                    if entry.is_dir(follow_symlinks=False):
-                        left.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
-        except OSError:  # somebody removes it, or it is not ours to look into
-            continue
-    return total
+    if Path(directory).is_symlink():
+        return 0
+    entries = iter(range(MAX_ENTRIES))
+    return disk_usage(directory, lambda: next(entries, None) is not None)[0]
 
 
 def _looked_at(keeper: Keeper, ids: Sequence[str], keep: Retention) -> list[Left]:

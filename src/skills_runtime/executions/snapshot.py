@@ -14,7 +14,8 @@ import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.executions.values import ExecutionLimits
-from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below
+from skills_runtime.storage.files import write_new
+from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below, walk
 
 LEFT_OUT = "artifacts"
 """What an earlier execution outside may have left in the directory is not part of the skill."""
@@ -56,7 +57,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
             elif stat.S_ISLNK(item.mode):
                 os.symlink(item.content, os.fsencode(place))  # noqa: PTH211
             else:
-                _write(place, item.content, 0o600 | (item.mode & 0o100))
+                write_new(place, item.content, mode=0o600 | (item.mode & 0o100))
 
 
 class Images:
@@ -97,24 +98,13 @@ class Images:
         """Every name with what tells that it has changed."""
         found: list[Stamp] = []
         size = 0
-        waiting = [""]
-        while waiting:
-            parent = waiting.pop()
-            here = open_below(top, tuple(parent.split("/")) if parent else (), LISTING)
-            try:
-                with os.scandir(here) as entries:
-                    for entry in entries:
-                        path = f"{parent}/{entry.name}" if parent else entry.name
-                        about = entry.stat(follow_symlinks=False)
-                        if path == LEFT_OUT or not _is_copied(about.st_mode):
-                            continue
-                        size += about.st_size if stat.S_ISREG(about.st_mode) else 0
-                        stamp = (about.st_mode, about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns)
-                        found.append((path, *stamp))
-                        if stat.S_ISDIR(about.st_mode):
-                            waiting.append(path)
-            finally:
-                os.close(here)
+        for entry in walk(top, enter=lambda entry: entry.path != LEFT_OUT):
+            about = entry.status
+            if entry.path == LEFT_OUT or not (entry.is_file or entry.is_directory or entry.is_link):
+                continue
+            size += about.st_size if entry.is_file else 0
+            stamp = (about.st_mode, about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns)
+            found.append((entry.path, *stamp))
             if len(found) > self._limits.skill_files or size > self._limits.skill_bytes:
                 raise ValidationFailed(
                     f"the skill is too large to be copied: more than {self._limits.skill_files} files"
@@ -123,10 +113,6 @@ class Images:
                     details={"about": "skill"},
                 )
         return found
-
-
-def _is_copied(mode: int) -> bool:
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
 
 def _read(top: int, stamps: tuple[Stamp, ...]) -> Image:
@@ -152,13 +138,3 @@ def _target(top: int, parts: tuple[str, ...]) -> bytes:
         return os.fsencode(os.readlink(parts[-1], dir_fd=here))
     finally:
         os.close(here)
-
-
-def _write(path: str, content: bytes, mode: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(fd, view) :]
-    finally:
-        os.close(fd)

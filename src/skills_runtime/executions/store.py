@@ -8,7 +8,6 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 import stat
 import time
 from collections.abc import Generator, Sequence
@@ -33,16 +32,14 @@ from skills_runtime.executions.layout import (
     is_alive,
     left_behind,
     read_record,
-    remove_tree,
-    sync_directory,
     write_first_record,
-    write_new,
     write_record,
 )
 from skills_runtime.executions.programs import ARTIFACTS, SKILL
 from skills_runtime.executions.snapshot import Image, Images
 from skills_runtime.executions.values import Artifact, Execution, ExecutionLimits, Failure, Record, Refused, Status
 from skills_runtime.skills.skill import RunDefinition, Skill
+from skills_runtime.storage.files import remove_tree, sync_path, write_all, write_new
 from skills_runtime.storage.nofollow import LISTING, error_reason, open_below, open_directory, relative_parts
 
 RESERVED = frozenset({"execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"})
@@ -107,7 +104,7 @@ class _Collection:
         if self._durable:
             above = {parent for one in self.kept for parent in Path(one.path).parents[:-1]}
             for directory in sorted(above, key=lambda one: len(one.parts), reverse=True):
-                sync_directory(self._into / directory)
+                sync_path(self._into / directory)
 
     def _look(self, top: int, parts: tuple[str, ...]) -> None:
         *above, name = parts
@@ -156,7 +153,7 @@ class _Collection:
                 if size > room:
                     raise OSError(errno.EFBIG, "it grew while it was kept")
                 digest.update(piece)
-                _write(target, piece)
+                write_all(target, piece)
             if self._durable:
                 os.fsync(target)
         self._bytes += size
@@ -183,12 +180,6 @@ def _make_directories(into: Path, inner: Path) -> None:
     for directory in reversed((inner, *inner.parents)):
         if directory.is_relative_to(into) and directory != into:
             directory.mkdir(mode=0o700, exist_ok=True)
-
-
-def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 def _names(here: int, name: str, *, most: int) -> list[str]:
@@ -306,8 +297,8 @@ class Keeper:
         write_new(f"{directory}/{INPUT}", wanted.data, durable=durable)
         write_first_record(directory, record, durable=durable)
         if durable:
-            sync_directory(directory)
-            sync_directory(self.place.root)
+            sync_path(directory)
+            sync_path(self.place.root)
             self.place.secure()
         if wanted.key is not None:
             other = self.keys.take(wanted.key, wanted.request, name)
@@ -328,7 +319,7 @@ class Keeper:
         """Forget an execution of which no process was started."""
         if key is not None:
             self.keys.release(key, execution_id)
-        shutil.rmtree(self.stages / execution_id, ignore_errors=True)
+        remove_tree(self.stages / execution_id, ignore_errors=True)
         self.place.forget(execution_id)
         self._owner.ended(execution_id)
 
@@ -364,7 +355,7 @@ class Keeper:
         write_record(begun.directory, record, durable=durable)
         begun.settled = True
         self._owner.ended(begun.record.execution_id)
-        remove_tree(begun.stage)
+        remove_tree(begun.stage, ignore_errors=True)
         return Execution(
             record=record,
             output=output,
@@ -433,15 +424,15 @@ class Keeper:
             for execution_id in executions:
                 self.settle(execution_id)
                 settled += 1
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_tree(directory, ignore_errors=True)
         for stage in self._all_stages.iterdir():
             if not is_alive(self.place, stage.name):
-                shutil.rmtree(stage, ignore_errors=True)
+                remove_tree(stage, ignore_errors=True)
         return settled
 
     def close(self) -> None:
         """Give up; nothing of this one's is under way any more."""
-        shutil.rmtree(self.stages, ignore_errors=True)
+        remove_tree(self.stages, ignore_errors=True)
         with suppress(OSError):  # others may be at work there
             self._all_stages.rmdir()
         self._owner.close()

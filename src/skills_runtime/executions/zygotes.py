@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import select
-import shutil
 import socket
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.executions.jobs import Ended, Job, MakeFence, Sink, Sinks, Stop, sealed_input
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Finished, Limits, command_of, execute
+from skills_runtime.storage.files import remove_tree
 
 END = b"e"
 PIECE = 1 << 16
@@ -197,7 +197,7 @@ class Zygote:
             request = ProcessRequest(argv=(python, "-c", *texts()), cwd=directory, readable=readable)
             zygote = cls(directory, _fit(fence(directory).plan(request)))
         except BaseException:
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_tree(directory, ignore_errors=True)
             raise
         try:
             await zygote._begin()
@@ -231,7 +231,7 @@ class Zygote:
                 await self._finished
         self._conversation.close()
         self._theirs.close()
-        await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
+        await asyncio.to_thread(remove_tree, self.directory, ignore_errors=True)
 
     async def _begin(self) -> None:
         limits = Limits(wall_seconds=None, output_bytes=8192, grace_seconds=0)
