@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from skills_runtime.config import Settings, resolve, snapshot
 from skills_runtime.config.environment import Trust
-from skills_runtime.config.layers import checked, embedded_layer
-from skills_runtime.config.merge import Layer, deep_merge, planted, settle, value_at
+from skills_runtime.config.merge import PRESETS, Layer, deep_merge, is_guarded, planted, settle, value_at
+from skills_runtime.config.models import ServiceLimits, leaves
+from skills_runtime.config.resolve import checked, embedded_layer
 from skills_runtime.config.secrets import is_key_shaped
-from skills_runtime.config.section import leaves
-from skills_runtime.config.service_models import ServiceLimits
-from skills_runtime.config.trust import PRESETS, is_guarded
 from skills_runtime.errors import SkillsRuntimeError
 from tests.support.examples import examples
 

@@ -2,8 +2,7 @@
 
 from skills_runtime.config.environment import Environment, config_home, state_home, without_dotenv
 from skills_runtime.config.models import Settings
-from skills_runtime.config.resolve import Defaults, Resolved, ResolvedRunConfig, resolve
-from skills_runtime.config.show import Origin, explain, snapshot
+from skills_runtime.config.resolve import Defaults, Origin, Resolved, ResolvedRunConfig, explain, resolve, snapshot
 
 __all__ = [
     "Defaults",

@@ -1,25 +1,442 @@
 """All settings as one tree of frozen models; the defaults here are the lowest layer."""
 
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
-from skills_runtime.config.egress_models import EgressSettings
-from skills_runtime.config.section import (
-    LAX,
-    Count,
-    FilePath,
-    InnerPath,
-    Positive,
-    Seconds,
-    Section,
-    Text,
-    Texts,
-    VariableName,
-    WebAddress,
+from skills_runtime.config.secrets import REMEDY, is_variable_name, url_has_credentials
+
+
+class Section(BaseModel):
+    """A group of settings: frozen, strict about types, closed to unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_is_an_empty_section(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be blank")
+    return value
+
+
+def _usable_path(value: Any) -> Any:
+    if isinstance(value, str) and (not value.strip() or "\0" in value):
+        raise ValueError("must be the path of a file; use `null` for none")
+    return value
+
+
+def _variable_name(value: str) -> str:
+    if not is_variable_name(value):
+        raise ValueError("must be the name of an environment variable")
+    return value
+
+
+def _web_address(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not value.isprintable() or " " in value:
+        raise ValueError("must be an `http` or `https` URL")
+    if url_has_credentials(value):
+        raise ValueError(f"must not carry credentials; {REMEDY}")
+    return value
+
+
+def _inner_path(value: str) -> str:
+    path = PurePosixPath(value)
+    inside = path.parts and not path.is_absolute() and ".." not in path.parts
+    if not inside or not value.isprintable() or value.endswith("/"):
+        raise ValueError("must be a relative path of a file below `deliverables/`")
+    return value
+
+
+LAX = Strict(strict=False)
+"""For what a file writes in another type, as a list for a tuple; what is inside stays strict."""
+Text = Annotated[str, AfterValidator(_not_blank)]
+"""Text that says something."""
+Texts = Annotated[tuple[Text, ...], LAX]
+"""A list of texts; blank ones are refused because a blank prefix matches everything."""
+FilePath = Annotated[Path, LAX, BeforeValidator(_usable_path)]
+"""A path; relative ones are resolved when their layer is read."""
+VariableName = Annotated[str, AfterValidator(_variable_name)]
+"""The name of an environment variable."""
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+"""An http or https URL without credentials."""
+InnerPath = Annotated[str, AfterValidator(_inner_path)]
+"""A relative path that stays below its directory."""
+Count = Annotated[int, Field(ge=0)]
+"""Zero or more."""
+Positive = Annotated[int, Field(ge=1)]
+"""One or more."""
+Seconds = Annotated[float, Field(ge=0)]
+"""A span of time, fractions allowed."""
+
+
+def _as_section(annotation: object) -> type[Section] | None:
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
+
+
+def leaves(model: type[Section], prefix: str = "") -> Iterator[str]:
+    """The dotted key of every field that is not itself a section, in order of declaration."""
+    for name, field in model.model_fields.items():
+        section = _as_section(field.annotation)
+        if section is None:
+            yield prefix + name
+        else:
+            yield from leaves(section, f"{prefix}{name}.")
+
+
+def section_at(model: type[Section], path: Sequence[str | int]) -> type[Section] | None:
+    """The section that stands at a place of the tree, looking into lists of sections too."""
+    found: type[Section] | None = model
+    item: type[Section] | None = None
+    for part in path:
+        if isinstance(part, int):
+            found = item
+            continue
+        field = found.model_fields.get(part) if found else None
+        found = _as_section(field.annotation) if field else None
+        item = (
+            next((inner for each in get_args(field.annotation) if (inner := _as_section(each))), None)
+            if field
+            else None
+        )
+    return found
+
+
+_RULE = re.compile(
+    r"(\*{1,2}\.)?"  # the names below it; those and itself
+    r"(\[[0-9a-fA-F:.]+\]|[^\s\[\]/:@*\\%?#]+)"
+    r"(:(\*|[0-9]{1,5}(,[0-9]{1,5})*))?"
 )
-from skills_runtime.config.service_models import ServiceSection
-from skills_runtime.config.skill_models import PromptSettings, SkillsSettings
+
+
+def _host_rule(value: str) -> str:
+    if not value.isprintable() or not _RULE.fullmatch(value):
+        raise ValueError("must be a host such as `example.com`, `*.example.com` or `example.com:8443`")
+    return value
+
+
+HostRule = Annotated[str, AfterValidator(_host_rule)]
+"""A host with what may stand before it and behind it; whether it is a real one is seen when a process starts."""
+HostRules = Annotated[tuple[HostRule, ...], LAX]
+
+
+class EgressSettings(Section):
+    """The network of processes: nothing but these hosts, through a proxy that records every decision."""
+
+    allow: HostRules = Field(
+        default=(),
+        description="Hosts that processes may reach: `example.com`, `*.example.com` (below it), `**.example.com`"
+        " (both), with `:port` if it is not 80 or 443.",
+    )
+    allow_private: HostRules = Field(
+        default=(), description="The same for hosts that lie in a private network, such as that of your company."
+    )
+    deny: HostRules = Field(default=(), description="Hosts that are never reached, whatever else allows them.")
+    unknown: Literal["deny", "ask"] = Field(
+        default="deny", description="Whether a host that no rule names is refused or asked about."
+    )
+
+
+DAY_MS = 24 * 60 * 60 * 1000
+_ADDRESS = re.compile(r"[A-Za-z0-9.-]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
+_HOST_NAME = re.compile(r"\*|\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
+
+
+def is_host_name(value: str) -> bool:
+    """Whether this can be the name in the `Host` of a request, with or without a port."""
+    return _HOST_NAME.fullmatch(value) is not None
+
+
+def _address(value: str) -> str:
+    if not _ADDRESS.fullmatch(value):
+        raise ValueError("must be an address such as `127.0.0.1` or `::1`")
+    return value
+
+
+def _host_name(value: str) -> str:
+    if not is_host_name(value):
+        raise ValueError("must be the name of a host such as `skills.example` or `skills.example:8080`")
+    return value
+
+
+Milliseconds = Annotated[int, Field(ge=1, le=DAY_MS)]
+"""A span of at most a day."""
+
+
+class ServiceLimits(Section):
+    """How much the service takes from clients."""
+
+    body_bytes: Annotated[int, Field(ge=1024)] = Field(
+        default=2_621_440, description="A request that is longer is refused."
+    )
+    body_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=30.0, description="How long a client may take to send a request."
+    )
+    requests_per_second: Annotated[float, Field(ge=0.01)] = Field(
+        default=500.0, description="Requests a second of one caller, in the long run."
+    )
+    burst: Positive = Field(default=2_000, description="How many requests one caller may make at once.")
+    failures_per_minute: Positive = Field(
+        default=30, description="How often one address may come with a wrong token or key."
+    )
+    concurrent: Positive = Field(default=16, description="Skills that are executed at the same time.")
+    waiting: Count = Field(default=64, description="Executions that may wait; one more is refused.")
+
+
+class ServiceExecutions(Section):
+    """How long the executions of the service are kept."""
+
+    keep_days: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Executions that ended so many days ago are removed; `null` keeps them."
+    )
+    keep_bytes: Positive | None = Field(
+        default=None, description="The oldest are removed until the rest takes no more; `null` keeps them."
+    )
+
+
+class ServiceSection(Section):
+    """The HTTP service."""
+
+    host: Annotated[str, AfterValidator(_address)] = Field(
+        default="127.0.0.1", description="The address to listen on; beyond this machine, clients need a key."
+    )
+    port: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        default=8000, description="The port to listen on; 0 takes a free one."
+    )
+    allowed_hosts: Annotated[tuple[Annotated[str, AfterValidator(_host_name)], ...], LAX] = Field(
+        default=(), description="Names under which it is reached besides those of this machine."
+    )
+    skill_service: Literal["open", "closed"] = Field(
+        default="open", description="Whether programs of this machine may list and execute skills without a token."
+    )
+    skills_dir: FilePath | None = Field(
+        default=None, description="The skills to execute; `null` means `skills` of the workspace, or the bundled ones."
+    )
+    artifacts_dir: FilePath | None = Field(
+        default=None, description="Where executions are kept; `null` means `artifacts` of the workspace."
+    )
+    default_timeout_ms: Milliseconds = Field(
+        default=10_000, description="How long an execution may take where neither the request nor the skill says."
+    )
+    max_timeout_ms: Milliseconds = Field(
+        default=600_000, description="The longest time that a request or a skill may ask for."
+    )
+    grace_seconds: Seconds = Field(
+        default=10.0, description="How long work may go on when the service is told to stop."
+    )
+    limits: ServiceLimits = Field(default_factory=ServiceLimits, description="How much it takes from clients.")
+    executions: ServiceExecutions = Field(
+        default_factory=ServiceExecutions, description="How long executions are kept."
+    )
+
+
+class SkillVersioning(Section):
+    """Versions of skills."""
+
+    enabled: bool = Field(default=False, description="Whether versions of skills are told apart.")
+    strategy: str = Field(default="", description="How a version is chosen.")
+
+
+class SkillStrictness(Section):
+    """What is an error."""
+
+    unknown_mention: Literal["error"] = Field(default="error", description="What a mention of an unknown skill is.")
+    duplicate_name: Literal["error"] = Field(default="error", description="What two skills of the same name are.")
+    mention_format: Literal["strict"] = Field(default="strict", description="How exactly a mention must be written.")
+
+
+class SkillSpace(Section):
+    """A namespace and the sources that fill it."""
+
+    id: Text = Field(description="The name of the space.")
+    namespace: Text = Field(description="The namespace its skills are mentioned under.")
+    sources: Texts = Field(default=(), description="The ids of its sources.")
+    enabled: bool = Field(default=True, description="Whether the space is used.")
+
+
+class SkillSource(Section):
+    """A place skills are read from."""
+
+    id: Text = Field(description="The name of the source.")
+    type: Literal["filesystem", "in-memory", "redis", "pgsql", "packages"] = Field(
+        description="What kind of place it is."
+    )
+    options: dict[str, Any] = Field(default_factory=dict, description="What this kind of place needs to know.")
+
+
+class SkillScan(Section):
+    """How directories are searched for skills."""
+
+    ignore_dot_entries: bool = Field(default=True, description="Whether hidden directories are left out.")
+    max_depth: Count = Field(default=99, description="How deep to look.")
+    max_dirs_per_root: Positive = Field(default=100_000, description="How many directories of one root to visit.")
+    max_frontmatter_bytes: Positive = Field(default=65_536, description="How long a skill's front matter may be.")
+    refresh_policy: Literal["always", "ttl", "manual"] = Field(
+        default="always", description="When directories are searched again."
+    )
+    ttl_sec: Count = Field(default=300, description="How long a search stays good under `ttl`.")
+
+
+class SkillDiscovery(Section):
+    """Where skills are found without being named; a project may only switch off and lower what is here."""
+
+    enabled: bool = Field(default=True, description="Whether skills are found without being named.")
+    project: bool = Field(default=True, description="Whether those of the project count, once it is trusted.")
+    user: bool = Field(default=True, description="Whether those of the user count.")
+    system: bool = Field(default=True, description="Whether those of the machine count.")
+    packages: bool = Field(default=False, description="Whether those of installed Python packages count.")
+    plugins: bool = Field(default=True, description="Whether those of plugins count.")
+    other_clients: bool = Field(
+        default=True, description="Whether the directories of other programs count, such as `.claude/skills`."
+    )
+    directory: FilePath = Field(
+        default=Path(".skills_runtime_sdk/skills"), description="A directory of skills besides `.agents/skills`."
+    )
+    admin_directory: FilePath = Field(
+        default=Path("/etc/skills_runtime/skills"), description="The directory of whoever looks after the machine."
+    )
+    max_depth: Count = Field(default=6, description="How deep to look.")
+    max_dirs_per_root: Positive = Field(default=2000, description="How many directories of one root to visit.")
+    max_entries_per_root: Positive = Field(default=20_000, description="How many names of one root to look at.")
+
+
+class SkillInjection(Section):
+    """How much of a skill goes into the prompt."""
+
+    max_bytes: Positive | None = Field(default=None, description="The longest skill body; `null` means any length.")
+
+
+class SkillCatalog(Section):
+    """The list of skills that a model is told of."""
+
+    share: Annotated[float, Field(gt=0, le=0.5)] = Field(
+        default=0.02, description="The part of the model's window that the list may take."
+    )
+    max_tokens: Positive | None = Field(
+        default=None, description="The most tokens of the list; `null` leaves it to `share`."
+    )
+
+
+class SkillBundles(Section):
+    """Limits of skill bundles."""
+
+    max_bytes: Positive = Field(default=1_048_576, description="The largest bundle.")
+    cache_dir: FilePath = Field(
+        default=Path(".skills_runtime_sdk/bundles"), description="The directory bundles are unpacked into."
+    )
+    max_extracted_bytes: Positive | None = Field(
+        default=None, description="The largest unpacked bundle; `null` means 16 times `max_bytes`."
+    )
+    max_files: Positive | None = Field(default=None, description="The most files of a bundle; `null` means 4096.")
+    max_single_file_bytes: Positive | None = Field(
+        default=None, description="The largest file of a bundle; `null` means 8 times `max_bytes`."
+    )
+
+
+class SkillActions(Section):
+    """Actions of skills."""
+
+    enabled: bool = Field(default=False, description="Whether skills may offer actions.")
+
+
+class SkillReferences(Section):
+    """Reference files of skills."""
+
+    enabled: bool = Field(default=False, description="Whether reference files of skills may be read.")
+    allow_assets: bool = Field(default=False, description="Whether assets may be read as well.")
+    default_max_bytes: Positive = Field(default=65_536, description="How much of a reference file is read.")
+
+
+class SkillsSettings(Section):
+    """Where skills come from and what they may do."""
+
+    env_var_missing_policy: Literal["fail_fast", "ask_human", "skip_skill"] = Field(
+        default="ask_human", description="What happens when a skill needs a variable that is not set."
+    )
+    versioning: SkillVersioning = Field(default_factory=SkillVersioning, description="Versions of skills.")
+    strictness: SkillStrictness = Field(default_factory=SkillStrictness, description="What is an error.")
+    spaces: Annotated[tuple[SkillSpace, ...], LAX] = Field(
+        default=(), description="Namespaces and the sources that fill them."
+    )
+    sources: Annotated[tuple[SkillSource, ...], LAX] = Field(default=(), description="Places skills are read from.")
+    scan: SkillScan = Field(default_factory=SkillScan, description="How directories are searched for skills.")
+    discovery: SkillDiscovery = Field(
+        default_factory=SkillDiscovery, description="Where skills are found without being named."
+    )
+    injection: SkillInjection = Field(
+        default_factory=SkillInjection, description="How much of a skill goes into the prompt."
+    )
+    catalog: SkillCatalog = Field(
+        default_factory=SkillCatalog, description="The list of skills that a model is told of."
+    )
+    bundles: SkillBundles = Field(default_factory=SkillBundles, description="Limits of skill bundles.")
+    actions: SkillActions = Field(default_factory=SkillActions, description="Actions of skills.")
+    references: SkillReferences = Field(default_factory=SkillReferences, description="Reference files of skills.")
+
+
+class PromptSkillInjection(Section):
+    """Which skills go into the prompt, and in which form."""
+
+    mode: Literal["all", "explicit_only", "none"] | None = Field(
+        default=None, description="Which mentioned skills are injected; `null` leaves it to the profile."
+    )
+    render: Literal["body", "method_only", "summary", "none"] | None = Field(
+        default=None, description="How much of a skill is shown; `null` leaves it to the profile."
+    )
+
+
+class PromptHistory(Section):
+    """How much of the past goes into the prompt."""
+
+    mode: Literal["none", "compacted", "full"] | None = Field(
+        default=None, description="Which past messages are sent; `null` leaves it to the profile."
+    )
+    max_messages: Positive = Field(default=40, description="The most messages sent.")
+    max_chars: Positive = Field(default=120_000, description="The most characters sent.")
+
+
+class PromptTools(Section):
+    """Which tools the model is offered."""
+
+    exposure: Literal["none", "explicit_only", "all"] | None = Field(
+        default=None, description="Which tools are offered; `null` leaves it to the profile."
+    )
+
+
+class PromptSettings(Section):
+    """How the prompt is put together."""
+
+    profile: Literal["default_agent", "generation_direct", "structured_transform"] = Field(
+        default="default_agent", description="A preset for the fields of this section that are `null`."
+    )
+    template: Text = Field(default="default", description="The name of the built-in template.")
+    system_text: str | None = Field(default=None, description="The system text; it beats `system_path`.")
+    developer_text: str | None = Field(default=None, description="The developer text; it beats `developer_path`.")
+    system_path: FilePath | None = Field(default=None, description="A file with the system text.")
+    developer_path: FilePath | None = Field(default=None, description="A file with the developer text.")
+    include_skills_list: bool | None = Field(
+        default=None, description="Whether available skills are listed; `null` leaves it to the profile."
+    )
+    include_cwd_tree: bool = Field(default=False, description="Whether the tree of the workspace is shown.")
+    skill_injection: PromptSkillInjection = Field(
+        default_factory=PromptSkillInjection, description="Which skills go into the prompt."
+    )
+    history: PromptHistory = Field(default_factory=PromptHistory, description="How much of the past is sent.")
+    tools: PromptTools = Field(default_factory=PromptTools, description="Which tools the model is offered.")
+
 
 Dollars = Annotated[float, Field(ge=0)]
 

@@ -1,23 +1,29 @@
-"""What is wrong with a layer, in sentences a person can act on; secrets are never repeated."""
+"""What is wrong with a layer, in sentences a person can act on, and how places and values are written in them.
+
+Secrets are never repeated.
+"""
 
 import difflib
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from skills_runtime.config.models import CONFIG_VERSION, Settings
+from skills_runtime.config.models import CONFIG_VERSION, Settings, leaves, section_at
 from skills_runtime.config.secrets import complaint, hide, is_secret_name, names_a_variable
-from skills_runtime.config.section import leaves, section_at
-from skills_runtime.config.wording import dotted
 from skills_runtime.errors import ConfigError
 from skills_runtime.text import printable
 
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
+"""The names and positions that lead to a setting."""
 
+_KEY_CHARS = 80
+_VALUE_CHARS = 200
 _LARGEST = 2**63
 _SHOWN_CHARS = 40
 _EXPECTED: Mapping[str, str] = {
@@ -33,13 +39,30 @@ _EXPECTED: Mapping[str, str] = {
 }
 
 
+def dotted(path: Place) -> str:
+    """The place of a setting, such as `skills.spaces[0].id`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{printable(hide(part[:_KEY_CHARS]))}"
+    return text.removeprefix(".")
+
+
+def rendered(value: Any) -> str:
+    """A value on one line of bounded length, without anything key-shaped."""
+    if isinstance(value, Path) or (isinstance(value, str) and value.isprintable() and value.strip()):
+        text = printable(hide(str(value)))
+    else:
+        text = printable(hide(json.dumps(value, ensure_ascii=False, default=str)))
+    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong, and what to do about it."""
 
     message: str
     hint: str = ""
-    path: Path = ()
+    path: Place = ()
 
 
 def refuse(problems: Sequence[Problem]) -> NoReturn:
@@ -66,7 +89,7 @@ def unfit_values(data: Mapping[str, Any], where: str) -> list[Problem]:
     ]
 
 
-def _walk(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+def _walk(value: object, path: Place = ()) -> Iterator[tuple[Place, object]]:
     if isinstance(value, dict):
         for key, inner in cast(dict[str, object], value).items():
             yield from _walk(inner, (*path, key))
@@ -77,7 +100,7 @@ def _walk(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
         yield path, value
 
 
-def _objections(path: Path, value: object) -> Iterator[tuple[str, str]]:
+def _objections(path: Place, value: object) -> Iterator[tuple[str, str]]:
     if text := complaint(path, value):
         yield text, "configuration holds the names of variables, never secrets"
     elif isinstance(value, str):
@@ -116,7 +139,7 @@ def _sentence(error: ErrorDetails, where: str) -> Problem:
     return Problem(f"`{dotted(path)}` {where} {_demand(error)}{instead}", _purpose(path), path)
 
 
-def _purpose(path: Path) -> str:
+def _purpose(path: Place) -> str:
     names = path if isinstance(path[-1], str) else path[:-1]
     section = section_at(Settings, names[:-1])
     field = section.model_fields.get(str(names[-1])) if section else None
@@ -137,7 +160,7 @@ def _demand(error: ErrorDetails) -> str:
     return f"must be {_EXPECTED[kind]}" if kind in _EXPECTED else "is not acceptable"
 
 
-def _instead(path: Path, value: object) -> str:
+def _instead(path: Place, value: object) -> str:
     names = [part for part in path if isinstance(part, str)]
     private = any(is_secret_name(name) or names_a_variable(name) or name == "base_url" for name in names)
     return "" if private else f", not {_described(value)}"
@@ -156,7 +179,7 @@ def _described(value: object) -> str:
     return "a list" if isinstance(value, list | tuple) else printable(str(value)[:_SHOWN_CHARS])
 
 
-def _unknown_key(path: Path, where: str) -> Problem:
+def _unknown_key(path: Place, where: str) -> Problem:
     section = section_at(Settings, path[:-1])
     siblings = list(section.model_fields) if section else []
     message = f"`{dotted(path)}` {where} is not a setting"
@@ -165,8 +188,8 @@ def _unknown_key(path: Path, where: str) -> Problem:
     return Problem(message, f"settings here are: {', '.join(siblings)}", path)
 
 
-def _nearest(path: Path, siblings: Sequence[str]) -> str:
-    name = str(path[-1])[:80]
+def _nearest(path: Place, siblings: Sequence[str]) -> str:
+    name = str(path[-1])[:_KEY_CHARS]
     if close := difflib.get_close_matches(name, siblings, n=1):
         return dotted((*path[:-1], close[0]))
     by_name = {key.rpartition(".")[2]: key for key in reversed(list(leaves(Settings)))}

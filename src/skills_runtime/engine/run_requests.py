@@ -11,8 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from skills_runtime.config import Resolved, Settings
-from skills_runtime.config.skill_models import SkillsSettings
-from skills_runtime.config.trust import tighten
+from skills_runtime.config.merge import tighten
+from skills_runtime.config.models import SkillsSettings
 from skills_runtime.errors import AccessRefused
 from skills_runtime.skills import Library, Skill, library_of, mentions_in, parse_mention
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE

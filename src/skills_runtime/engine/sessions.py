@@ -9,7 +9,7 @@ import msgspec
 
 from skills_runtime.agent import RunRequest
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.config.skill_models import PromptSettings
+from skills_runtime.config.models import PromptSettings
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.events.states import RunStatus

@@ -1,12 +1,44 @@
-"""Lines to events and back: pure, and never surprised by what it does not know."""
+"""Lines to events and back: pure, and never surprised by what it does not know.
 
+Old logs always load: one function per change, from one version to the next. Version 0 is the log of
+skills-runtime-sdk 0.1: six keys, no `seq`, no `mac`. Digests are taken of one spelling of a value (RFC 8785).
+"""
+
+import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import payloads
 from skills_runtime.events.envelope import Event, Payload, Unknown, decode_wire, reader
-from skills_runtime.events.upcast import upcast
+
+Data = dict[str, Any]
+Upcaster = Callable[[str, Data], tuple[str, Data]]
+
+
+def _from_v0(event_type: str, data: Data) -> tuple[str, Data]:
+    """Version 0 left out `name` on some calls, and could ask several questions at once."""
+    if event_type == "tool_call_requested":
+        return event_type, {"name": data.get("tool", ""), "tool": data.get("name", ""), **data}
+    if event_type == "human_request" and isinstance(data.get("questions"), list):
+        asked: list[Data] = [one for one in data["questions"] if isinstance(one, dict)]
+        questions = [str(one.get("question", "")) for one in asked]
+        return event_type, {"question": "\n".join(questions), **data}
+    return event_type, data
+
+
+UPCASTERS: tuple[Upcaster, ...] = (_from_v0,)
+"""The function at index n reads version n and returns version n + 1."""
+
+
+def upcast(version: int, event_type: str, data: Data) -> tuple[str, Data]:
+    """Bring one payload from `version` to the current one."""
+    for step in UPCASTERS[version:]:
+        event_type, data = step(event_type, data)
+    return event_type, data
+
 
 PAYLOAD_TYPES: dict[str, type[Payload]] = {
     cls.event_type: cls
@@ -55,3 +87,21 @@ def decode_event(line: bytes, *, version: int = payloads.LOG_VERSION, index: int
         epoch=wire.epoch,
         mac=wire.mac,
     )
+
+
+def canonical_json(value: Any) -> bytes:
+    """The canonical bytes of plain JSON data."""
+    import rfc8785  # only a few commands need it
+
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, RecursionError) as error:
+        raise ValidationFailed(
+            f"a value has no canonical JSON form: {error}",
+            hint="use integers below 2**53, finite numbers and valid text",
+        ) from error
+
+
+def fingerprint(value: Any) -> str:
+    """`sha256:` and the hex digest of the canonical bytes."""
+    return "sha256:" + hashlib.sha256(canonical_json(value)).hexdigest()

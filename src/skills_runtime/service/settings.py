@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.config.service_models import ServiceLimits, ServiceSection, is_host_name
+from skills_runtime.config.models import ServiceLimits, ServiceSection, is_host_name
 from skills_runtime.errors import ConfigError
 from skills_runtime.skills.configured import bundled_skills
 

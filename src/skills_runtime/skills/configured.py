@@ -25,7 +25,7 @@ from skills_runtime.skills.sources.stored import Connect, Dsn, handed_over
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.config.skill_models import SkillSource, SkillsSettings
+    from skills_runtime.config.models import SkillSource, SkillsSettings
     from skills_runtime.skills.discovery import Places
     from skills_runtime.skills.sources.bundles import Bundles
 

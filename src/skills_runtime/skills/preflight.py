@@ -14,7 +14,7 @@ from skills_runtime.skills.standard.skill_yaml import is_variable
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
-    from skills_runtime.config.skill_models import SkillSource, SkillSpace, SkillsSettings
+    from skills_runtime.config.models import SkillSource, SkillSpace, SkillsSettings
 
 OPTIONS: Mapping[str, Mapping[str, bool]] = {
     "filesystem": {"root": True},

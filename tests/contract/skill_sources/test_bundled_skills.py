@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.config.models import SandboxSettings
-from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.config.models import SandboxSettings, SkillsSettings
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills import Library, SkillError, library_from
 from skills_runtime.skills.activation import read_reference

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.config.models import SkillsSettings
 from skills_runtime.errors import ConfigError
 from skills_runtime.skills import library_from
 from skills_runtime.skills.configured import Supplied

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent.skills.executing import fences_of
-from skills_runtime.config.egress_models import EgressSettings
-from skills_runtime.config.models import SandboxSettings
+from skills_runtime.config.models import EgressSettings, SandboxSettings
 from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
 from skills_runtime.executions import ExecutionLimits, Executor, Interpreter, Supplies
 from skills_runtime.executions.layout import Place, stages_in_memory

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.config import config_home, resolve
-from skills_runtime.config.model_choice import store_key, stored_keys
+from skills_runtime.config.files import store_key, stored_keys
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.disk_usage import Budget, measured
 from skills_runtime.service.pages import studio_file

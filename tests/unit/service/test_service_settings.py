@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skills_runtime.config.service_models import ServiceLimits, ServiceSection
+from skills_runtime.config.models import ServiceLimits, ServiceSection
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.settings import Given, Limits, Listener, notices, parse_listen, settings_from
 from skills_runtime.skills.configured import bundled_skills

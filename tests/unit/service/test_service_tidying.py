@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from skills_runtime.config import resolve
-from skills_runtime.config.service_models import ServiceExecutions, ServiceSection
+from skills_runtime.config.models import ServiceExecutions, ServiceSection
 from skills_runtime.executions import Executor, Record
 from skills_runtime.executions.layout import write_first_record
 from skills_runtime.executions.retention import Retention

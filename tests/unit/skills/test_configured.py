@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.config.models import SkillsSettings
 from skills_runtime.errors import ConfigError
 from skills_runtime.skills import Library, library_from
 from tests.unit.skills.samples import make_skill, row, skill_text

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.config.models import SkillsSettings
 from skills_runtime.skills.preflight import OPTIONS, preflight
 
 REDIS = {"id": "r", "type": "redis", "options": {"dsn_env": "REDIS_URL", "key_prefix": "skills:"}}
@@ -92,6 +92,6 @@ def test_nothing_is_opened_or_connected(monkeypatch: pytest.MonkeyPatch) -> None
 def test_every_kind_of_source_of_the_settings_is_known() -> None:
     from typing import get_args
 
-    from skills_runtime.config.skill_models import SkillSource
+    from skills_runtime.config.models import SkillSource
 
     assert set(get_args(SkillSource.model_fields["type"].annotation)) == set(OPTIONS)

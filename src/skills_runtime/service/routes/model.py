@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 from starlette.responses import Response
 
 from skills_runtime.config import Resolved, config_home
-from skills_runtime.config.model_choice import CHOICE, KEY_VARIABLE, as_settings, choose_model, forget_key, store_key
+from skills_runtime.config.files import CHOICE, KEY_VARIABLE, as_settings, choose_model, forget_key, store_key
 from skills_runtime.config.models import LlmSettings
 from skills_runtime.engine.agent_factory import model_problem
 from skills_runtime.errors import ValidationFailed

@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.config.environment import config_home, home, state_home
 
 if TYPE_CHECKING:
-    from skills_runtime.config.skill_models import SkillDiscovery
+    from skills_runtime.config.models import SkillDiscovery
 
 _INDEX = "skills-index"
 _MAX_ABOVE = 64

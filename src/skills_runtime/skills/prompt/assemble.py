@@ -29,7 +29,7 @@ from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
-    from skills_runtime.config.skill_models import PromptSettings
+    from skills_runtime.config.models import PromptSettings
 
 SEARCH_TOOL = "search_skills"
 MAX_RANKED = 1000

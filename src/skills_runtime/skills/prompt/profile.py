@@ -13,7 +13,7 @@ from skills_runtime.errors import ConfigError
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
-    from skills_runtime.config.skill_models import PromptSettings
+    from skills_runtime.config.models import PromptSettings
 
 
 Render = Literal["body", "method_only", "summary", "none"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.config import config_home, resolve
-from skills_runtime.config.model_choice import KEYS, stored_keys
+from skills_runtime.config.files import KEYS, stored_keys
 from skills_runtime.service.disk_usage import Budget, measured
 from tests.unit.service.studio.parts import whole
 

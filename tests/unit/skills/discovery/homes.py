@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.config.models import SkillsSettings
 from skills_runtime.skills import Library, library_from
 from skills_runtime.skills.discovery import Places, TrustStore, places_of, project_root
 from tests.unit.skills.samples import make_skill, skill_text

@@ -130,7 +130,7 @@ def test_copies_of_one_skill_are_one_skill(user: User) -> None:
 
 
 def test_what_settings_name_comes_before_everything_that_is_found(user: User, tmp_path: Path) -> None:
-    from skills_runtime.config.skill_models import SkillsSettings
+    from skills_runtime.config.models import SkillsSettings
     from skills_runtime.skills import library_from
 
     put(tmp_path / "named", "writer", where="settings")

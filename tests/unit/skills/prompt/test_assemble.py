@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.config.skill_models import PromptSettings
+from skills_runtime.config.models import PromptSettings
 from skills_runtime.errors import ConfigError
 from skills_runtime.events.payloads import SkillInjected, SkillInjectionSkipped
 from skills_runtime.skills import HistoryRule, Library, MissingVariable, PromptParts, Rules, SkillError, assemble

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.config.models import SkillsSettings
 from skills_runtime.skills import Library, Origin, Problem, Report, Skill, library_from
 from skills_runtime.skills.configured import Supplied
 from skills_runtime.skills.sources.refresh import MAX_KEPT, Policy, Scans, refreshing

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.config.skill_models import SkillsSettings
+from skills_runtime.config.models import SkillsSettings
 from skills_runtime.skills import Library, Origin, Source, library_from
 from skills_runtime.skills.scan_report import issue_of, jsonable
 from skills_runtime.skills.sources.bundles import Bundles

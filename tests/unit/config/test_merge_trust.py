@@ -6,10 +6,8 @@ import pytest
 import yaml
 
 from skills_runtime.config import Defaults, explain
-from skills_runtime.config.merge import flatten, planted, value_at
-from skills_runtime.config.models import Settings
-from skills_runtime.config.section import leaves
-from skills_runtime.config.trust import PRESETS, RULES, is_guarded, tighten, user_only
+from skills_runtime.config.merge import PRESETS, RULES, flatten, is_guarded, planted, tighten, user_only, value_at
+from skills_runtime.config.models import Settings, leaves
 
 if TYPE_CHECKING:
     from conftest import Place

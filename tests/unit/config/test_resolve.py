@@ -8,8 +8,7 @@ import pytest
 from skills_runtime.config import Defaults, explain
 from skills_runtime.config.environment import VARIABLES
 from skills_runtime.config.merge import WHOLE, flatten
-from skills_runtime.config.models import Settings
-from skills_runtime.config.section import leaves, section_at
+from skills_runtime.config.models import Settings, leaves, section_at
 from skills_runtime.errors import NotFound, ValidationFailed
 
 if TYPE_CHECKING:

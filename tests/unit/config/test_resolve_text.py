@@ -6,9 +6,7 @@ import yaml
 
 import skills_runtime.config as config
 from skills_runtime.config import Settings, explain, snapshot
-from skills_runtime.config.models import Deliverable
-from skills_runtime.config.section import Section, leaves
-from skills_runtime.config.skill_models import SkillSource, SkillSpace
+from skills_runtime.config.models import Deliverable, Section, SkillSource, SkillSpace, leaves
 
 if TYPE_CHECKING:
     from conftest import Place
