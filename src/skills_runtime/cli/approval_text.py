@@ -64,7 +64,10 @@ def change_lines(files: tuple[FileTouch, ...], *, indent: int, limit: int | None
         room = None if room is None else room - len(shown)
         left_out += len(changes) - len(shown)
         lines.append(_indented(_heading(file, changes), indent))
-        lines += [_indented(_coloured(line), indent + 2) for line in shown]
+        lines += [
+            _indented(Text(readable(line), style=_STYLES.get(line[:1], ""), overflow="fold"), indent + 2)
+            for line in shown
+        ]
     if left_out:
         lines.append(_indented(Text(f"… {plural(left_out, 'more line')}", style="dim"), indent + 2))
     return Shown(lines, left_out)
@@ -82,10 +85,6 @@ def _heading(file: FileTouch, changes: list[str]) -> Text:
     counts = [(f"  +{come}", "green")] if come else []
     counts += [(f"  -{go}", "red")] if go else []
     return Text.assemble((file.touch, "bold"), f" {readable_line(file.path)}", *counts)
-
-
-def _coloured(line: str) -> Text:
-    return Text(readable(line), style=_STYLES.get(line[:1], ""), overflow="fold")
 
 
 def _indented(text: Text, indent: int) -> RenderableType:
@@ -322,7 +321,9 @@ def _arguments(request: ApprovalRequest, *, whole: bool) -> tuple[dict[str, str]
     for name, value in request.details.items():
         if _is_told(name, value, request):
             continue
-        shown, rest = _cut(readable(value if isinstance(value, str) else _json(value)), whole=whole)
+        shown, rest = _cut(
+            readable(value if isinstance(value, str) else msgspec.json.encode(value).decode()), whole=whole
+        )
         left_out += rest
         # The sign tells arguments, which anybody may name, from what we say ourselves.
         label = f"{cut(readable_line(name), LABEL_CELLS)} ="
@@ -362,10 +363,6 @@ def _prompted(command: str, *, indent: int, left_out: int) -> RenderableType:
     if left_out:
         grid.add_row(Text(), Text(_more(left_out), style="dim"))
     return Padding(grid, (0, 0, 0, indent), expand=False)
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def question_lines(question: Question) -> Iterator[RenderableType]:

@@ -179,7 +179,7 @@ def open_requests(service: RunService) -> list[OpenApproval]:
 def find_request(service: RunService, text: str) -> OpenApproval:
     """The request whose id is this or begins so, or the only one of the run that is named so."""
     everything = open_requests(service)
-    near = [asked for asked in everything if _is_called(asked, text)]
+    near = [asked for asked in everything if (bool(text) and asked.id.startswith((text, f"{APPROVAL}{text}")))]
     if len(near) == 1:
         return near[0]
     if near:
@@ -188,10 +188,6 @@ def find_request(service: RunService, text: str) -> OpenApproval:
     if len(mine) != 1:
         raise _unclear(text, mine)
     return mine[0]
-
-
-def _is_called(asked: OpenApproval, text: str) -> bool:
-    return bool(text) and asked.id.startswith((text, f"{APPROVAL}{text}"))
 
 
 def _one_of(near: list[OpenApproval], text: str) -> OpenApproval:
@@ -269,17 +265,13 @@ def _is_taken_in(asked: OpenApproval, message: InboxMessage) -> bool:
     while True:
         view = read_view(asked.paths, ports)
         if not view.state.open or asked.id not in view.pending.approvals.open:
-            _refuse_late(asked, message)
+            # Somebody at the terminal of the run may have been faster.
+            for event in read_events(asked.paths, from_seq=asked.pending.seq):
+                made = event.payload
+                if isinstance(made, ApprovalDecided) and made.approval_id == asked.id and made.message_id != message.id:
+                    said, by = WORDS.get(made.decision, "decided"), f" by {made.decided_by}" if made.decided_by else ""
+                    raise ApprovalStale(f"`{short_approval(asked.id)}` was decided already: {said}{by}")
             return True
         if time.monotonic() > deadline:
             return False
         time.sleep(_PAUSE_SECONDS)
-
-
-def _refuse_late(asked: OpenApproval, message: InboxMessage) -> None:
-    """Somebody at the terminal of the run may have been faster."""
-    for event in read_events(asked.paths, from_seq=asked.pending.seq):
-        made = event.payload
-        if isinstance(made, ApprovalDecided) and made.approval_id == asked.id and made.message_id != message.id:
-            said, by = WORDS.get(made.decision, "decided"), f" by {made.decided_by}" if made.decided_by else ""
-            raise ApprovalStale(f"`{short_approval(asked.id)}` was decided already: {said}{by}")

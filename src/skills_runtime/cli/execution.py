@@ -166,7 +166,11 @@ async def _work(
                     await _until_left(service, started.run_id, interruption, showing)
                 finally:
                     await showing.finish()
-            ending = _ending(service, started.run_id, paths, interruption.number)
+            error = service.errors.get(started.run_id)
+            if error is not None and not isinstance(error, StorageFailed):
+                raise error
+            run = service.view(started.run_id)
+            ending = Ending(paths.root, run.state, error, run.pending, interruption.number, run.conversation.last_text)
         with suppress(BrokenPipeError):  # nobody reads any more; the run went on all the same
             showing.end(ending)
         return ending
@@ -185,14 +189,6 @@ async def _until_left(service: RunService, run_id: str, interruption: Interrupti
         await service.stop(run_id)
         await left
     stop.cancel()
-
-
-def _ending(service: RunService, run_id: str, paths: RunPaths, signal: int | None) -> Ending:
-    error = service.errors.get(run_id)
-    if error is not None and not isinstance(error, StorageFailed):
-        raise error
-    run = service.view(run_id)
-    return Ending(paths.root, run.state, error, run.pending, signal, run.conversation.last_text)
 
 
 class Showing:

@@ -257,9 +257,17 @@ def _page(page: Page, console: Console, command: CommandFor) -> Iterator[Rendera
     sign = signed(state.status, state.waiting_kind)
     yield Text.assemble(("run ", "bold"), (state.run_id, "bold cyan"), "  ").append_text(sign)
     yield labelled(_facts(page), indent=2, width=_LABEL)
-    yield from _section("skills", _skills(page))
+    lines = {readable_line(skill_note(one)): "yellow" if is_skill_notice(one) else "" for one in page.skills}
+    yield from _section(
+        "skills", [Padding(Text(line, style=style), (0, 0, 0, 2), expand=False) for line, style in lines.items()]
+    )
     yield from _section("steps", _steps(page, console))
-    yield from _section("files", _files(page, console))
+    produced = page.view.files.produced
+    names = sorted({*produced, *page.view.state.artifacts}, key=lambda name: (not name.startswith("deliver"), name))
+    sizes = {name: _size(record.size) for name, record in produced.items()}
+    yield from _section(
+        "files", [spread(console, Text(f"  {readable_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in names]
+    )
     yield from _section("waiting for", _waiting(page, command))
     yield Text("next", style="bold")
     yield labelled(_next(page, command), indent=2, width=_LABEL)
@@ -297,12 +305,6 @@ def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType
     return [Text(title, style="bold"), *lines] if lines else []
 
 
-def _skills(page: Page) -> list[RenderableType]:
-    """The notices, all of them, and what else became of skills, each once."""
-    lines = {readable_line(skill_note(one)): "yellow" if is_skill_notice(one) else "" for one in page.skills}
-    return [Padding(Text(line, style=style), (0, 0, 0, 2), expand=False) for line, style in lines.items()]
-
-
 def _steps(page: Page, console: Console) -> list[Text]:
     steps = page.steps.all
     left_out = len(steps) - SHOWN_STEPS
@@ -310,13 +312,6 @@ def _steps(page: Page, console: Console) -> list[Text]:
     under_way = "running" if page.view.state.status is RunStatus.RUNNING else "no result"
     shown = (line for step in steps[-SHOWN_STEPS:] for line in step_lines(console, step, under_way=under_way))
     return [*before, *shown]
-
-
-def _files(page: Page, console: Console) -> list[Text]:
-    produced = page.view.files.produced
-    names = sorted({*produced, *page.view.state.artifacts}, key=lambda name: (not name.startswith("deliver"), name))
-    sizes = {name: _size(record.size) for name, record in produced.items()}
-    return [spread(console, Text(f"  {readable_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in names]
 
 
 def _size(size: int) -> str:

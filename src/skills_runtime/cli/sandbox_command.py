@@ -448,15 +448,15 @@ def _told(finished: Finished, wall_seconds: float | None) -> int:
         return EXIT_CODES["timeout"]
     if finished.ended_by in ("output_limit", "resource_limit"):
         limit = finished.exceeded or "output"
-        say(f"the command was ended: it went beyond its limit of {limit}", kind="sandbox_denied", hint=_more(limit))
+        say(
+            f"the command was ended: it went beyond its limit of {limit}",
+            kind="sandbox_denied",
+            hint=(f"`--{limit}` gives it more" if limit in ("memory", "disk") else "write to a file instead"),
+        )
         return EXIT_CODES["sandbox_denied"]
     if finished.exit_code is not None:
         return finished.exit_code
     return 128 + (finished.signal or 0)
-
-
-def _more(limit: str) -> str:
-    return f"`--{limit}` gives it more" if limit in ("memory", "disk") else "write to a file instead"
 
 
 def _evidence(promised: Mapping[str, Any], finished: Finished) -> bytes:

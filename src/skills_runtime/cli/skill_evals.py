@@ -55,19 +55,15 @@ def _outcome(trial: Trial) -> str:
     if trial.ended.error:
         return f"does not count: {readable_line(trial.ended.error)}"
     if trial.triggered is not None:
-        return _called(trial)
+        if trial.triggered:
+            return "called the skill"
+        others = f"called {', '.join(map(readable_line, trial.chosen))}" if trial.chosen else ""
+        if trial.variant == "without_skill":
+            return others or "called no skill"
+        return f"did not call the skill but {others}" if others else "did not call the skill"
     held = [one.passed for one in trial.graded]
     undecided = f", {held.count(None)} undecided" if None in held else ""
     return f"{held.count(True)} of {len(held)} assertions held{undecided}"
-
-
-def _called(trial: Trial) -> str:
-    if trial.triggered:
-        return "called the skill"
-    others = f"called {', '.join(map(readable_line, trial.chosen))}" if trial.chosen else ""
-    if trial.variant == "without_skill":
-        return others or "called no skill"
-    return f"did not call the skill but {others}" if others else "did not call the skill"
 
 
 def _show_summary(name: str, part: Summary, out: TextIO) -> None:

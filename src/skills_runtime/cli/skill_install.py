@@ -90,16 +90,13 @@ def _show(each: Prepared, out: TextIO) -> None:
     out.writelines(f"    {readable_line(finding)}\n" for finding in screened.findings)
     out.writelines(f"  note: {readable_line(note)}\n" for note in screened.notes)
     if each.becomes == "new":
-        _show_files([entry.path for entry in each.hashed.entries], out)
+        paths = [entry.path for entry in each.hashed.entries]
+        out.writelines(f"    {readable_line(path)}\n" for path in sorted(paths)[:_SHOWN_FILES])
+        if len(paths) > _SHOWN_FILES:
+            out.write(f"    and {len(paths) - _SHOWN_FILES} more\n")
     for change in each.changes:
         out.write(f"  {change.kind}: {readable_line(change.path)}\n")
         out.writelines(f"    {readable(line)}\n" for line in change.lines)
-
-
-def _show_files(paths: Sequence[str], out: TextIO) -> None:
-    out.writelines(f"    {readable_line(path)}\n" for path in sorted(paths)[:_SHOWN_FILES])
-    if len(paths) > _SHOWN_FILES:
-        out.write(f"    and {len(paths) - _SHOWN_FILES} more\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,10 @@ def listed_skills(resolved: "Resolved") -> SkillList:
         project=str(found.project),
         trusted=_trust(found),
         skills=tuple(sorted(skills, key=lambda one: (one.name, one.state, one.namespace, one.path))),
-        problems=(*(one for one in problems if not _is_told(one)), *unknown),
+        problems=(
+            *(one for one in problems if not (_breaks(one) or one.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME"))),
+            *unknown,
+        ),
     )
 
 
@@ -137,11 +140,6 @@ def _about_skills(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 def _breaks(problem: Problem) -> bool:
     return problem.severity == "error" and problem.code in ("SKILL_SCAN_METADATA_INVALID", "SKILL_BODY_TOO_LARGE")
-
-
-def _is_told(problem: Problem) -> bool:
-    """Whether the list of skills says it already."""
-    return _breaks(problem) or problem.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME")
 
 
 def _listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
@@ -210,14 +208,13 @@ def changes_in(changes: Changes) -> Iterator[SkillChange]:
     broken = {one.locator: one for one in reversed(changes.problems) if one.severity == "error"}
     yield from (_of_skill("added", skill) for skill in changes.added)
     yield from (_of_skill("changed", skill) for skill in changes.changed)
-    yield from (_of_skill("removed", skill) for skill in changes.removed if _places(skill).isdisjoint(broken))
+    yield from (
+        _of_skill("removed", skill)
+        for skill in changes.removed
+        if {skill.locator, str(skill.directory)}.isdisjoint(broken)
+    )
     yield from (_of_problem("broken", one) for one in reversed(broken.values()))
     yield from (_of_problem("warning", one) for one in changes.problems if one.severity != "error")
-
-
-def _places(skill: Skill) -> set[str]:
-    """Where a skill is, as problems with it name the place."""
-    return {skill.locator, str(skill.directory)}
 
 
 def _of_problem(kind: Kind, one: Problem) -> SkillChange:

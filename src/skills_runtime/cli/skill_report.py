@@ -300,14 +300,10 @@ def show_routing(explained: Explained, out: TextIO) -> None:
     else:
         out.write("no skill has anything to do with this task\n")
     for place, choice in enumerate(explained.choices, 1):
-        _show_choice(place, choice, out)
+        out.write(f"{place:3}. {readable_line(choice.mention)}  {choice.rule} {choice.score:.2f}\n")
+        out.write(f"     why: {readable_line(choice.reason)}\n")
+        out.write(f"     in the prompt: {readable_line(choice.prompt) or 'not listed; it does not fit'}\n")
     out.write(f"{_told_routing(explained.catalog)}\n")
-
-
-def _show_choice(place: int, choice: ExplainedChoice, out: TextIO) -> None:
-    out.write(f"{place:3}. {readable_line(choice.mention)}  {choice.rule} {choice.score:.2f}\n")
-    out.write(f"     why: {readable_line(choice.reason)}\n")
-    out.write(f"     in the prompt: {readable_line(choice.prompt) or 'not listed; it does not fit'}\n")
 
 
 def _told_routing(report: CatalogReport) -> str:

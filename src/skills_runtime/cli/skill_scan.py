@@ -137,7 +137,11 @@ class ScannedSkill(msgspec.Struct, frozen=True, kw_only=True):
 
 def security_reports(paths: Iterable[Path]) -> list[ScannedSkill]:
     """Each skill that the paths stand for, scanned; a directory without a skill in it is scanned as it is."""
-    return [_scanned(directory) for path in paths for directory in _directories(path)]
+    return [
+        ScannedSkill(path=str(directory), report=scan_directory(directory))
+        for path in paths
+        for directory in _directories(path)
+    ]
 
 
 def worst(scanned: Sequence[ScannedSkill]) -> Verdict:
@@ -154,10 +158,6 @@ def _directories(path: Path) -> list[Path]:
     return skill_directories(path)
 
 
-def _scanned(directory: Path) -> ScannedSkill:
-    return ScannedSkill(path=str(directory), report=scan_directory(directory))
-
-
 def show_security(scanned: Sequence[ScannedSkill], out: TextIO) -> None:
     """Write the scan for a person."""
     for each in scanned:
@@ -165,7 +165,11 @@ def show_security(scanned: Sequence[ScannedSkill], out: TextIO) -> None:
         told = [finding for finding in report.findings if finding.severity != "info"]
         out.write(f"{report.verdict:<10} {readable_line(each.path)} (score {report.score})\n")
         for finding in told:
-            _show_finding(finding, out)
+            place = f"{finding.file}:{finding.line}" if finding.line else finding.file
+            out.write(f"  {finding.severity:<8} {finding.code} {readable_line(place)}: {finding.title}\n")
+            out.write(f"           {readable_line(finding.excerpt)}\n")
+            if finding.severity in ("high", "critical"):
+                out.write(f"           {finding.why}; {finding.remedy}\n")
         for skipped in report.skipped:
             out.write(f"  not read: {readable_line(skipped.file)}: {readable_line(skipped.reason)}\n")
     if len(scanned) > 1:
@@ -187,14 +191,6 @@ def write_sarif(scanned: Sequence[ScannedSkill], out: TextIO) -> None:
     used = sorted({result["ruleId"] for result in results})
     driver = {"name": "skills-runtime", "rules": [_rule(code) for code in used]}
     _write({"$schema": _SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}, out)
-
-
-def _show_finding(finding: Finding, out: TextIO) -> None:
-    place = f"{finding.file}:{finding.line}" if finding.line else finding.file
-    out.write(f"  {finding.severity:<8} {finding.code} {readable_line(place)}: {finding.title}\n")
-    out.write(f"           {readable_line(finding.excerpt)}\n")
-    if finding.severity in ("high", "critical"):
-        out.write(f"           {finding.why}; {finding.remedy}\n")
 
 
 def _rule(code: str) -> Mapping[str, Any]:

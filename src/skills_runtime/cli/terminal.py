@@ -86,7 +86,13 @@ async def read_line(fd: int) -> str | None:
     """The next line of a terminal without its end, or nothing at the end of the input."""
     typed = bytearray()
     while not typed.endswith(b"\n"):
-        await _readable(fd)
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        loop.add_reader(fd, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(fd)
         piece = _read(fd)
         if not piece:
             break
@@ -133,16 +139,6 @@ def _read(fd: int) -> bytes:
 
 def _line(typed: bytearray) -> str | None:
     return typed.decode(errors="replace").rstrip("\r\n") if typed else None
-
-
-async def _readable(fd: int) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(fd, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(fd)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,11 @@ def waits_of(
         case RunStatus.REVISION_REQUIRED:
             return [Wait(what="to go on with the note of its review", commands={"go on": command("runs resume")})]
         case RunStatus.WAITING_FOR_USER | RunStatus.RUNNING:
-            return [*_questions(pending, command, asked or {}), *_approvals(pending, command), *_stop(state, command)]
+            return [
+                *_questions(pending, command, asked or {}),
+                *[_approval(one, pending, command) for one in pending.approvals.open.values()],
+                *_stop(state, command),
+            ]
         case _:
             return []
 
@@ -94,10 +98,6 @@ def _stop(state: RunState, command: CommandFor) -> list[Wait]:
         more = resume_with_more(state.waiting_message, command)
         return [Wait(what=state.waiting_message, commands={"go on": more})]
     return []
-
-
-def _approvals(pending: Pending, command: CommandFor) -> list[Wait]:
-    return [_approval(one, pending, command) for one in pending.approvals.open.values()]
 
 
 def _approval(one: PendingApproval, pending: Pending, command: CommandFor) -> Wait:

@@ -36,7 +36,8 @@ class SqliteInbox:
     ) -> InboxMessage:
         """Store a message; the same key returns the message stored before."""
         check_id(run_id, "run")
-        _check_kind(kind)
+        if kind not in _KINDS:
+            raise ValidationFailed(f"`{kind}` is not a kind of message", hint=f"use one of: {', '.join(_KINDS)}")
         _check_key(idempotency_key)
         encoded = _encoded(body)
         with self._database.transaction():
@@ -143,11 +144,6 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
             f"the body of a message has {len(encoded)} bytes", hint=f"send at most {BODY_BYTES} bytes"
         )
     return encoded
-
-
-def _check_kind(kind: str) -> None:
-    if kind not in _KINDS:
-        raise ValidationFailed(f"`{kind}` is not a kind of message", hint=f"use one of: {', '.join(_KINDS)}")
 
 
 def _check_key(key: str | None) -> None:

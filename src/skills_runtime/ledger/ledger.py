@@ -60,13 +60,9 @@ def _ready_file(home: Path) -> Path:
         raise StorageFailed(f"`{path}` is not a regular file", hint=REBUILD_HINT)
     for file in (path, *(home / f"{LEDGER_FILE}{suffix}" for suffix in _SIDE_FILES)):
         with suppress(FileNotFoundError):
-            _close_to_others(file)
+            if stat.S_IMODE(file.lstat().st_mode) & 0o077:
+                file.chmod(PRIVATE_FILE)
     return path
-
-
-def _close_to_others(file: Path) -> None:
-    if stat.S_IMODE(file.lstat().st_mode) & 0o077:
-        file.chmod(PRIVATE_FILE)
 
 
 @contextmanager

@@ -159,8 +159,18 @@ def meaning_of(refusal: Refusal) -> Meaning:
     if refusal.words & SPENT:
         return "spent"
     if refusal.inside:
-        return _meaning_inside(refusal)
-    return _meaning_of_status(refusal.status or 0)
+        if refusal.status == 429 or refusal.words & LIMITED:
+            return "limited"
+        if (refusal.status or 0) >= 500 or refusal.words & BROKEN:
+            return "broken"
+        return "inside" if refusal.status in (None, *PASSING) else "rejected"
+    status = refusal.status or 0
+    known: dict[int, Meaning] = {401: "key", 403: "access", 429: "limited", **dict.fromkeys(PASSING, "passing")}
+    if status in known:
+        return known[status]
+    if status >= 500:
+        return "broken"
+    return "redirect" if 300 <= status < 400 else "refused"
 
 
 def explained(refusal: Refusal) -> ModelError:
@@ -202,23 +212,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except (TypeError, ValueError):
         return None
     return max(0.0, wait.total_seconds())
-
-
-def _meaning_inside(refusal: Refusal) -> Meaning:
-    if refusal.status == 429 or refusal.words & LIMITED:
-        return "limited"
-    if (refusal.status or 0) >= 500 or refusal.words & BROKEN:
-        return "broken"
-    return "inside" if refusal.status in (None, *PASSING) else "rejected"
-
-
-def _meaning_of_status(status: int) -> Meaning:
-    known: dict[int, Meaning] = {401: "key", 403: "access", 429: "limited", **dict.fromkeys(PASSING, "passing")}
-    if status in known:
-        return known[status]
-    if status >= 500:
-        return "broken"
-    return "redirect" if 300 <= status < 400 else "refused"
 
 
 def _innermost(body: object) -> Mapping[str, Any]:

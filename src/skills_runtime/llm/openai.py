@@ -85,7 +85,9 @@ class Assembly:
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[ChatStreamEvent]:
         reasoning = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
-        if reasoning := reasoning or _thinking(delta.get("content")):
+        if reasoning := reasoning or "".join(
+            _spoken(_mapping(block).get("thinking")) for block in _list(delta.get("content"))
+        ):
             self._count(reasoning)
             yield ChatStreamEvent(type="reasoning_delta", text=reasoning)
         if text := _spoken(delta.get("content")):
@@ -177,11 +179,6 @@ def _count(value: object) -> int:
 def _spoken(content: object) -> str:
     """The text of a piece, which some services send as a list of blocks."""
     return "".join(_text(_mapping(block).get("text")) for block in _list(content)) or _text(content)
-
-
-def _thinking(content: object) -> str:
-    """The reasoning of a piece that comes as a list of blocks."""
-    return "".join(_spoken(_mapping(block).get("thinking")) for block in _list(content))
 
 
 def _arguments(value: object) -> str:

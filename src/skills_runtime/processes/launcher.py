@@ -236,18 +236,19 @@ def ready() -> None:
 def _available() -> Launcher:
     """The launcher; where none can be started nobody knows for how long, so nobody waits."""
     try:
-        return _current()
+        if not _shared or not _shared[0].usable:
+            _drop()
+            _shared.append(Launcher())
+        for pid in tuple(_retired):
+            # Take a dead launcher off the process table.
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    _retired.discard(pid)
+            except ChildProcessError:  # not ours any more: this process was forked, or somebody waits for every child
+                _retired.discard(pid)
+        return _shared[0]
     except OSError as error:
         raise unavailable(error) from error
-
-
-def _current() -> Launcher:
-    if not _shared or not _shared[0].usable:
-        _drop()
-        _shared.append(Launcher())
-    for pid in tuple(_retired):
-        _bury(pid)
-    return _shared[0]
 
 
 @atexit.register
@@ -260,12 +261,3 @@ def dismiss() -> None:
 def _drop() -> None:
     while _shared:
         _shared.pop().close()
-
-
-def _bury(pid: int) -> None:
-    """Take a dead launcher off the process table."""
-    try:
-        if os.waitpid(pid, os.WNOHANG)[0]:
-            _retired.discard(pid)
-    except ChildProcessError:  # not ours any more: this process was forked, or somebody waits for every child
-        _retired.discard(pid)

@@ -146,7 +146,9 @@ class Supervised:
         """Kill what a supervisor that was itself killed could not end any more; most end properly and leave none."""
         assignment = f"{MARKER}={self._start.marker}".encode()
         refused: set[int] = set()
-        while self._lost and (strays := _others(tree.marked(tree.table(), assignment), refused)):
+        while self._lost and (
+            strays := [process for process in tree.marked(tree.table(), assignment) if process.pid not in refused]
+        ):
             refused |= tree.send(strays, SIGKILL)
             await asyncio.sleep(_STRAY_SECONDS)
 
@@ -196,10 +198,6 @@ class Supervised:
             self._lost = self.gone = True
             self.failure = lost(self._start.command.argv[0], self.pid)
         self._changed.set()
-
-
-def _others(processes: list[tree.Process], known: set[int]) -> list[tree.Process]:
-    return [process for process in processes if process.pid not in known]
 
 
 async def supervise(start: Start, streams: Sequence[int], changed: asyncio.Event) -> Supervised:

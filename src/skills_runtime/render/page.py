@@ -242,10 +242,14 @@ def render_page(
     yield _table(_facts(state, words))
     yield from _section(words.task, _block(state.task))
     yield from _section(words.result, _block(state.final_output or state.failure_reason or words.none))
-    yield from _section(words.files, _table([(one.name, _sized(one)) for one in files]) if files else words.none)
+    yield from _section(
+        words.files,
+        _table([(one.name, (f"{one.size:,} B · sha256:{one.digest}")) for one in files]) if files else words.none,
+    )
     yield f"<h2>{words.story}</h2>\n"
     for entry in entries_of(events, words):
-        yield _article(entry)
+        head = f'<strong>{shown(entry.heading)}</strong> <span class="seq">#{entry.seq} · {shown(entry.time)}</span>'
+        yield (f'<article class="{entry.kind}"><div>{head}</div>{_block(_text(entry.body))}</article>\n')
     yield f"<footer>{words.made}</footer></body></html>\n"
 
 
@@ -279,17 +283,8 @@ def _section(heading: str, body: str) -> Iterator[str]:
     yield f"<h2>{heading}</h2>\n{body}\n"
 
 
-def _sized(file: PageFile) -> str:
-    return f"{file.size:,} B · sha256:{file.digest}"
-
-
 def _block(text: str) -> str:
     return f"<pre>{shown(text.rstrip())}</pre>"
-
-
-def _article(entry: Entry) -> str:
-    head = f'<strong>{shown(entry.heading)}</strong> <span class="seq">#{entry.seq} · {shown(entry.time)}</span>'
-    return f'<article class="{entry.kind}"><div>{head}</div>{_block(_text(entry.body))}</article>\n'
 
 
 def _text(body: str | Mapping[str, Any]) -> str:

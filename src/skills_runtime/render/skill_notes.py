@@ -31,7 +31,10 @@ def skill_note(payload: Payload) -> str:
         case SkillUnloaded(mention_text=mention, reason=reason):
             return _because(f"`{mention}` is no longer active", reason)
         case SkillCatalogOffered(text=text) as news if text:
-            return _changed(news)
+            kinds = (("new", news.added), ("changed", news.changed), ("gone", news.removed))
+            return _because(
+                "skills have changed", "; ".join(f"{kind}: {_few(names)}" for kind, names in kinds if names)
+            )
         case SkillCatalogOffered(level=level, reason=reason) if level != "full":
             return _because("the model is told less than everything of its skills", reason)
         case SkillRouted(choices=choices):
@@ -55,12 +58,6 @@ def _left_out(skipped: SkillInjectionSkipped) -> str:
     if skipped.reason == "render_none":
         return _because(what, "`prompt.skill_injection.render` is `none`")
     return skipped.reason if " " in skipped.reason else _because(what, skipped.reason)
-
-
-def _changed(news: SkillCatalogOffered) -> str:
-    """What became of skills while a run was at work, a few of each kind by name."""
-    kinds = (("new", news.added), ("changed", news.changed), ("gone", news.removed))
-    return _because("skills have changed", "; ".join(f"{kind}: {_few(names)}" for kind, names in kinds if names))
 
 
 def _few(names: list[str]) -> str:

@@ -65,7 +65,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> Verdict:
         """What the rules say about a call, with those that were added for this run."""
-        if intent is None and _are_plain(approvals):
+        if intent is None and (not (approvals.rules or approvals.permits or approvals.confining)):
             return self._known(spec)
         facts = assess(spec, with_real_places(intent))
         verdict = confined(facts, self.rules, approvals) or decide(facts, with_added(self.rules, approvals.rules))
@@ -144,11 +144,6 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def _wanted(self, tool: Tool, arguments: Mapping[str, Any], asks: Ask, intent: Intent | None) -> Wanted:
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
         return request_of(tool.spec, arguments, intent or Intent(), facts, asks, self.fingerprint)
-
-
-def _are_plain(approvals: Approvals) -> bool:
-    """Whether nothing was added to the rules in this run."""
-    return not (approvals.rules or approvals.permits or approvals.confining)
 
 
 def with_real_places(intent: Intent | None) -> Intent | None:

@@ -246,7 +246,8 @@ def wrap(
             details={"missing": ["protected_paths", "secrets"]},
         )
     arguments = "".join(f"{option}\0" for option in options).encode(errors="surrogateescape")
-    command = _command(machine, inner)
+    session = (machine.session_maker, "--ctty", "--") if inner.terminal and machine.session_maker else ()
+    command = (*session, *inner.argv)
     return Wrapped(options=options, command=command, inputs=(arguments, *data), workspace=workspace)
 
 
@@ -350,11 +351,6 @@ def _writable(paths: Iterable[Path]) -> Iterator[str]:
         yield from ("--bind", str(path), str(path))
 
 
-def _command(machine: Machine, inner: Inner) -> tuple[str, ...]:
-    session = (machine.session_maker, "--ctty", "--") if inner.terminal and machine.session_maker else ()
-    return (*session, *inner.argv)
-
-
 def takes_terminal(machine: Machine, inner: Inner) -> bool:
     """Whether the command begins a session of its own, with the terminal it is given."""
     return inner.terminal and machine.session_maker is not None
@@ -370,7 +366,11 @@ def expected_mounts(options: Sequence[str], policy: SandboxPolicy, made: Collect
         if option in BINDS:
             source, point = options[place + 1 : place + 3]
             covered = "" if option.endswith("-try") else _outside_path(point, policy)
-            yield point, _real(source, policy), covered
+            yield (
+                point,
+                (os.path.realpath(source) if any(source == str(path) for path in policy.readable) else source),
+                covered,
+            )
         elif option in IN_MEMORY:
             point = options[place + IN_MEMORY[option]]
             covered = _outside_path(point, policy)
@@ -379,11 +379,6 @@ def expected_mounts(options: Sequence[str], policy: SandboxPolicy, made: Collect
 
 def _outside_path(point: str, policy: SandboxPolicy) -> str:
     return point if any(_is_in(point, path) for path in (policy.workspace, *policy.opened)) else ""
-
-
-def _real(source: str, policy: SandboxPolicy) -> str:
-    """What somebody asked to be readable may be named by a link; what was found in a workspace never is."""
-    return os.path.realpath(source) if any(source == str(path) for path in policy.readable) else source
 
 
 def _is_in(point: str, directory: Path) -> bool:

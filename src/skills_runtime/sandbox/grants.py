@@ -99,7 +99,13 @@ def granted(
     """
     refuse_ungrantable(policy, grant, control=control, programs=programs, resolve=resolve)
     writable = [path for path in map(Path, grant.writable) if not _is_writable(path, policy)]
-    readable = [path for path in map(Path, grant.readable) if not _is_readable(path, policy, writable)]
+    readable = [
+        path
+        for path in map(Path, grant.readable)
+        if not any(
+            path.is_relative_to(place) for place in (policy.workspace, *policy.readable, *policy.writable, *writable)
+        )
+    ]
     network, egress = _reaching(policy, grant)
     return msgspec.structs.replace(
         policy,
@@ -181,12 +187,6 @@ def _is_writable(path: Path, policy: SandboxPolicy) -> bool:
     return any(path.is_relative_to(place) for place in places)
 
 
-def _is_readable(path: Path, policy: SandboxPolicy, writable: list[Path]) -> bool:
-    return any(
-        path.is_relative_to(place) for place in (policy.workspace, *policy.readable, *policy.writable, *writable)
-    )
-
-
 def _refusal(message: str, target: str) -> SandboxError:
     return SandboxError(
         message, hint="no grant opens it; have the user do this part", details={"target": target, "grantable": False}
@@ -212,7 +212,8 @@ def why_not_path(
     """
     if not path.startswith("/") or "\0" in path or path != os.path.normpath(path) or path.startswith("//"):
         return "it is not a plain absolute path"
-    if _is_too_long(path):
+    written = path.encode(errors="surrogatepass")
+    if len(written) > MOST_BYTES or any(len(part) > MOST_BYTES_OF_A_NAME for part in written.split(b"/")):
         return "it is too long for a path"
     place = Path(path)
     if reason := _closed(path, writing=writing):
@@ -284,11 +285,6 @@ def is_secret(path: Path) -> bool:
     if holds(str(path), _ABOVE_SECRETS):
         return True
     return any(part.startswith(SECRETS) for part in path.parts) or _KEY_FILE.fullmatch(path.name) is not None
-
-
-def _is_too_long(path: str) -> bool:
-    written = path.encode(errors="surrogatepass")
-    return len(written) > MOST_BYTES or any(len(part) > MOST_BYTES_OF_A_NAME for part in written.split(b"/"))
 
 
 def _closed(path: str, *, writing: bool) -> str | None:

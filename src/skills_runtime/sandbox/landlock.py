@@ -82,7 +82,13 @@ class Landlock:
         specification = specify(policy, machine, inner)
         shown = [f"--{name}={specification[name]}" for name in ("reading", "writing", "limits")]
         return Enclosed(
-            argv=(*scope_for(policy.limits, machine), _interpreter(), "-I", "-S", str(HOME / "inside" / "landlock.py")),
+            argv=(
+                *scope_for(policy.limits, machine),
+                next((path for path in INTERPRETERS if path and os.access(path, os.X_OK)), INTERPRETERS[-1]),
+                "-I",
+                "-S",
+                str(HOME / "inside" / "landlock.py"),
+            ),
             cwd=Path("/"),
             environment=scope_variables(machine),
             options=tuple(shown),
@@ -127,10 +133,6 @@ def specify(policy: SandboxPolicy, machine: Machine, inner: Inner) -> dict[str, 
 
 def _characters(text: str) -> str:
     return os.fsencode(text).decode("latin-1")
-
-
-def _interpreter() -> str:
-    return next((path for path in INTERPRETERS if path and os.access(path, os.X_OK)), INTERPRETERS[-1])
 
 
 @cache

@@ -130,7 +130,13 @@ class Fence:
         if machine.user == 0 and policy.owner not in (None, (0, 0)):
             machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no rights
         findings = findings_for(policy)
-        _refuse_links(findings, policy)
+        if findings.links and policy.access == "write" and "protected_paths" not in policy.accepted_gaps:
+            link = findings.links[0]
+            raise SandboxError(
+                f"`{os.path.relpath(link, policy.workspace)}` is a link, and a link cannot be protected",
+                hint="put a real directory or file in its place, or use the profile `read-only`",
+                details={"missing": ["protected_paths"], "links": [str(link) for link in findings.links]},
+            )
         chosen = self._choose(policy, machine, findings)
         egress = egress_of(policy, chosen.gaps)
         asked_for = {**network_variables(egress), **request.environment}
@@ -226,16 +232,6 @@ def _check_rights(workspace: Path) -> None:
         raise SandboxError(
             f"`{workspace}` belongs to another user, who cannot get there, so that no command could write to it",
             hint="open the directories above it to that user, change its owner, or use the profile `read-only`",
-        )
-
-
-def _refuse_links(findings: Findings, policy: SandboxPolicy) -> None:
-    if findings.links and policy.access == "write" and "protected_paths" not in policy.accepted_gaps:
-        link = findings.links[0]
-        raise SandboxError(
-            f"`{os.path.relpath(link, policy.workspace)}` is a link, and a link cannot be protected",
-            hint="put a real directory or file in its place, or use the profile `read-only`",
-            details={"missing": ["protected_paths"], "links": [str(link) for link in findings.links]},
         )
 
 

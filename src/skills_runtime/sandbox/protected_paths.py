@@ -150,7 +150,11 @@ def _read(path: str, found: os.stat_result) -> Directory | Closed | None:
 
 def _summary(path: str, found: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
     inside = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-    notable = [entry for entry in entries if entry.name.startswith(".") and _is_notable(entry.name)]
+    notable = [
+        entry
+        for entry in entries
+        if entry.name.startswith(".") and (entry.name in _NAMED or entry.name.startswith(SECRETS))
+    ]
     bare = _BARE.issubset({entry.name for entry in entries})
     special = tuple(f"{path}/{entry.name}" for entry in inside if entry.name in _SPECIAL)
     return Directory(
@@ -166,10 +170,6 @@ def _summary(path: str, found: os.stat_result, entries: "list[os.DirEntry[str]]"
         bare=bare,
         quiet=not (bare or special or notable),
     )
-
-
-def _is_notable(name: str) -> bool:
-    return name in _NAMED or name.startswith(SECRETS)
 
 
 Identity = tuple[int, int]

@@ -93,7 +93,12 @@ def _bounded(every: Protection, roots: tuple[Path, ...]) -> Protection:
     edges = {**dict.fromkeys(closed, True), **dict.fromkeys(open_again, False)}
 
     def needed(paths: Iterable[Path]) -> tuple[Path, ...]:
-        return tuple(path for path in paths if not _is_closed(path, edges) and not _is_below(path, concealed))
+        return tuple(
+            path
+            for path in paths
+            if not next((edges[place] for place in (path, *path.parents) if place in edges), False)
+            and not _is_below(path, concealed)
+        )
 
     return Protection(
         closed=tuple(sorted(closed)),
@@ -148,8 +153,3 @@ def _topmost(paths: Iterable[Path]) -> set[Path]:
 def _is_below(path: Path, places: frozenset[Path]) -> bool:
     """Whether it is one of the places or lies in one."""
     return bool(places) and (path in places or not places.isdisjoint(path.parents))
-
-
-def _is_closed(path: Path, edges: Mapping[Path, bool]) -> bool:
-    """Whether the nearest directory around it that is closed or opened again is a closed one."""
-    return next((edges[place] for place in (path, *path.parents) if place in edges), False)

@@ -48,7 +48,13 @@ def _locked(fd: int, path: Path | str, timeout: float | None) -> Generator[None]
         if timeout is None:
             fcntl.flock(fd, fcntl.LOCK_EX)
         else:
-            _wait(fd, path, timeout)
+            deadline = time.monotonic() + timeout
+            while not try_lock(fd):
+                if time.monotonic() > deadline:
+                    raise StorageFailed(
+                        f"another process has held `{path}` for {timeout:.0f} seconds", hint="end it and try again"
+                    )
+                time.sleep(_POLL_SECONDS)
         try:
             yield
         finally:
@@ -56,13 +62,3 @@ def _locked(fd: int, path: Path | str, timeout: float | None) -> Generator[None]
             fcntl.flock(fd, fcntl.LOCK_UN)
     finally:
         os.close(fd)
-
-
-def _wait(fd: int, path: Path | str, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while not try_lock(fd):
-        if time.monotonic() > deadline:
-            raise StorageFailed(
-                f"another process has held `{path}` for {timeout:.0f} seconds", hint="end it and try again"
-            )
-        time.sleep(_POLL_SECONDS)

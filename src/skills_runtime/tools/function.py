@@ -295,7 +295,10 @@ class FunctionTool(Generic[P, R]):
         try:
             return self._check.typed(arguments)
         except ValidationError as error:
-            raise ToolError("validation", _problems(error)) from error
+            raise ToolError(
+                "validation",
+                "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()),
+            ) from error
 
 
 @overload
@@ -394,10 +397,6 @@ def as_result(value: Any) -> ToolResult:
         return value
     data = _plain(value)
     return ToolResult(ok=True, stdout=data if isinstance(data, str) else _json(data), data={"result": data})
-
-
-def _problems(error: Any) -> str:
-    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors())
 
 
 def _plain(value: Any) -> Any:

@@ -45,7 +45,7 @@ def spilled(result: ToolResult, keep: Keep, *, limit: int = LIMIT) -> ToolResult
     stdout = _text("stdout", result.stdout, limit, keep, places)
     stderr = _text("stderr", result.stderr, limit, keep, places)
     data = result.data
-    if data is not None and _is_too_large(data, limit, spilling=bool(places)):
+    if data is not None and ((bool(places) and SPILLED in data) or len(msgspec.json.encode(data)) > limit):
         encoded = msgspec.json.encode(data)
         places["data"] = {"blob": keep(encoded), "bytes": len(encoded)}
         data = _small_values(data, limit)
@@ -71,11 +71,6 @@ def _text(name: str, text: str, limit: int, keep: Keep, places: dict[str, dict[s
     tail = data[len(data) - room // 2 :].decode(errors="ignore")
     left_out = len(data) - len(head.encode()) - len(tail.encode())
     return f"{head}\n[… {left_out} of {len(data)} bytes left out, all of them are in blob {digest} …]\n{tail}"
-
-
-def _is_too_large(data: Mapping[str, Any], limit: int, *, spilling: bool) -> bool:
-    """Whether the data must be kept whole elsewhere; also when its own field would have to make room for ours."""
-    return (spilling and SPILLED in data) or len(msgspec.json.encode(data)) > limit
 
 
 def _small_values(data: Mapping[str, Any], limit: int) -> dict[str, Any]:
@@ -153,27 +148,19 @@ async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext
 
 
 async def _invoked(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-    return _checked(await tool.invoke(arguments, context))
-
-
-async def _in_time(work: Awaitable[ToolResult], limit: asyncio.Timeout) -> ToolResult:
-    async with limit:
-        return await work
-
-
-def _checked(result: ToolResult) -> ToolResult:
-    """The result as plain data that the log can hold; anything else is the tool's mistake."""
+    # The result as plain data that the log can hold; anything else is the tool's mistake.
+    result = await tool.invoke(arguments, context)
     if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - tools are other people's
         raise ToolError("unknown", f"the tool returned `{type(result).__name__}` instead of a `ToolResult`")
     text = msgspec.structs.replace(result, stdout=well_formed(result.stdout), stderr=well_formed(result.stderr))
     try:
         return msgspec.json.decode(msgspec.json.encode(text), type=ToolResult)
     except UnicodeEncodeError:
-        return msgspec.structs.replace(text, data=_written(text.data))
+        import json
+
+        return msgspec.structs.replace(text, data=json.loads(well_formed(json.dumps(text.data, ensure_ascii=False))))
 
 
-def _written(data: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Data with what is not Unicode replaced: what a tool did is not undone by a character nobody can write."""
-    import json
-
-    return json.loads(well_formed(json.dumps(data, ensure_ascii=False)))
+async def _in_time(work: Awaitable[ToolResult], limit: asyncio.Timeout) -> ToolResult:
+    async with limit:
+        return await work

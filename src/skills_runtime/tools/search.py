@@ -420,16 +420,13 @@ def _weakened(token: "re.Match[str]", *, folded: bool) -> str:
         case "kind":
             return _ANYTHING
         case _:
-            return _literal(token["escaped"] or token["plain"], folded=folded)
-
-
-def _literal(character: str, *, folded: bool) -> str:
-    if folded and not (character.isascii() and character not in "kKsS"):
-        return _ANYTHING  # these have other cases far away
-    if folded and character.isalpha():
-        return f"[{character.lower()}{character.upper()}]"
-    exact = "".join(f"\\x{byte:02x}" for byte in character.encode())
-    return f"(?:{exact})"
+            character = token["escaped"] or token["plain"]
+            if folded and not (character.isascii() and character not in "kKsS"):
+                return _ANYTHING  # these have other cases far away
+            if folded and character.isalpha():
+                return f"[{character.lower()}{character.upper()}]"
+            exact = "".join(f"\\x{byte:02x}" for byte in character.encode())
+            return f"(?:{exact})"
 
 
 def _real(files: RunFiles, path: str) -> Path:

@@ -193,7 +193,15 @@ class Environments:
     @property
     def _root(self) -> Path:
         if self._place is None:
-            self._place = _cache_home(self._environ()) / "skills_runtime" / "environments"
+            environ = self._environ()
+            from skills_runtime.config.environment import home
+
+            named = environ.get("XDG_CACHE_HOME", "")
+            self._place = (
+                (Path(named) if Path(named).is_absolute() else home(environ) / ".cache")
+                / "skills_runtime"
+                / "environments"
+            )
         return self._place
 
     def _environ(self) -> Mapping[str, str]:
@@ -273,13 +281,6 @@ async def _alone(path: Path) -> AsyncGenerator[None]:
 
 def _clear(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
-
-
-def _cache_home(environ: Mapping[str, str]) -> Path:
-    from skills_runtime.config.environment import home
-
-    named = environ.get("XDG_CACHE_HOME", "")
-    return Path(named) if Path(named).is_absolute() else home(environ) / ".cache"
 
 
 PYTHONS = ("python", "python3")

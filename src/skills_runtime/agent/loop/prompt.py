@@ -90,13 +90,8 @@ def _message(message: Message, read_blob: ReadBlob) -> dict[str, Any]:
 def _call(call: Call, read_blob: ReadBlob) -> dict[str, Any]:
     # Services read the arguments of earlier calls, and refuse every later request when they cannot.
     arguments = arguments_of(call, read_blob) if call.valid else "{}"
-    function = {"name": _name(call.tool), "arguments": arguments}
+    function = {"name": (_NOT_IN_NAMES.sub("_", call.tool)[:64] or "unknown"), "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
-
-
-def _name(tool: str) -> str:
-    """The name as providers take it back; a model may have called what can be no tool at all."""
-    return _NOT_IN_NAMES.sub("_", tool)[:64] or "unknown"
 
 
 def _text(content: Content, read_blob: ReadBlob | None) -> str:

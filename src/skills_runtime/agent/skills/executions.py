@@ -53,7 +53,10 @@ class RunExecutions:
         network = Network(context)
         with tempfile.TemporaryDirectory(prefix="skills-runtime-", ignore_cleanup_errors=True) as stages:
             supplies = Supplies(
-                variables=lambda one: {**variables_of(self._library, one), **_of_the_run(context)},
+                variables=lambda one: {
+                    **variables_of(self._library, one),
+                    **{"SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(context.root)},
+                },
                 packages=self._packages,
                 doorman=network.doorman,
                 stages=Path(os.path.realpath(stages)),
@@ -142,10 +145,6 @@ def _captured(text: str) -> Captured:
 def _name(key: str) -> str:
     """The name of the execution: the same each time the same call is made."""
     return f"exec-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
-
-
-def _of_the_run(context: ToolContext) -> dict[str, str]:
-    return {"SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(context.root)}
 
 
 def _kept(execution: Execution, directory: Path, context: ToolContext) -> list[str]:

@@ -147,7 +147,9 @@ def first_skills(run: Run) -> FirstSkills | None:
 
 def as_first(event: SkillInjected, skill: Skill, *known: FirstSkills | None) -> SkillInjected:
     """The event of a skill, which has nothing pass unasked unless the skill is what is known of it."""
-    if not event.preapproves or all(_is_known(skill, one) for one in known if one is not None):
+    if not event.preapproves or all(
+        is_the_same(one.get(escape_attribute(skill.mention.text), ""), skill) for one in known if one is not None
+    ):
         return event
     return msgspec.structs.replace(event, preapproves=False)
 
@@ -158,7 +160,3 @@ def only_first(marks: bytes, known: FirstSkills | None) -> bytes:
         return marks
     found = unpacked(marks)
     return msgspec.json.encode({name: one if known.get(name) == one else one[:CHARS] for name, one in found.items()})
-
-
-def _is_known(skill: Skill, known: FirstSkills) -> bool:
-    return is_the_same(known.get(escape_attribute(skill.mention.text), ""), skill)

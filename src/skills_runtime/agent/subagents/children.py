@@ -110,7 +110,11 @@ class ChildRuns(UsageTracker):
         if profiles and agent_type not in profiles:
             raise ToolError("permission", f"there is no kind of agent `{agent_type}`", hint=", ".join(profiles))
         state = self._run.state
-        child_id = _child_id(state, call_id)
+        # Return the id of the run that a call starts: the same whenever it is made, and that of no other call.
+        prefix = state.run_id[:ID_PREFIX_CHARS]
+        rest = f"{state.run_id}\n" if prefix != state.run_id else ""
+        name = f"{rest}{state.turns}\n{call_id}"
+        child_id = f"{prefix}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
         root = runs_root(self._resolved.workspace_root) / child_id
         self._run.append(
             ChildRunStarted(
@@ -277,14 +281,6 @@ class ChildRuns(UsageTracker):
             below = Path(child.root)
             total += self._logged_usage(below) if below.exists() else recorded_usage(child)
         return total
-
-
-def _child_id(state: RunState, call_id: str) -> str:
-    """Return the id of the run that a call starts: the same whenever it is made, and that of no other call."""
-    prefix = state.run_id[:ID_PREFIX_CHARS]
-    rest = f"{state.run_id}\n" if prefix != state.run_id else ""
-    name = f"{rest}{state.turns}\n{call_id}"
-    return f"{prefix}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def child_options(options: AgentOptions, run: Run, budget: Budget, *, profile: str) -> AgentOptions:

@@ -25,7 +25,11 @@ async def pass_question(run: Run, child: Path, question: PendingQuestion, inbox:
     name, pending = f"{child.name}:{question.call_id}", run.view.pending
     if name not in pending.answers and name not in pending.responses:
         if name not in pending.questions:
-            run.append(msgspec.structs.replace(_whole(child, question), call_id=name, tool="wait"))
+            # The question with all its parts, their choices and its context, as the child's log has it.
+            event = next(read_events(RunPaths(child), from_seq=question.seq))
+            if not isinstance(event.payload, HumanRequest):
+                raise LogCorrupt(f"event {question.seq} of `{child.name}` is not the question it was")
+            run.append(msgspec.structs.replace(event.payload, call_id=name, tool="wait"))
             await run.commit_async()
         return False
     if name in pending.answers:
@@ -35,14 +39,6 @@ async def pass_question(run: Run, child: Path, question: PendingQuestion, inbox:
     said = {"call_id": question.call_id, "answers": pending.responses[name]}
     inbox.send(child.name, "answer", said, idempotency_key=f"answer-{hashlib.sha256(name.encode()).hexdigest()}")
     return True
-
-
-def _whole(child: Path, question: PendingQuestion) -> HumanRequest:
-    """The question with all its parts, their choices and its context, as the child's log has it."""
-    event = next(read_events(RunPaths(child), from_seq=question.seq))
-    if not isinstance(event.payload, HumanRequest):
-        raise LogCorrupt(f"event {question.seq} of `{child.name}` is not the question it was")
-    return event.payload
 
 
 async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: Inbox) -> bool:
@@ -73,21 +69,18 @@ async def withdraw(run: Run, child: Path, pending: Pending) -> None:
     own, before = f"{child.name}:", run.view.state.last_seq
     for name in [*run.view.pending.questions, *run.view.pending.answers]:
         if name.startswith(own) and name.removeprefix(own) not in pending.questions:
-            run.append(msgspec.structs.replace(_answered(child, name.removeprefix(own)), call_id=name))
+            # What a child heard when somebody answered it; nothing where nobody did.
+            call_id = name.removeprefix(own)
+            heard = HumanResponse(call_id=call_id)
+            for event in read_events(RunPaths(child)):
+                if isinstance(event.payload, HumanResponse) and event.payload.call_id == call_id:
+                    heard = event.payload
+            run.append(msgspec.structs.replace(heard, call_id=name))
     for asked in list(run.view.pending.approvals.open.values()):
         if asked.call_id.startswith(own) and asked.approval_id not in pending.approvals.open:
             run.append(_void(asked, "the sub-agent does not ask for it any more"))
     if run.view.state.last_seq > before:
         await run.commit_async()
-
-
-def _answered(child: Path, call_id: str) -> HumanResponse:
-    """What a child heard when somebody answered it; nothing where nobody did."""
-    heard = HumanResponse(call_id=call_id)
-    for event in read_events(RunPaths(child)):
-        if isinstance(event.payload, HumanResponse) and event.payload.call_id == call_id:
-            heard = event.payload
-    return heard
 
 
 def _void(outdated: PendingApproval, why: str) -> ApprovalRefused:

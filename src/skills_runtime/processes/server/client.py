@@ -127,7 +127,15 @@ def start_server(place: Place, environment: Mapping[str, str], *, idle_seconds: 
             _spawn(place, environment, told, idle_seconds=idle_seconds)
         finally:
             os.close(told)
-        _check(place, _hear(heard, timeout_seconds))
+        poll = select.poll()
+        poll.register(heard, select.POLLIN)
+        if not poll.poll(timeout_seconds * 1000):
+            raise ToolError(
+                "timeout",
+                f"the runtime server was not ready within {timeout_seconds:g} s",
+                hint="see `server.stderr.log`",
+            )
+        _check(place, os.read(heard, select.PIPE_BUF))
     finally:
         os.close(heard)
 
@@ -141,7 +149,7 @@ def _spawn(place: Place, environment: Mapping[str, str], told: int, *, idle_seco
             sys.executable,
             # -P: the directory somebody happens to stand in must not offer modules.
             [sys.executable, "-P", "-c", _BOOT, _PACKAGES, str(place.workspace_root), repr(idle_seconds)],
-            _clean(environment),
+            {name: value for name, value in environment.items() if name not in (MARKER, PROCESS_MARKER)},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 *((os.POSIX_SPAWN_DUP2, log, number) for number, log in enumerate(logs, start=1)),
@@ -156,21 +164,6 @@ def _spawn(place: Place, environment: Mapping[str, str], told: int, *, idle_seco
         for log in logs:
             os.close(log)
     os.waitpid(pid, 0)  # only the process that forks the server
-
-
-def _clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what marks the processes of a session: the server belongs to none."""
-    return {name: value for name, value in environment.items() if name not in (MARKER, PROCESS_MARKER)}
-
-
-def _hear(heard: int, timeout_seconds: float) -> bytes:
-    poll = select.poll()
-    poll.register(heard, select.POLLIN)
-    if not poll.poll(timeout_seconds * 1000):
-        raise ToolError(
-            "timeout", f"the runtime server was not ready within {timeout_seconds:g} s", hint="see `server.stderr.log`"
-        )
-    return os.read(heard, select.PIPE_BUF)
 
 
 def _check(place: Place, said: bytes) -> Any:

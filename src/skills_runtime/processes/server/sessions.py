@@ -252,7 +252,8 @@ class ServedSessions:
         except BaseException:
             self._registry.end(number)
             raise
-        self._registry.note(number, _first_process(terminal))
+        supervised = terminal._supervised  # pyright: ignore[reportPrivateUsage]
+        self._registry.note(number, (supervised.pid if supervised is not None and supervised.pid is not None else 0))
         session = Session(number, terminal, request, plan.evidence, network)
         session.created_at_ms = created_at_ms
         return session
@@ -263,11 +264,6 @@ class ServedSessions:
         self._told[number] = ending
         while len(self._told) > MAX_TOLD:
             self._told.popitem(last=False)
-
-
-def _first_process(terminal: PtySession) -> int:
-    supervised = terminal._supervised  # pyright: ignore[reportPrivateUsage]
-    return supervised.pid if supervised is not None and supervised.pid is not None else 0
 
 
 def _check_directory(root: Path, directory: Path) -> None:

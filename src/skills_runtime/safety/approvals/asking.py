@@ -133,7 +133,12 @@ async def _requested(wanted: Wanted, room: ApprovalContext, asking: Asking) -> P
     if asked is not None and asked.approval_key != wanted.key:
         void(room, asked.approval_id, asked.approval_key)
         asked = None
-    if asked is not None and asked.expires_at and room.now() > asked.expires_at and not _answered(room, asked):
+    if (
+        asked is not None
+        and asked.expires_at
+        and room.now() > asked.expires_at
+        and not (room.approvals.decision_on(asked.approval_id) is not None)
+    ):
         late = f"nobody decided until {asked.expires_at}"
         void(room, asked.approval_id, asked.approval_key, reason="expired", message=late)
         asked = None
@@ -142,12 +147,10 @@ async def _requested(wanted: Wanted, room: ApprovalContext, asking: Asking) -> P
     return asked
 
 
-def _answered(room: ApprovalContext, asked: PendingApproval) -> bool:
-    return room.approvals.decision_on(asked.approval_id) is not None
-
-
 async def _request(wanted: Wanted, room: ApprovalContext, asking: Asking) -> PendingApproval:
-    expires_at, approval_id = _later(room.now(), asking.expires_sec), room.new_id("approval")
+    now = room.now()
+    at = datetime.fromisoformat(now) + timedelta(seconds=asking.expires_sec)
+    expires_at, approval_id = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), room.new_id("approval")
     shown = _shown(wanted, room, approval_id, expires_at)
     room.emit(
         ApprovalRequested(
@@ -255,11 +258,6 @@ def _decision_in(sent: SentDecision) -> Decision:
     )
 
 
-def _later(now: str, seconds: float) -> str:
-    at = datetime.fromisoformat(now) + timedelta(seconds=seconds)
-    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
 def stray_decisions(approvals: Approvals, run_id: str) -> list[ApprovalRefused]:
     """What to record about the decisions that do not count."""
     found = [(sent, _problem(sent, approvals, run_id)) for sent in approvals.sent.values()]
@@ -338,7 +336,10 @@ async def ask_about_host(host: str, port: int, tool: str, room: ApprovalContext,
     try:
         settled = await ask(wanted, room, waiting)
     except (Parked, asyncio.CancelledError) as error:
-        _withdraw(room)
+        asked = room.approvals.of_call(room.call_id)
+        if asked is not None:
+            with suppress(LogError):  # the run may have ended, and its requests with it
+                void(room, asked.approval_id, asked.approval_key, reason="expired", message=OVER)
         if isinstance(error, Parked):  # somebody wants the run to stop
             return "denied"
         raise
@@ -360,10 +361,3 @@ def _wanted(host: str, port: int, tool: str) -> Wanted:
         risk={"level": "medium", "reason": "reaches a host that no rule names", "part": f"{host}:{port}"},
         asked_by=Ask(RULE),
     )
-
-
-def _withdraw(room: ApprovalContext) -> None:
-    asked = room.approvals.of_call(room.call_id)
-    if asked is not None:
-        with suppress(LogError):  # the run may have ended, and its requests with it
-            void(room, asked.approval_id, asked.approval_key, reason="expired", message=OVER)

@@ -44,7 +44,10 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
     """Put together everything the rules need to know of one call."""
     if intent is None:
         return Facts(tool=spec.name, effect=spec.effect, risk=_declared(spec))
-    found, described = _command(intent), _is_described(intent)
+    found, described = (
+        _command(intent),
+        bool(intent.line is not None or intent.argv or intent.typed is not None or intent.files),
+    )
     risks = [found.risk, *(_of_file(touch) for touch in intent.files), *_of_variables(intent.environment)]
     if not described:
         risks.append(_declared(spec))
@@ -81,11 +84,6 @@ def worst(*risks: Risk) -> Risk:
 def _declared(spec: ToolSpec) -> Risk:
     level, reason = _BY_EFFECT[spec.effect]
     return Risk(level=level, reason=reason, part=spec.name if reason else "")
-
-
-def _is_described(intent: Intent) -> bool:
-    """Whether the tool says more of a call than its effect."""
-    return bool(intent.line is not None or intent.argv or intent.typed is not None or intent.files)
 
 
 def _command(intent: Intent) -> Reading:

@@ -104,7 +104,15 @@ class Reader:
 
     def _secret(self, call: Call, word: Word) -> None:
         lists = call.name in programs.LISTERS
-        for candidate in {word.shape, *re.split(r"[=:@,<>\s]", word.shape), *_glued(word.shape)}:
+        for candidate in {
+            word.shape,
+            *re.split(r"[=:@,<>\s]", word.shape),
+            *(
+                [re.sub(r"^-\w", "", word.shape), re.sub(r"^-\w+?(?=[./~])", "", word.shape)]
+                if word.shape.startswith("-")
+                else []
+            ),
+        }:
             judgement = reading(candidate) if candidate else None
             if judgement and not (lists and judgement[1] != "touches the runtime's own state"):
                 call.judged(judgement, word)
@@ -117,11 +125,6 @@ class Reader:
                     self.found.hosts[host] = None
         for host in plain_hosts(call):
             self.found.hosts[host] = None
-
-
-def _glued(shape: str) -> list[str]:
-    """What may be the value of a short option, which others may stand before."""
-    return [re.sub(r"^-\w", "", shape), re.sub(r"^-\w+?(?=[./~])", "", shape)] if shape.startswith("-") else []
 
 
 def read_text(line: str, environment: Mapping[str, str]) -> Reading:

@@ -34,31 +34,9 @@ def _language() -> "Language":
     return Language(tree_sitter_bash.language())
 
 
-def _parser() -> "Parser":
-    """A parser is not to be shared between threads."""
-    found: Parser | None = getattr(_local, "parser", None)
-    if found is None:
-        import tree_sitter
-
-        found = _local.parser = tree_sitter.Parser(_language())
-    return found
-
-
 _NEGATED_GROUP = re.compile(
     rb"!(?=[ \t]+(?:[{(!]|\w+=|[^\s(){};&|]+[ \t]*\(|function\b|if\b|while\b|until\b|for\b|case\b))"
 )
-
-
-def _prepared(source: bytes) -> bytes:
-    """What the parser is given: the same places hold the same things, except for what its grammar does not know.
-
-    Words are never taken from here, only where they begin and end.
-    """
-    if not source.isascii():
-        source = source.translate(_STAND_INS)
-    if b"!" in source:
-        source = _NEGATED_GROUP.sub(b" ", source)
-    return source.replace(b"<>", b"> ")
 
 
 class Script:
@@ -81,7 +59,18 @@ class Script:
     def root(self) -> "Node":
         """The whole text as a tree, parsed when it is first asked for."""
         if self._root is None:
-            self._root = _parser().parse(_prepared(self.source)).root_node
+            # A parser is not to be shared between threads.
+            found: Parser | None = getattr(_local, "parser", None)
+            if found is None:
+                import tree_sitter
+
+                found = _local.parser = tree_sitter.Parser(_language())
+            source = self.source
+            if not source.isascii():
+                source = source.translate(_STAND_INS)
+            if b"!" in source:
+                source = _NEGATED_GROUP.sub(b" ", source)
+            self._root = found.parse(source.replace(b"<>", b"> ")).root_node
         return self._root
 
     def written(self, start: int, end: int) -> str:

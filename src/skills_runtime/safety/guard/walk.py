@@ -443,7 +443,9 @@ def _read(ground: WalkState, operator: str, target: Word, scene: CommandContext)
         return scene
     ground.look_at(target)
     if not target.process:
-        _note_read(ground, target)
+        ground.found.reads.append(target.value)
+        if target.value is None and target.shape != HOLE:
+            ground.found.reads.append(target.shape.replace(HOLE, "*"))
     if normal(target.shape).startswith(_NETWORK):
         _note_host(ground, normal(target.shape))
         ground.found.worsen("high", "connects over the network", *ground.place_of(target))
@@ -451,13 +453,6 @@ def _read(ground: WalkState, operator: str, target: Word, scene: CommandContext)
         ground.found.puzzle("reads a file that is only known when it runs", *ground.place_of(target))
     known = target.value is not None and not target.process
     return fed(scene, Feed(None, ("cat",) if known else (None,), (target.start, target.end)))
-
-
-def _note_read(ground: WalkState, target: Word) -> None:
-    """Take note of the file; of a name that is not certain, of what is written of it too."""
-    ground.found.reads.append(target.value)
-    if target.value is None and target.shape != HOLE:
-        ground.found.reads.append(target.shape.replace(HOLE, "*"))
 
 
 def _note_host(ground: WalkState, path: str) -> None:

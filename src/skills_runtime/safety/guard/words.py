@@ -73,7 +73,7 @@ def join(parts: list[Part], start: int, end: int) -> list[Word]:
     if "{" in bare and any("," in found or ".." in found for found in _BRACES.findall(bare)):
         return _braced(parts, shape, bare, start, end)
     unknown = any(part.unknown for part in parts)
-    glob = bool(_GLOB.search(bare)) and not _is_bracket(bare)
+    glob = bool(_GLOB.search(bare)) and not (bare in ("[", "[[") or ("]" not in bare and not re.search(r"[*?]", bare)))
     return [
         Word(
             None if unknown or glob else shape,
@@ -86,11 +86,6 @@ def join(parts: list[Part], start: int, end: int) -> list[Word]:
             any(part.process for part in parts),
         )
     ]
-
-
-def _is_bracket(bare: str) -> bool:
-    """Whether a word only looks like a pattern because it is the program `[`."""
-    return bare in ("[", "[[") or ("]" not in bare and not re.search(r"[*?]", bare))
 
 
 def _braced(parts: list[Part], shape: str, bare: str, start: int, end: int) -> list[Word]:

@@ -54,12 +54,13 @@ def _is_of_concern(rule: Rule, facts: Facts) -> bool:
         (not rule.tool or is_tool(rule.tool, facts.tool))
         and (rule.risk is None or LEVELS.index(facts.risk.level) >= LEVELS.index(rule.risk))
         and (not rule.skill or named(rule.skill, facts.skill))
-        and (not rule.command or any(_may_be(rule, command) for command in facts.commands))
+        and (
+            not rule.command
+            or any(
+                any(pattern_may_match(pattern, command.words) for pattern in rule.command) for command in facts.commands
+            )
+        )
     )
-
-
-def _may_be(rule: Rule, command: SimpleCommand) -> bool:
-    return any(pattern_may_match(pattern, command.words) for pattern in rule.command)
 
 
 def _touches(rule: Rule, facts: Facts, base: Anchor) -> bool:

@@ -132,7 +132,14 @@ def _seen(facts: Facts, tokens: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def impersonates_user(facts: Facts) -> str:
     """The command that would answer in a person's place; empty when none would."""
-    return next((one.text for one in facts.commands if _is_own(one) and _may_decide(one)), "")
+    return next(
+        (
+            one.text
+            for one in facts.commands
+            if _is_own(one) and (None in one.words or not DECIDING.isdisjoint(one.words))
+        ),
+        "",
+    )
 
 
 def needs_consent(facts: Facts, rules: Rules) -> str:
@@ -148,15 +155,11 @@ def needs_consent(facts: Facts, rules: Rules) -> str:
     files = {absolute_parts(path, base) or path for path in (*PROJECT_CONFIGURATION, *rules.consent)}
     elsewhere = is_elsewhere(facts)
     for token, path in _seen(facts, named):
-        if (absolute_parts(path, base) or _relative(path)) in files:
+        if (absolute_parts(path, base) or folded(posixpath.normpath(path))) in files:
             return token
         if elsewhere and folded(base_name(token)) in _CONFIGURATION_NAMES:
             return token
     return ""
-
-
-def _relative(path: str) -> str:
-    return folded(posixpath.normpath(path))
 
 
 def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Anchor) -> bool:
@@ -205,7 +208,3 @@ def _is_own(command: SimpleCommand) -> bool:
     return any(
         one == "-m" and (other or "").partition(".")[0] in ("skills_runtime", "kgent") for one, other in pairwise(words)
     )
-
-
-def _may_decide(command: SimpleCommand) -> bool:
-    return None in command.words or not DECIDING.isdisjoint(command.words)

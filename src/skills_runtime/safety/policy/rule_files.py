@@ -42,7 +42,12 @@ def user_rule_file(resolved: "Resolved") -> Path:
 def read_rules(resolved: "Resolved") -> RulesRead:
     """The rules as the files have them now; a file that cannot be understood is an error, never an empty one."""
     safety = resolved.settings.safety
-    files = _user_files(resolved)
+    # The user's rule files, each once; the one in the user's own configuration need not be there.
+    from skills_runtime.config.files import canonical, is_there
+
+    default = user_rule_file(resolved)
+    found = [default] if is_there(default) else []
+    files = list(dict.fromkeys(canonical(path, path.parent) for path in (*found, *resolved.settings.safety.rule_files)))
     own = [rule for file in files for rule in _rules_in(file, resolved)]
     theirs = [rule for file in _project_files(resolved, files) for rule in _rules_in(file, resolved)]
     return RulesRead(
@@ -64,15 +69,6 @@ def read_rules(resolved: "Resolved") -> RulesRead:
             if rule.effect == "allow"
         ),
     )
-
-
-def _user_files(resolved: "Resolved") -> list[Path]:
-    """The user's rule files, each once; the one in the user's own configuration need not be there."""
-    from skills_runtime.config.files import canonical, is_there
-
-    default = user_rule_file(resolved)
-    found = [default] if is_there(default) else []
-    return list(dict.fromkeys(canonical(path, path.parent) for path in (*found, *resolved.settings.safety.rule_files)))
 
 
 def _project_files(resolved: "Resolved", taken: list[Path]) -> list[Path]:

@@ -245,7 +245,14 @@ class Matcher:
                 known, open_from = _known(view.text, literals, goes_on=goes_on)
                 spans += [view.span(*span) for span in known]
                 wait = min(wait, view.place(open_from))
-        return _united(spans), wait
+        # In order, with those that overlap made one.
+        united: list[Span] = []
+        for start, end in sorted(spans):
+            if united and start < united[-1][1]:
+                united[-1] = (united[-1][0], max(united[-1][1], end))
+            else:
+                united.append((start, end))
+        return united, wait
 
 
 def _known(data: bytes, literals: _Literals, *, goes_on: bool) -> tuple[list[Span], int]:
@@ -276,17 +283,6 @@ def _cuts(data: bytes) -> set[int]:
             run = len(match[0]) - len(match[0].lstrip(b"\\"))  # which backslash is its first is still open
             cuts.update(range(match.start(), match.start() + max(1, run)))
     return cuts
-
-
-def _united(spans: list[Span]) -> list[Span]:
-    """In order, with those that overlap made one."""
-    united: list[Span] = []
-    for start, end in sorted(spans):
-        if united and start < united[-1][1]:
-            united[-1] = (united[-1][0], max(united[-1][1], end))
-        else:
-            united.append((start, end))
-    return united
 
 
 def _byte(byte: int) -> str:

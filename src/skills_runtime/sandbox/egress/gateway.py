@@ -181,7 +181,13 @@ class Handover:
         """The listening socket from inside; raises when there comes none, or one that is not fit for it."""
         try:
             async with asyncio.timeout(seconds):
-                await _readable(self._ours)
+                loop = asyncio.get_running_loop()
+                ready = asyncio.Event()
+                loop.add_reader(self._ours, ready.set)
+                try:
+                    await ready.wait()
+                finally:
+                    loop.remove_reader(self._ours)
             word, descriptors, flags, _ = socket.recv_fds(self._ours, 1, 1, socket.MSG_CMSG_CLOEXEC)
         except TimeoutError as error:
             raise SandboxError(f"the sandbox made no network in {seconds:g} seconds", hint=_HINT) from error
@@ -233,16 +239,6 @@ def _network(one: socket.socket) -> int:
 @cache
 def _source() -> str:
     return Path(inside.__file__).read_text(encoding="utf-8")
-
-
-async def _readable(channel: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(channel, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(channel)
 
 
 def staged(command: Sequence[str], interpreter: str, *, source: int, port: int = PROXY_PORT) -> tuple[str, ...]:

@@ -102,7 +102,14 @@ def _start(
 async def _accepted(listener: socket.socket) -> socket.socket | None:
     """The next connection, or nothing when the listener was shut down: then those there are come to their end."""
     while True:
-        await _readable(listener)
+        # Return when somebody wants to connect; not `sock_accept`, which loses a connection when it is cancelled.
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        loop.add_reader(listener, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(listener)
         try:
             connection, _ = listener.accept()
         except OSError as error:
@@ -114,17 +121,6 @@ async def _accepted(listener: socket.socket) -> socket.socket | None:
                 raise
         else:
             return connection
-
-
-async def _readable(listener: socket.socket) -> None:
-    """Return when somebody wants to connect; not `sock_accept`, which loses a connection when it is cancelled."""
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(listener, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(listener)
 
 
 async def serve_connection(connection: socket.socket, authorizer: EgressAuthorizer) -> None:

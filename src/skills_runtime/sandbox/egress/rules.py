@@ -124,11 +124,22 @@ def canonical_host(text: str) -> Host | Refused:
         return _no(text, f"is longer than {MAX_NAME} characters")
     if text.startswith("["):
         return _ipv6(text)
-    if odd := next((_ODD.get(one) or "holds a space or a control character" for one in text if _is_odd(one)), ""):
+    if odd := next(
+        (
+            _ODD.get(one) or "holds a space or a control character"
+            for one in text
+            if (one in _ODD or one <= " " or one == "\x7f" or (one > "\x7f" and not one.isprintable()))
+        ),
+        "",
+    ):
         return _no(text, odd)
     lowered = text.translate(_LOWER)  # only ASCII: to lower `K` (a Kelvin sign) would make another name of it
     if _NUMBER.fullmatch(lowered.removesuffix(".").rpartition(".")[2]):
-        return _ipv4(lowered)
+        # Four plain decimal numbers; octal, hexadecimal and short forms are read differently by different programs.
+        parts = lowered.split(".")
+        if len(parts) != 4 or not all(_OCTET.fullmatch(part) and int(part) <= 255 for part in parts):
+            return _no(lowered, "is a number, but no plain IPv4 address such as 192.0.2.1")
+        return Host(lowered, "ipv4")
     return _name(lowered.removesuffix("."))
 
 
@@ -149,10 +160,6 @@ def parse_port(text: str) -> int | None:
     return int(text) if _PORT.fullmatch(text) and int(text) <= MAX_PORT else None
 
 
-def _is_odd(one: str) -> bool:
-    return one in _ODD or one <= " " or one == "\x7f" or (one > "\x7f" and not one.isprintable())
-
-
 def _ipv6(text: str) -> Host | Refused:
     if not text.endswith("]") or not text.isascii():
         return _no(text, "is not an IPv6 address in brackets")
@@ -162,14 +169,6 @@ def _ipv6(text: str) -> Host | Refused:
         return Host(f"[{IPv6Address(text[1:-1])}]", "ipv6")
     except AddressValueError:
         return _no(text, "is not an IPv6 address in brackets")
-
-
-def _ipv4(text: str) -> Host | Refused:
-    """Four plain decimal numbers; octal, hexadecimal and short forms are read differently by different programs."""
-    parts = text.split(".")
-    if len(parts) != 4 or not all(_OCTET.fullmatch(part) and int(part) <= 255 for part in parts):
-        return _no(text, "is a number, but no plain IPv4 address such as 192.0.2.1")
-    return Host(text, "ipv4")
 
 
 def _name(text: str) -> Host | Refused:

@@ -77,7 +77,12 @@ def _message(data: bytes) -> tuple[bytes, int] | Wanting:
     message, at = b"", 0
     for _ in range(_MAX_RECORDS):
         head = data[at : at + _RECORD_HEAD]
-        _check_record_head(head)
+        if head and head[0] != _HANDSHAKE:
+            raise _Malformed("the first record is not a handshake")
+        if len(head) > 1 and head[1] != 3:
+            raise _Malformed("the version is unknown")
+        if len(head) == _RECORD_HEAD and not 0 < int.from_bytes(head[3:], "big") <= _MAX_RECORD:
+            raise _Malformed("a record has an impossible length")
         if len(head) < _RECORD_HEAD:
             return Wanting()
         length = int.from_bytes(head[3:], "big")
@@ -91,15 +96,6 @@ def _message(data: bytes) -> tuple[bytes, int] | Wanting:
         if len(message) == whole:
             return message[_MESSAGE_HEAD:], at
     raise _Malformed("the first message comes in too many pieces")
-
-
-def _check_record_head(head: bytes) -> None:
-    if head and head[0] != _HANDSHAKE:
-        raise _Malformed("the first record is not a handshake")
-    if len(head) > 1 and head[1] != 3:
-        raise _Malformed("the version is unknown")
-    if len(head) == _RECORD_HEAD and not 0 < int.from_bytes(head[3:], "big") <= _MAX_RECORD:
-        raise _Malformed("a record has an impossible length")
 
 
 def _length_of(message: bytes) -> int:
@@ -168,19 +164,15 @@ async def tunnel(client: Peer, server: Peer, authority: Authority, flow: Flow, l
     if not first:
         return
     if first[0] == TLS_HANDSHAKE:
-        await _tls(client, server, authority, flow, limits)
+        try:
+            await client.take(partial(_right_name, authority=authority), limits.idle_seconds)
+        except Stopped as stop:
+            raise Stopped(stop.refused, TLS_REFUSED) from stop
+        await relay(client, server, flow, limits.idle_seconds)
     elif first[:1].isupper():
         await _http(client, server, authority, flow, limits)
     else:
         raise Stopped(Refused("request_invalid", "the tunnel carries neither TLS nor HTTP"))
-
-
-async def _tls(client: Peer, server: Peer, authority: Authority, flow: Flow, limits: EgressLimits) -> None:
-    try:
-        await client.take(partial(_right_name, authority=authority), limits.idle_seconds)
-    except Stopped as stop:
-        raise Stopped(stop.refused, TLS_REFUSED) from stop
-    await relay(client, server, flow, limits.idle_seconds)
 
 
 async def _http(client: Peer, server: Peer, authority: Authority, flow: Flow, limits: EgressLimits) -> None:

@@ -41,24 +41,20 @@ def main(arguments: "list[str]") -> int:
 def _hand_over(channel: "_socket.socket", port: int) -> None:
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     try:
-        _raise_loopback(listener)
+        # Switch the interface on where whoever made the network has not done it and left us the right to.
+        import fcntl
+
+        name = b"lo".ljust(16, b"\0")
+        found = fcntl.ioctl(listener.fileno(), _SIOCGIFFLAGS, name + bytes(24))
+        flags = int.from_bytes(found[16:18], sys.byteorder)
+        if not flags & _UP:
+            fcntl.ioctl(listener.fileno(), _SIOCSIFFLAGS, name + (flags | _UP).to_bytes(2, sys.byteorder) + bytes(22))
         listener.bind(("127.0.0.1", port))
         listener.listen(BACKLOG)
         number = listener.fileno().to_bytes(4, sys.byteorder)
         channel.sendmsg([READY], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
     finally:
         listener.close()
-
-
-def _raise_loopback(listener: "_socket.socket") -> None:
-    """Switch the interface on where whoever made the network has not done it and left us the right to."""
-    import fcntl
-
-    name = b"lo".ljust(16, b"\0")
-    found = fcntl.ioctl(listener.fileno(), _SIOCGIFFLAGS, name + bytes(24))
-    flags = int.from_bytes(found[16:18], sys.byteorder)
-    if not flags & _UP:
-        fcntl.ioctl(listener.fileno(), _SIOCSIFFLAGS, name + (flags | _UP).to_bytes(2, sys.byteorder) + bytes(22))
 
 
 def _become(command: "list[str]") -> int:

@@ -53,7 +53,11 @@ def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
 
 
 def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence[Mount]") -> int:
-    _enter(raw(request["cwd"]))
+    directory = raw(request["cwd"])
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise SpawnFailed("cwd", error) from error
     standard, others = streams[:STREAMS], streams[STREAMS:]
     withheld: int | None = request["withheld"] if request["limits"] else None
     given: list[bytes] = request["inputs"]
@@ -69,7 +73,11 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
             raw(request["program"]),
             [raw(word) for word in request["argv"]],
             {raw(name): raw(value) for name, value in request["environment"].items()},
-            file_actions=[*_standard(request, standard), *_numbered(inputs), *limiting.handed_over()],
+            file_actions=[
+                *(_terminal(standard) if request["terminal"] and not request["takes_terminal"] else _pipes(standard)),
+                *[(os.POSIX_SPAWN_DUP2, descriptor, FIRST_INPUT + place) for place, descriptor in enumerate(inputs)],
+                *limiting.handed_over(),
+            ],
             setsid=True,
             setsigdef=IGNORED_BY_PYTHON,
         )
@@ -89,7 +97,13 @@ def _limit(limiting: "Limiting", fence: int, mounts: "Sequence[Mount]") -> None:
     try:
         limiting.set(fence)
     except Fallen:
-        _look_after(fence, mounts)
+        # Whether a fence fell because of what was exchanged meanwhile; otherwise it says itself why.
+        try:
+            _look(mounts)
+        except SpawnFailed:
+            os.kill(fence, signal.SIGKILL)
+            os.waitpid(fence, 0)
+            raise
     except EndedEarly:
         return  # killed or dead by itself: its end is told like any other
     except ChangedMeanwhile as error:
@@ -106,16 +120,6 @@ def _look(mounts: "Sequence[Mount]") -> None:
         check_places(mounts)
     except ChangedMeanwhile as error:
         raise _changed() from error
-
-
-def _look_after(fence: int, mounts: "Sequence[Mount]") -> None:
-    """Whether a fence fell because of what was exchanged meanwhile; otherwise it says itself why."""
-    try:
-        _look(mounts)
-    except SpawnFailed:
-        os.kill(fence, signal.SIGKILL)
-        os.waitpid(fence, 0)
-        raise
 
 
 def _changed() -> SpawnFailed:
@@ -314,21 +318,6 @@ def _input(data: bytes) -> int:
 
 def _moved(descriptor: int) -> int:
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, ABOVE_INPUTS)
-
-
-def _numbered(inputs: Sequence[int]) -> "list[tuple[Any, ...]]":
-    return [(os.POSIX_SPAWN_DUP2, descriptor, FIRST_INPUT + place) for place, descriptor in enumerate(inputs)]
-
-
-def _standard(request: Mapping[str, Any], streams: Sequence[int]) -> "list[tuple[Any, ...]]":
-    return _terminal(streams) if request["terminal"] and not request["takes_terminal"] else _pipes(streams)
-
-
-def _enter(directory: bytes) -> None:
-    try:
-        os.chdir(directory)
-    except OSError as error:
-        raise SpawnFailed("cwd", error) from error
 
 
 def _pipes(streams: Sequence[int]) -> "list[tuple[Any, ...]]":

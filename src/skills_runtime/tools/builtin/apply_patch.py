@@ -64,7 +64,11 @@ class ApplyPatch:
         contents = {path: context.files.glance(path, limit=MAX_FILE_BYTES) or b"" for path in paths_to_read(sections)}
         plan = await asyncio.to_thread(make_plan, sections, contents)
         shown = (one for change in plan.files for one in _previewed(change, contents))
-        return Intent(files=tuple(_placed(one, context.files) for one in shown))
+        return Intent(
+            files=tuple(
+                msgspec.structs.replace(one, real=touched(context.files, one.touch, one.path).real) for one in shown
+            )
+        )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Apply it."""
@@ -101,10 +105,6 @@ def _previewed(change: FileChange, contents: Mapping[str, bytes]) -> list[FileTo
         FileTouch(path=change.path, touch="delete", before_sha256=change.before_sha256),
         FileTouch(path=change.moved_to, touch="create", diff=moved),
     ]
-
-
-def _placed(touch: FileTouch, files: Files) -> FileTouch:
-    return msgspec.structs.replace(touch, real=touched(files, touch.touch, touch.path).real)
 
 
 def _read(files: Files, sections: Sequence[Section]) -> dict[str, bytes]:

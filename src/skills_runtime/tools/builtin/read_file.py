@@ -45,7 +45,7 @@ def block_around(lines: Sequence[bytes], anchor: int, extent: Extent) -> range:
         first = _last_within(lines, range(top - 1, -1, -1), level, top)
         last = _last_within(lines, range(last + 1, len(lines)), level, last)
     if extent.header:
-        while first > 0 and indentation(lines[first - 1]) == level and _is_header(lines[first - 1]):
+        while first > 0 and indentation(lines[first - 1]) == level and lines[first - 1].strip().startswith(_HEADERS):
             first -= 1
     return range(first, last + 1)
 
@@ -97,10 +97,6 @@ def _last_within(lines: Sequence[bytes], numbers: Iterable[int], level: int, sta
             break
         last = number if found is not None else last
     return last
-
-
-def _is_header(line: bytes) -> bool:
-    return line.strip().startswith(_HEADERS)
 
 
 MAX_BYTES = 16 << 20

@@ -178,7 +178,15 @@ class SkillExec:
         readable: tuple[Path, ...] = (skill.directory,) if skill.directory is not None else ()
         if need is not None:
             argv = with_packages(argv, self._environments.python(need))
-            readable = (*readable, _outside(self._environments.directory(need), context))
+            # The place of an environment; one that commands of the run could change is refused.
+            directory = self._environments.directory(need)
+            if directory.resolve().is_relative_to(context.root.resolve()):
+                raise ToolError(
+                    "permission",
+                    "packages for scripts are kept inside the working directory, where any command could change them",
+                    hint="set `XDG_CACHE_HOME` to a directory outside it",
+                )
+            readable = (*readable, directory)
         variables = self._environment(skill, action, context)
         if action.entry is not None:
             variables = {**variables, **shown_variables(skill, wanted.input)}
@@ -187,7 +195,11 @@ class SkillExec:
         return Planned(
             skill=skill,
             action=action,
-            shown=processes.Work(argv=argv, environment=_chosen(variables), readable=readable),
+            shown=processes.Work(
+                argv=argv,
+                environment={name: value for name, value in variables.items() if not name.startswith(RESERVED)},
+                readable=readable,
+            ),
             work=processes.Work(argv=executed, environment=variables, readable=readable),
             need=need,
         )
@@ -219,11 +231,6 @@ class SkillExec:
         }
 
 
-def _chosen(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those that somebody chose: what only the runtime says of itself makes no call riskier."""
-    return {name: value for name, value in variables.items() if not name.startswith(RESERVED)}
-
-
 def skill_named(mention: str) -> str:
     """How rules name the skill that a mention means."""
     try:
@@ -251,14 +258,3 @@ def _digest(skill: Skill) -> str:
 def _packages(need: Need | None) -> dict[str, str]:
     """What would be downloaded unless it is there, as whoever approves the call sees it."""
     return {} if need is None else {f"packages: {', '.join(need.metadata.dependencies)}": need.key}
-
-
-def _outside(directory: Path, context: ToolContext) -> Path:
-    """The place of an environment; one that commands of the run could change is refused."""
-    if directory.resolve().is_relative_to(context.root.resolve()):
-        raise ToolError(
-            "permission",
-            "packages for scripts are kept inside the working directory, where any command could change them",
-            hint="set `XDG_CACHE_HOME` to a directory outside it",
-        )
-    return directory

@@ -59,7 +59,7 @@ class WebSearch:
                 "validation", "no search provider is configured", hint="do without, or ask the user for a page"
             )
         found = await self._provider.search(wanted.q, wanted.recency, wanted.limit)
-        whole = [_page(one) for one in found[: wanted.limit]]
+        whole = [{name: well_formed(str(one.get(name) or "")) for name in MAX_CHARS} for one in found[: wanted.limit]]
         pages = [{name: _cut(text, MAX_CHARS[name]) for name, text in page.items()} for page in whole]
         shown = [f"{page['title']}\n{page['url']}\n{page['snippet']}" for page in pages]
         return ToolResult(
@@ -68,11 +68,6 @@ class WebSearch:
             truncated=pages != whole,
             data={"query": wanted.q, "results": pages},
         )
-
-
-def _page(found: Mapping[str, Any]) -> dict[str, str]:
-    """A result with the fields we know, as text, whatever the service says."""
-    return {name: well_formed(str(found.get(name) or "")) for name in MAX_CHARS}
 
 
 def _cut(text: str, limit: int) -> str:

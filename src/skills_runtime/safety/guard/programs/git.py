@@ -68,7 +68,10 @@ def git(call: Call) -> None:
         call.puzzle("git may know this word by an alias", verb)
     _options(call, verb.value, rest)
     for word in rest:
-        _operand(call, word)
+        if re.match(r"(?:ext|fd)::", word.shape) or "::" in word.shape.split("/", 1)[0]:
+            call.worsen("high", "has git run another program", word)
+        if ":" in word.shape:
+            call.judged(reading(word.shape.partition(":")[2]), word)
     if judge := _VERBS.get(verb.value):
         judge(call, rest)
 
@@ -120,13 +123,6 @@ def _options(call: Call, verb: str, rest: list[Word]) -> None:
             call.judged(deleting(word.shape.rpartition("=")[2]), word)
     for value in (*call.long("output"), *call.long("output-directory")):
         call.worsen(*writing(value.shape), value)
-
-
-def _operand(call: Call, word: Word) -> None:
-    if re.match(r"(?:ext|fd)::", word.shape) or "::" in word.shape.split("/", 1)[0]:
-        call.worsen("high", "has git run another program", word)
-    if ":" in word.shape:
-        call.judged(reading(word.shape.partition(":")[2]), word)
 
 
 def _push(call: Call, rest: list[Word]) -> None:
