@@ -1,7 +1,6 @@
 """Small records that outlive the process: one JSON file each, on the disk before these return."""
 
 import hashlib
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -13,7 +12,7 @@ import msgspec
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE
-from skills_runtime.storage.files import make_directories, sync_path, write_new
+from skills_runtime.storage.files import make_directories, write_atomic
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 MAX_KEY_CHARS = 255
@@ -76,21 +75,12 @@ class JsonStore(Generic[Record]):
         return self._directory / f"{name}.json"
 
     def _write(self, name: str, record: Record, *, replacing: bool) -> bool:
-        draft = self._directory / f".{name}.{os.urandom(6).hex()}"
         try:
-            write_new(draft, msgspec.json.encode(record))
-            sync_path(str(draft))
-            if replacing:
-                draft.replace(self._path(name))
-            else:
-                os.link(draft, self._path(name))  # a link is made whole, or not at all
-            sync_path(str(self._directory))
+            write_atomic(self._path(name), msgspec.json.encode(record), replace=replacing)
         except FileExistsError:
             return False
         except OSError as error:
             raise StorageFailed(f"`{self._path(name)}` could not be written: {error.strerror}") from error
-        finally:
-            draft.unlink(missing_ok=True)
         return True
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from skills_runtime.skills.install.prepare import Preparation, Prepared, refuse_
 from skills_runtime.skills.install.sources import ArchiveSource, LocalSource, Source, parse_source
 from skills_runtime.skills.install.transaction import settle, working
 from skills_runtime.skills.standard.parse import parse_skill
+from skills_runtime.storage.files import remove_tree
 
 FILE = "SKILL.md"
 
@@ -139,7 +139,7 @@ def _put(parent: Path, name: str, data: bytes) -> Path:
             aside.chmod(0o755)
             aside.rename(place)  # fails where somebody was faster
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            remove_tree(aside, ignore_errors=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise RequestConflict(f"a file is where the skill would go: {error.strerror}") from error
     except OSError as error:

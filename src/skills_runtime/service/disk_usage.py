@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
@@ -10,6 +9,7 @@ from time import monotonic
 import msgspec
 
 from skills_runtime.runs import RunPaths, is_legal_id, runs_root
+from skills_runtime.storage.nofollow import disk_usage
 
 MAX_FILES = 200_000
 MAX_SECONDS = 2.0
@@ -115,28 +115,5 @@ def _names(directory: Path) -> list[str]:
 
 
 def _room(directory: Path, budget: Budget) -> Room:
-    room, left = Room(), [str(directory)]
-    while left:
-        try:
-            entries = os.scandir(left.pop())
-        except OSError:
-            continue  # gone meanwhile, or not ours to look into
-        with entries:
-            for entry in entries:
-                if not budget.spend():
-                    room.complete = False
-                    return room
-                _add(entry, room, left)
-    return room
-
-
-def _add(entry: "os.DirEntry[str]", room: Room, left: list[str]) -> None:
-    try:
-        found = entry.stat(follow_symlinks=False)
-    except OSError:
-        return
-    if stat.S_ISDIR(found.st_mode):
-        left.append(entry.path)
-    else:
-        room.files += 1
-        room.bytes += found.st_blocks * 512 if hasattr(found, "st_blocks") else found.st_size
+    size, files, complete = disk_usage(directory, budget.spend)
+    return Room(bytes=size, files=files, complete=complete)

@@ -22,6 +22,7 @@ from skills_runtime.skills.scripts import entry_of
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
 from skills_runtime.skills.standard.parse import parse_skill
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
+from skills_runtime.storage.files import write_atomic
 from skills_runtime.storage.nofollow import open_directory, read_below
 
 NAMESPACE = "local"
@@ -202,19 +203,10 @@ def _digest(place: Path) -> str:
 
 
 def _replace(place: Path, data: bytes) -> None:
-    draft = place.with_name(f".{place.name}.{os.urandom(6).hex()}")
     try:
-        mode = place.stat().st_mode & 0o777
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-        draft.replace(place)
+        write_atomic(place, data, mode=place.stat().st_mode & 0o777)
     except OSError as error:
         raise StorageFailed(f"the skill could not be written: {error.strerror}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _text(skill: Skill) -> str:

@@ -4,7 +4,6 @@ Nothing is made before a call has passed the gate; what is there already is used
 """
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import platform
@@ -23,6 +22,8 @@ from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.scripts import InlineMetadata, NotUsable, allows, inline_metadata, script_in
 from skills_runtime.skills.skill import Skill
+from skills_runtime.storage.files import remove_tree
+from skills_runtime.storage.locks import try_lock
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,7 +185,7 @@ class Environments:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             async with _alone(self._root / f"{need.key}.busy"):
                 for left in self._root.glob(f".{need.key}.*"):  # of a process that was killed
-                    _clear(left)
+                    remove_tree(left, ignore_errors=True)
                 if not self.is_ready(need):
                     await self._make(need)
         except OSError as error:
@@ -217,11 +218,11 @@ class Environments:
         try:
             await self._lock(uv, need, aside)
             await self._install(uv, aside)
-            _clear(aside / "given")
+            remove_tree(aside / "given", ignore_errors=True)
             aside.chmod(0o755)  # commands behind the fence may be of another user
             aside.rename(self.directory(need))
         finally:
-            _clear(aside)
+            remove_tree(aside, ignore_errors=True)
 
     async def _lock(self, uv: str, need: Need, aside: Path) -> None:
         """Put the exact versions, with their digests, into the environment's lock file."""
@@ -268,19 +269,11 @@ async def _alone(path: Path) -> AsyncGenerator[None]:
     """Hold a lock that the system takes back when this process dies."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                await asyncio.sleep(WAIT_SECONDS)
+        while not try_lock(fd):
+            await asyncio.sleep(WAIT_SECONDS)
         yield
     finally:
         os.close(fd)
-
-
-def _clear(path: Path) -> None:
-    shutil.rmtree(path, ignore_errors=True)
 
 
 PYTHONS = ("python", "python3")

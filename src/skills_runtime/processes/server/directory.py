@@ -4,7 +4,6 @@ The socket is reached through the open directory: its path can be of any length,
 """
 
 import errno
-import fcntl
 import os
 import stat
 from contextlib import suppress
@@ -14,6 +13,8 @@ from typing import Self
 
 from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY
+from skills_runtime.storage.files import write_new
+from skills_runtime.storage.locks import try_lock
 
 RUNTIME_DIRECTORY = "runtime"
 SOCKET = "runtime.sock"
@@ -92,10 +93,8 @@ class Place:
     def write(self, name: str, data: bytes) -> None:
         """Replace a file; nobody but this user can read it at any moment."""
         draft = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            with open(os.open(draft, flags, FILE_MODE, dir_fd=self._descriptor), "wb") as file:
-                file.write(data)
+            write_new(draft, data, mode=FILE_MODE, dir_fd=self._descriptor)
             self.rename(draft, name)
         except OSError as error:
             self.remove(draft)
@@ -171,12 +170,10 @@ def _enter(name: str, parent: int, *, create: bool) -> int:
 
 
 def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    locked = try_lock(descriptor)
+    if not locked:
         os.close(descriptor)
-        return False
-    return True
+    return locked
 
 
 def _refusal(error: OSError, path: Path) -> SkillsRuntimeError:

@@ -1,15 +1,15 @@
 """Files of the service that nobody but its user can read: a token, keys, an audit log."""
 
-import fcntl
 import os
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from skills_runtime.errors import AccessRefused, StorageFailed
-from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
+from skills_runtime.runs.layout import DIRECTORY_MODE
 from skills_runtime.storage.files import explain_write, make_directories, write_atomic
+from skills_runtime.storage.locks import lock_file
 
 MAX_BYTES = 4 << 20
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -49,12 +49,9 @@ def write_private(path: Path, data: bytes) -> None:
 @contextmanager
 def locked(path: Path) -> Generator[None]:
     """Keep other processes from changing a file meanwhile."""
-    try:
-        descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
-    except OSError as error:
-        raise StorageFailed(f"`{path}` cannot be locked: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        try:
+            held.enter_context(lock_file(f"{path}.lock"))
+        except OSError as error:
+            raise StorageFailed(f"`{path}` cannot be locked: {error.strerror}") from error
         yield
-    finally:
-        os.close(descriptor)
