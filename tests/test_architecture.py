@@ -11,7 +11,7 @@ import pytest
 
 from skills_runtime.errors import EXIT_CODES, MODEL_KINDS, TOOL_KINDS, SkillsRuntimeError
 from skills_runtime.events import PAYLOAD_TYPES, Payload, payloads
-from tests.support import ROOT
+from tests.support import ROOT, SOURCES
 from tests.support.checkouts import (
     is_broad_catch,
     modules,
@@ -21,6 +21,27 @@ from tests.support.checkouts import (
 )
 
 MAX_BROAD_CATCHES = 3
+BEHIND_THE_ENGINE = ("runs", "ledger", "agent.loop", "safety")
+"""The packages whose work `cli` and `service` reach through `engine` only."""
+VALUES = {
+    # Where a run is, what it keeps, and the modes of private files.
+    "runs.DIRECTORY_MODE", "runs.FILE_MODE", "runs.ROLES", "runs.RunPaths",
+    # What reading and checking runs found.
+    "ledger.Problem", "ledger.RunRow", "runs.Finding", "runs.Verdict",
+    # Rules, how they are written, and what they say about a call.
+    "safety.ANY_WORDS", "safety.Allow", "safety.Ask", "safety.Deny", "safety.END", "safety.ONE_WORD", "safety.Part",
+    "safety.PlannedCall", "safety.PolicyPreview", "safety.Risk", "safety.Rule", "safety.Scope",
+}  # fmt: skip
+"""Plain data and constants that `cli` and `service` may name: nothing here does any work."""
+STILL_DIRECT = {
+    "ledger.title_of", "runs.Head", "runs.KeyRing", "runs.check_id", "runs.export_run", "runs.follow_lines",
+    "runs.is_legal_id", "runs.media_type", "runs.parse_status", "runs.read_events", "runs.read_record",
+    "runs.read_verified", "runs.read_view", "runs.record_of", "runs.runs_root", "runs.transcript_agrees",
+    "runs.verify_run", "runs.whole_history", "runs.write_page", "safety.add_rule", "safety.as_recorded",
+    "safety.command_intent", "safety.preview_call", "safety.preview_command", "safety.proposed_rule",
+    "safety.rule_text", "safety.user_rule_file",
+}  # fmt: skip
+"""What `cli` and `service` still call past the engine; this set only shrinks."""
 
 
 PINNED = re.compile(r"[a-z0-9][a-z0-9.-]*==[^\s;]+( ; .+)?")
@@ -100,6 +121,53 @@ def test_the_layers_hold() -> None:
     check = [Path(sys.executable).parent / "lint-imports", "--no-cache", "--no-logo"]
     answer = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_commands_and_routes_work_on_runs_through_the_engine_only() -> None:
+    used = [
+        (name, module.place(node))
+        for module in modules()
+        if module.path.relative_to(SOURCES).parts[:2] in (("skills_runtime", "cli"), ("skills_runtime", "service"))
+        for node, name in _names_behind_the_engine(module.tree)
+    ]
+    past = [f"{place}: {name}" for name, place in used if name not in VALUES | STILL_DIRECT]
+    assert not past, "\n".join(past)
+    unused = (VALUES | STILL_DIRECT) - {name for name, _ in used}
+    assert not unused, "what nobody imports any more leaves the list"
+
+
+def _names_behind_the_engine(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
+    """Every import of something behind the engine as `package.Name`, deferred ones too; not those for types only."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            found = [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found = [f"{node.module}.{name.name}" for name in node.names]
+        else:
+            yield from _names_behind_the_engine(node)
+            continue
+        for package in BEHIND_THE_ENGINE:
+            inside = [name for name in found if f"{name}.".startswith(f"skills_runtime.{package}.")]
+            yield from ((node, f"{package}.{name.rpartition('.')[2]}") for name in inside)
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("from skills_runtime.runs import RunPaths, read_view", ["runs.RunPaths", "runs.read_view"]),
+        ("def f():\n from skills_runtime.agent.loop.turn import Turn", ["agent.loop.Turn"]),
+        ("import skills_runtime.ledger", ["ledger.ledger"]),
+        ("from skills_runtime import safety", ["safety.safety"]),
+        ("from skills_runtime.agent import loop", ["agent.loop.loop"]),
+        ("if TYPE_CHECKING:\n from skills_runtime.runs import Run", []),
+        ("from skills_runtime.engine import RunService", []),
+        ("from skills_runtime.runs_view import show", []),
+    ],
+)
+def test_every_way_past_the_engine_is_seen(code: str, names: list[str]) -> None:
+    assert [name for _, name in _names_behind_the_engine(ast.parse(code))] == names
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)

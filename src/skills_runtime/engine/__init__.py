@@ -3,7 +3,6 @@
 from skills_runtime.engine.agent_factory import Interaction
 from skills_runtime.engine.approvals import ApprovalAnswer, OpenApproval
 from skills_runtime.engine.dispatcher import Dispatcher, InlineDispatcher, OpenedRun, RunHost
-from skills_runtime.engine.local import LocalDispatcher
 from skills_runtime.engine.run_control import RunControl
 from skills_runtime.engine.run_index import read_row, refresh, row_of, workspace_roots
 from skills_runtime.engine.run_reader import RunFilter, RunReader
@@ -23,7 +22,6 @@ __all__ = [
     "Dispatcher",
     "InlineDispatcher",
     "Interaction",
-    "LocalDispatcher",
     "OpenApproval",
     "OpenedRun",
     "RunControl",

@@ -20,7 +20,7 @@ from skills_runtime.ports import InboxMessage, ToolContext, ToolResult
 from skills_runtime.processes.launcher import dismiss
 from skills_runtime.runs import RunPaths, read_events, read_record
 from skills_runtime.testing import says
-from tests.support.agents import Doing, calls
+from tests.support.agents import Doing, calls, payloads_of
 from tests.support.crashes import PLACES, Hanging, Where
 from tests.unit.engine.hosts import WAIT, AgentHost
 
@@ -219,4 +219,20 @@ async def test_a_cancelled_run_that_waits_for_its_turn_is_cancelled_by_a_message
     await host.dispatcher.nudge("run_2")
     assert (await host.wait("run_2")).status == "cancelled"
     await host.dispatcher.cancel(RUN_ID)
+    await host.drain()
+
+
+async def test_what_was_said_to_a_run_that_was_cancelled_while_it_waited_for_its_turn_is_in_its_log(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    agent, _ = _waiting_agent(workspace_in(tmp_path), ledger)
+    host = AgentHost(agent, ledger, slots=0)
+    paths = await host.start(RUN_ID)
+    ledger.inbox.send(RUN_ID, "steer", {"text": "Hurry."})
+    ledger.inbox.send(RUN_ID, "cancel", {"reason": "not needed any more"})
+    await host.dispatcher.nudge(RUN_ID)
+    state = await host.wait(RUN_ID)
+    assert (state.status, state.failure_reason) == ("cancelled", "not needed any more")
+    assert [one.kind for one in payloads_of(str(paths.events), "inbox_received")] == ["steer", "cancel"]
+    assert ledger.inbox.unacknowledged_count(RUN_ID) == 0
     await host.drain()

@@ -10,11 +10,8 @@ import pytest
 from skills_runtime.agent import RunRequest
 from skills_runtime.agent.loop.control import Control
 from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.engine import RunControl
-from skills_runtime.engine.local import LocalDispatcher
 from skills_runtime.events.payloads import ChildRunStarted
-from skills_runtime.ledger import open_ledger
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
@@ -106,21 +103,3 @@ async def test_a_run_that_another_one_only_names_is_left_alone(tmp_path: Path) -
     run.append(ChildRunStarted(call_id="c", child_run_id="stranger", root=str(stranger.paths.root)))
     assert (await agent.execute(run)).status == "completed"
     assert state_of(stranger.paths).status == "pending"
-
-
-async def test_what_was_said_to_a_run_that_was_cancelled_while_it_waited_for_its_turn_is_in_its_log(
-    tmp_path: Path,
-) -> None:
-    with open_ledger(tmp_path / "ledger", clock=SystemClock(), ids=RandomIds()) as ledger:
-        agent = agent_in(tmp_path, Line(), inbox=ledger.inbox)
-        dispatcher = LocalDispatcher(agent, ledger.index, inbox=ledger.inbox, slots=0)
-        run = agent.create(RunRequest(prompt="parent", run_id="parent"))
-        await dispatcher.submit(run)
-        ledger.inbox.send("parent", "steer", {"text": "Hurry."})
-        ledger.inbox.send("parent", "cancel", {"reason": "not needed any more"})
-        await dispatcher.nudge("parent")
-        result = await asyncio.wait_for(dispatcher.result("parent"), BOUND)
-        await dispatcher.drain()
-        assert (result.status, result.final_output) == ("cancelled", "not needed any more")
-        assert [one.kind for one in payloads_of(str(run.paths.events), "inbox_received")] == ["steer", "cancel"]
-        assert ledger.inbox.unacknowledged_count("parent") == 0
