@@ -5,7 +5,6 @@ Reads only below the directory of a skill and through no link.
 
 import errno
 import hashlib
-import os
 import re
 import shlex
 from collections import Counter
@@ -19,12 +18,11 @@ from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.storage.nofollow import (
-    LISTING,
     error_reason,
-    open_below,
     open_directory,
     read_below,
     relative_parts,
+    walk,
 )
 
 MAX_CHARS = 10_000
@@ -112,32 +110,16 @@ def files_of(skill: Skill) -> Listing:
 
 
 def _below(top: int) -> Iterator[str]:
-    waiting: list[tuple[str, ...]] = [()]
     seen = 0
-    while waiting:
-        parts = waiting.pop(0)
-        try:
-            entries = _entries(top, parts)
-        except OSError:  # one that is closed hides only what is in it
+    # A directory that is closed hides only what is in it.
+    for entry in walk(top, enter=lambda one: not one.name.startswith("."), on_error=lambda _, __: None):
+        if entry.is_link or entry.name.startswith("."):
             continue
-        for name, is_directory in entries:
-            seen += 1
-            if seen > MAX_SEEN:
-                return
-            if is_directory:
-                waiting.append((*parts, name))
-            elif parts or name not in _OF_THE_SKILL:
-                yield "/".join((*parts, name))
-
-
-def _entries(top: int, parts: tuple[str, ...]) -> list[tuple[str, bool]]:
-    here = open_below(top, parts, LISTING)
-    try:
-        with os.scandir(here) as entries:
-            kept = [one for one in entries if not one.name.startswith(".") and not one.is_symlink()]
-            return sorted((one.name, one.is_dir(follow_symlinks=False)) for one in kept)
-    finally:
-        os.close(here)
+        seen += 1
+        if seen > MAX_SEEN:
+            return
+        if not entry.is_directory and entry.path not in _OF_THE_SKILL:
+            yield entry.path
 
 
 def identity_of(skill: Skill, body: str) -> str:

@@ -1,7 +1,6 @@
 """Runs every trial of a suite, a few at a time; what was done before an interruption is not done again."""
 
 import asyncio
-import shutil
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from skills_runtime.skills.evals.trials import (
 )
 from skills_runtime.skills.evals.workspace import Place
 from skills_runtime.skills.skill import Skill
-from skills_runtime.storage.files import explain_write, write_atomic
+from skills_runtime.storage.files import explain_write, remove_tree, write_atomic
 
 RECORD = "trial.json"
 VARIANTS: tuple[Variant, Variant] = ("with_skill", "without_skill")
@@ -203,10 +202,10 @@ def _known(place: Path) -> Trial | None:
     except (OSError, msgspec.MsgspecError):
         return None
     if not trial.counts:
-        shutil.rmtree(place, ignore_errors=True)
+        remove_tree(place, ignore_errors=True)
         return None
     if trial.judge is not None and trial.judge.error:
-        shutil.rmtree(place / "judge", ignore_errors=True)
+        remove_tree(place / "judge", ignore_errors=True)
         return msgspec.structs.replace(trial, judge=None)
     return trial
 

@@ -3,7 +3,6 @@
 Starts no run itself: whoever evaluates hands over a `TrialRunner`.
 """
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -16,6 +15,7 @@ from skills_runtime.events.payloads import ToolCallRequested
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources import FilesystemSource, Origin
+from skills_runtime.storage.files import remove_tree
 from skills_runtime.storage.nofollow import open_directory, read_below
 
 Variant = Literal["with_skill", "without_skill"]
@@ -91,7 +91,7 @@ class TrialSkills(msgspec.Struct, frozen=True):
 
 def prepare(outputs: Path, files: Path, names: tuple[str, ...]) -> list[str]:
     """An empty working directory with the files of a case; returns what they are called there."""
-    shutil.rmtree(outputs, ignore_errors=True)
+    remove_tree(outputs, ignore_errors=True)
     outputs.mkdir(parents=True)
     placed: list[str] = []
     for name in names:

@@ -12,7 +12,7 @@ import msgspec
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.actions import directory_digest
 from skills_runtime.skills.evals.suite import Suite, digest_of, places_of
-from skills_runtime.storage.files import explain_write, write_atomic
+from skills_runtime.storage.files import explain_write, remove_tree, write_atomic
 
 SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"
@@ -120,14 +120,14 @@ def _copy_skill(source: Path, root: Path, target: Path) -> None:
 
     root.mkdir(parents=True, exist_ok=True)
     aside = root / f".skill.{os.getpid()}"
-    shutil.rmtree(aside, ignore_errors=True)
+    remove_tree(aside, ignore_errors=True)
     try:
         shutil.copytree(source, aside, ignore=unwanted)
         target.parent.mkdir(exist_ok=True)
-        shutil.rmtree(target, ignore_errors=True)
+        remove_tree(target, ignore_errors=True)
         aside.rename(target)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        remove_tree(aside, ignore_errors=True)
 
 
 def _identity_now(suite: Suite, root: Path, model: str) -> Identity:
@@ -136,7 +136,7 @@ def _identity_now(suite: Suite, root: Path, model: str) -> Identity:
     try:
         return _copied(suite, aside, aside / "skill" / suite.skill.name, aside / "others", model)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        remove_tree(aside, ignore_errors=True)
 
 
 def _digest(suite: Suite) -> str:

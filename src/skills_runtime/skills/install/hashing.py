@@ -16,7 +16,8 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below
+from skills_runtime.storage.nofollow import Entry as WalkEntry
+from skills_runtime.storage.nofollow import open_directory, read_below, walk
 
 _SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 """Punctuation and symbols of ASCII, as dictionaries sort them: all before digits and letters."""
@@ -148,46 +149,26 @@ def _counted(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _entries(top: int, directory: Path) -> Iterator[Entry]:
-    waiting: list[tuple[str, ...]] = [()]
     files = size = 0
-    while waiting:
-        parts = waiting.pop()
-        for name, mode in _listed(top, parts):
-            here = (*parts, name)
-            if stat.S_ISDIR(mode):
-                waiting.append(here)
-                continue
-            files += 1
-            entry = _entry(top, here, mode)
-            size += entry.size
-            if files > MAX_FILES or size > MAX_BYTES:
-                raise ValidationFailed(
-                    f"the skill in `{directory}` has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB",
-                    hint="keep a skill small, and its data elsewhere",
-                )
-            yield entry
+    for found in walk(top):
+        if found.is_directory:
+            continue
+        files += 1
+        entry = _entry(found)
+        size += entry.size
+        if files > MAX_FILES or size > MAX_BYTES:
+            raise ValidationFailed(
+                f"the skill in `{directory}` has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB",
+                hint="keep a skill small, and its data elsewhere",
+            )
+        yield entry
 
 
-def _listed(top: int, parts: tuple[str, ...]) -> list[tuple[str, int]]:
-    here = open_below(top, parts, LISTING)
-    try:
-        with os.scandir(here) as entries:
-            return sorted((entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries)
-    finally:
-        os.close(here)
-
-
-def _entry(top: int, parts: tuple[str, ...], mode: int) -> Entry:
-    path = "/".join(parts)
-    if stat.S_ISREG(mode):
-        data = read_below(top, parts, limit=MAX_BYTES + 1)
-        return Entry(path, "file", len(data), bool(mode & stat.S_IXUSR), hashlib.sha256(data).hexdigest())
-    said = b""
-    if stat.S_ISLNK(mode):
-        here = open_below(top, parts[:-1], LISTING)
-        try:
-            said = os.fsencode(os.readlink(parts[-1], dir_fd=here))
-        finally:
-            os.close(here)
-    kind: Kind = "link" if stat.S_ISLNK(mode) else "other"
-    return Entry(path, kind, 0, executable=False, content=hashlib.sha256(said).hexdigest())
+def _entry(found: WalkEntry) -> Entry:
+    if found.is_file:
+        data = found.read(MAX_BYTES + 1)
+        executable = bool(found.status.st_mode & stat.S_IXUSR)
+        return Entry(found.path, "file", len(data), executable, hashlib.sha256(data).hexdigest())
+    kind: Kind = "link" if found.is_link else "other"
+    said = os.fsencode(found.target()) if found.is_link else b""
+    return Entry(found.path, kind, 0, executable=False, content=hashlib.sha256(said).hexdigest())

@@ -3,14 +3,12 @@
 A directory is compared with its zip before each use, since others may write there.
 """
 
-import fcntl
 import hashlib
 import os
 import re
-import shutil
 import stat
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -26,7 +24,9 @@ from skills_runtime.skills.archives import (
     opened_zip,
 )
 from skills_runtime.skills.problems import SkillError, failure
-from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below
+from skills_runtime.storage.files import remove_tree, write_new
+from skills_runtime.storage.locks import lock_directory
+from skills_runtime.storage.nofollow import open_directory, read_below, walk
 
 _EVERY_ENTRY = 65_535
 """More than a zip can list; too many files are refused by us, with the right code."""
@@ -181,7 +181,7 @@ class Bundles:
             self._make_cache(bundle)
             if not self._is_intact(place, bundle):
                 data = self._data(bundle, place, fetch)
-                with _alone_in(self._cache):
+                with lock_directory(self._cache):
                     if not self._is_intact(place, bundle):  # somebody may have put it right meanwhile
                         self._put(place, data, bundle)
         except OSError as error:
@@ -244,27 +244,16 @@ class Bundles:
         draft = self._cache / f".new-{os.urandom(8).hex()}"
         draft.mkdir(mode=0o700)
         try:
-            _write(draft / ARCHIVE, data, 0o400)
+            write_new(draft / ARCHIVE, data, mode=0o400)
             _unpack(draft / FILES, contents_of(draft / ARCHIVE, self.budget, bundle.mention))
             if os.path.lexists(place):
                 old = self._cache / f".old-{os.urandom(8).hex()}"
                 place.rename(old)
-                _remove(old)
+                remove_tree(old, ignore_errors=True)
             draft.rename(place)
         except BaseException:
-            _remove(draft)
+            remove_tree(draft, ignore_errors=True)
             raise
-
-
-@contextmanager
-def _alone_in(directory: Path) -> Generator[None]:
-    """Nobody else changes the directory meanwhile, no thread and no process."""
-    fd = os.open(directory, LISTING)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
 
 
 def _kept(place: Path, limit: int) -> bytes | None:
@@ -281,44 +270,18 @@ def _unpack(place: Path, files: Mapping[Parts, File]) -> None:
         target = place.joinpath(*parts)
         for directory in reversed(target.relative_to(place).parents[:-1]):
             (place / directory).mkdir(mode=0o755, exist_ok=True)
-        _write(target, file.data, 0o555 if file.executable else 0o444)
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    with open(fd, "wb") as file:
-        file.write(data)
+        write_new(target, file.data, mode=0o555 if file.executable else 0o444)
 
 
 def _found_below(directory: Path, budget: Budget) -> dict[Parts, File]:
     """Every file that is there now; anything that is no plain file or directory is an `OSError`."""
     found: dict[Parts, File] = {}
     with open_directory(directory) as top:
-        waiting: list[Parts] = [()]
-        while waiting:
-            parts = waiting.pop()
-            for name, mode in _entries(top, parts):
-                if stat.S_ISDIR(mode):
-                    waiting.append((*parts, name))
-                    continue
-                if not stat.S_ISREG(mode) or len(found) >= budget.max_files:
-                    raise OSError("something is there that the bundle does not have")
-                data = read_below(top, (*parts, name), limit=budget.max_single_file_bytes + 1)
-                found[(*parts, name)] = File(data, bool(mode & stat.S_IXUSR))
+        for entry in walk(top):
+            if entry.is_directory:
+                continue
+            if not entry.is_file or len(found) >= budget.max_files:
+                raise OSError("something is there that the bundle does not have")
+            data = entry.read(budget.max_single_file_bytes + 1)
+            found[entry.parts] = File(data, bool(entry.status.st_mode & stat.S_IXUSR))
     return found
-
-
-def _entries(top: int, parts: Parts) -> list[tuple[str, int]]:
-    here = open_below(top, parts, LISTING)
-    try:
-        with os.scandir(here) as entries:
-            return [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries]
-    finally:
-        os.close(here)
-
-
-def _remove(path: Path) -> None:
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    else:
-        shutil.rmtree(path, ignore_errors=True)

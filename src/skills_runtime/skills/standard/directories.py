@@ -1,7 +1,6 @@
 """Skills as directories: which file is theirs, whether everything in it is right, what it says, and a new one."""
 
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Collection, Iterator
@@ -17,6 +16,7 @@ from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found
 from skills_runtime.skills.standard.parse import Parsed, Properties, parse_skill
 from skills_runtime.skills.standard.skill_yaml import parse_run
 from skills_runtime.skills.standard.specification import normal, quoted
+from skills_runtime.storage.files import remove_tree
 from skills_runtime.storage.nofollow import error_reason, open_directory, read_below
 
 FILE_NAME = "SKILL.md"
@@ -191,7 +191,7 @@ def new_skill(name: str, parent: Path, description: str = "") -> Path:
         draft.chmod(0o755)
         draft.rename(place)  # fails where somebody was faster and put something there
     except OSError:
-        shutil.rmtree(draft, ignore_errors=True)
+        remove_tree(draft, ignore_errors=True)
         raise
     return place / FILE_NAME
 
