@@ -15,6 +15,7 @@ from skills_runtime.safety.policy.commands import marked_pattern
 from skills_runtime.safety.policy.decide import decide, stops
 from skills_runtime.safety.policy.patterns import Anchor, is_tool
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Allow, Example, Rule, Rules, SafetyMode
+from skills_runtime.text import printable
 
 if TYPE_CHECKING:
     import yaml
@@ -68,10 +69,8 @@ def parse_document(text: str, origin: str) -> Node | None:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-        plain = "".join(char if char.isprintable() else " " for char in str(reason))
-        raise refusal(
-            origin, mark.line + 1 if mark else 1, f"this is not YAML: {plain}", "correct the file at that place"
-        ) from None
+        said = f"this is not YAML: {printable(str(reason), instead=' ')}"
+        raise refusal(origin, mark.line + 1 if mark else 1, said, "correct the file at that place") from None
     if len(documents) > 1:
         raise refusal(origin, documents[1].line, "a second document begins here", "write all rules into one list")
     return documents[0] if documents else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.safety.policy import Rule, Rules, load_rules
+from skills_runtime.text import printable
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -90,8 +91,6 @@ def _rules_in(path: Path, resolved: "Resolved") -> tuple[Rule, ...]:
 
 def _shown(path: Path, resolved: "Resolved") -> str:
     """The path as people write it."""
-    from skills_runtime.text import printable
-
     home = _home(resolved)
     if path.is_relative_to(resolved.workspace_root):
         text = str(path.relative_to(resolved.workspace_root))
