@@ -28,6 +28,7 @@ from skills_runtime.processes.execute import Outflow
 from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed
 from skills_runtime.sandbox.policy import PROMISES, Gap
+from skills_runtime.storage.files import write_new
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 MEBIBYTE = 1 << 20
 MAX_VARIABLES = 2000
 """Each is three words to bubblewrap, which takes 9000 in all and needs some for everything else."""
@@ -59,10 +59,8 @@ class EvidenceFile:
     def write(self, data: bytes) -> None:
         """Put a file with this content under the name; raises when the directory is no longer where it was."""
         name, passing = self._path.name, f".{secrets.token_hex(8)}.evidence"
-        descriptor = os.open(passing, _NEW, 0o666, dir_fd=self._directory)
         try:
-            with open(descriptor, "wb") as file:
-                file.write(data)
+            write_new(passing, data, mode=0o666, dir_fd=self._directory)
             os.rename(passing, name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
         except BaseException:
             with suppress(OSError):
