@@ -29,16 +29,15 @@ VALUES = {
     # What reading and checking runs found.
     "ledger.Problem", "ledger.RunRow", "runs.Finding", "runs.Verdict",
     # Rules, how they are written, and what they say about a call.
-    "safety.ANY_WORDS", "safety.Allow", "safety.Ask", "safety.Deny", "safety.END", "safety.ONE_WORD", "safety.Part",
+    "safety.Allow", "safety.Ask", "safety.Deny", "safety.END", "safety.Part",
     "safety.PlannedCall", "safety.PolicyPreview", "safety.Risk", "safety.Rule", "safety.Scope",
 }  # fmt: skip
 """Plain data and constants that `cli` and `service` may name: nothing here does any work."""
 STILL_DIRECT = {
-    "ledger.title_of", "runs.Head", "runs.KeyRing", "runs.check_id", "runs.export_run", "runs.follow_lines",
-    "runs.is_legal_id", "runs.media_type", "runs.parse_status", "runs.read_events", "runs.read_record",
-    "runs.read_verified", "runs.read_view", "runs.record_of", "runs.runs_root", "runs.transcript_agrees",
-    "runs.verify_run", "runs.whole_history", "runs.write_page", "safety.add_rule", "safety.as_recorded",
-    "safety.command_intent", "safety.preview_call", "safety.preview_command", "safety.proposed_rule",
+    "runs.Head", "runs.KeyRing", "runs.export_run", "runs.follow_lines",
+    "runs.media_type", "runs.read_events", "runs.read_record",
+    "runs.read_verified", "runs.read_view", "runs.record_of", "runs.transcript_agrees",
+    "runs.verify_run", "runs.whole_history", "runs.write_page",
     "safety.rule_text", "safety.user_rule_file",
 }  # fmt: skip
 """What `cli` and `service` still call past the engine; this set only shrinks."""

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import Match, SequenceMatcher
 
+TITLE_CHARS = 120
+"""How long the title of a task is at most."""
 TAG = "skill"
 """How the name of every tag of ours begins."""
 OPENERS = "<＜﹤‹〈〈⟨❬❮❰˂ᐸ⋖⦑"
@@ -227,3 +229,9 @@ def _line_range(lines: range) -> str:
     if len(lines) == 1:
         return str(lines.start + 1)
     return f"{lines.start + bool(lines)},{len(lines)}"
+
+
+def title_of(prompt: str) -> str:
+    """The first line of a prompt that says something, printable, and short enough for a list."""
+    lines = (one_line(printable(line, instead=" ")) for line in prompt.splitlines())
+    return next((line for line in lines if line), "")[:TITLE_CHARS].rstrip()

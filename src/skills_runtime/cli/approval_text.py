@@ -15,11 +15,11 @@ from rich.text import Text
 
 from skills_runtime.cli.output import cut, labelled
 from skills_runtime.cli.text import count, duration, plural
+from skills_runtime.engine.approvals import rule_for
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent, Question
-from skills_runtime.safety.approvals.request import Scope, proposed_rule
+from skills_runtime.safety.approvals.request import Scope
 from skills_runtime.safety.policy import END, Rule, rule_text
-from skills_runtime.safety.policy.rule import ANY_WORDS, ONE_WORD
 from skills_runtime.text import readable, readable_line
 
 _HEADINGS = ("--- ", "+++ ")
@@ -29,7 +29,6 @@ NONE = "none: the command has all your rights"
 SHOWN_PLACES = 4
 """Of each list, where not all of it is asked for."""
 _LABELS = {"writable": "writes", "readable": "reads", "protected": "protected", "hidden": "hidden"}
-_WILD = frozenset("*?[\\")
 """What means something else than itself in the path of a rule."""
 SCOPE_WORDS: Mapping[str, Scope] = {"run": "run", "skill": "skill", "you": "user"}
 """How far a rule reaches, as people say it."""
@@ -202,11 +201,7 @@ def rule_of(request: ApprovalRequest, scope: Scope) -> Rule:
     """The rule that allows a call from now on; raises where there is none."""
     if request.risk.get("level") == "high":
         raise _no_rule("it is of high risk")
-    rule = proposed_rule(request, scope)
-    words = {word for words in rule.command for word in words}
-    if words & {ONE_WORD, ANY_WORDS} or any(_WILD & set(path) for path in rule.path):
-        raise _no_rule("it has characters that stand for others in a rule")
-    return rule
+    return rule_for(request, scope)
 
 
 def _no_rule(why: str) -> ValidationFailed:

@@ -106,7 +106,6 @@ def approve(
     from skills_runtime.cli.inputs import checked_text, read_text
     from skills_runtime.cli.state import login_name, open_service
     from skills_runtime.engine import ApprovalAnswer
-    from skills_runtime.safety.policy.rule_files import user_rule_file
 
     given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     if (session, rule is not None, edit is not None).count(True) > 1:
@@ -121,8 +120,7 @@ def approve(
     with open_service(given) as service:
         asked = look_up(service, approval, context.obj.name)
         if rule is not None:
-            file = user_rule_file(service.workspace.settings())
-            show_rule(rule_of(asked.request(), rule), rule, file, no_color=no_color)
+            show_rule(rule_of(asked.request(), rule), rule, service.rule_file, no_color=no_color)
         message = service.decide(asked, answer)
     return go_on(asked, message, given, view, context.obj, resume=not no_resume)
 

@@ -24,11 +24,11 @@ from skills_runtime.errors import IllegalTransition, SkillsRuntimeError, Storage
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import HistoryLoaded
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import title_of
 from skills_runtime.projections import Pending, RunState, fold
 from skills_runtime.render import skill_note
 from skills_runtime.runs import RunPaths, read_events
 from skills_runtime.safety.policy.rule_files import user_rule_file
+from skills_runtime.text import title_of
 
 CHAT_PROMPT = "you> "
 

@@ -39,15 +39,14 @@ def policy_check(
     assignments: Assignments,
 ) -> int:
     """Say whether a run may execute a command, and which rule says so."""
-    from skills_runtime.agent.run_ports import previewable_tools
     from skills_runtime.cli.inputs import checked_text, resolve_settings
     from skills_runtime.cli.policy_view import tell_decision
-    from skills_runtime.safety.policy_preview import command_intent, preview_command
+    from skills_runtime.engine.policy_check import explain_command
 
     given = ConfigOptions(workspace_root, config, assignments)
     words = [checked_text(word, "CMD") for word in command]
     resolved = resolve_settings(given, program=context.obj.name)
-    preview = preview_command(resolved, previewable_tools(resolved), tool, command_intent(words))
+    preview = explain_command(resolved, tool, words[0] if len(words) == 1 else words)
     return tell_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
 
 
@@ -71,15 +70,14 @@ def policy_explain(
     """Say whether a run may make a call of any tool, and why."""
     import asyncio
 
-    from skills_runtime.agent.run_ports import previewable_tools
     from skills_runtime.cli.inputs import checked_path, resolve_settings
     from skills_runtime.cli.policy_view import parse_call, tell_decision
     from skills_runtime.config.files import read_text
-    from skills_runtime.safety.policy_preview import preview_call
+    from skills_runtime.engine.policy_check import explain_call
 
     given = ConfigOptions(workspace_root, config, assignments)
     text = sys.stdin.read() if call == "-" else read_text(checked_path(call, option="CALL"))
     planned = parse_call(text, call)
     resolved = resolve_settings(given, program=context.obj.name)
-    preview = asyncio.run(preview_call(resolved, previewable_tools(resolved), planned))
+    preview = asyncio.run(explain_call(resolved, planned))
     return tell_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)

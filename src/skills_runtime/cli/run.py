@@ -122,7 +122,6 @@ def run(
     from skills_runtime.cli.inputs import checked_path, read_prompt, resolve_settings
     from skills_runtime.cli.terminal import people_here, somebody_is_there
     from skills_runtime.engine import RunRequest
-    from skills_runtime.runs import check_id
     from skills_runtime.safety.policy.rule_files import user_rule_file
 
     given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
@@ -138,9 +137,7 @@ def run(
         run_id=run_id,
         images=tuple(checked_path(path, option="--image") for path in image),
     )
-    for noun, value in (("session", session_id), ("task", task_id), ("run", run_id)):
-        if value is not None:
-            check_id(value, noun)
+    request.check_ids()
     limits = {"max_tokens": max_tokens, "max_cost_usd": max_cost, "on_limit": on_limit}
     chosen = {
         "sandbox": {"default_policy": isolation},

@@ -50,7 +50,7 @@ def list_runs(
     )
     from skills_runtime.cli.state import open_service
     from skills_runtime.engine import RunFilter
-    from skills_runtime.runs import parse_status
+    from skills_runtime.events.states import parse_status
 
     wanted = RunFilter(
         status=parse_status(status) if status else None,

@@ -24,7 +24,7 @@ from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
 from skills_runtime.events import Event, Payload, data_of, decode_event
 from skills_runtime.events.payloads import HumanRequest
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import Problem, RunRow, title_of
+from skills_runtime.ledger import Problem, RunRow
 from skills_runtime.projections import Metrics, RunState, RunView
 from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.runs import (
@@ -40,7 +40,7 @@ from skills_runtime.runs import (
 )
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.verify import Head
-from skills_runtime.text import readable_line
+from skills_runtime.text import readable_line, title_of
 
 WriteLine = Callable[[bytes, int], None]
 """Takes a line without its newline, and its number from 0 on."""

@@ -21,12 +21,12 @@ from skills_runtime.cli.options import Approving, ViewOptions
 from skills_runtime.cli.output import talk
 from skills_runtime.cli.state import login_name
 from skills_runtime.engine import Interaction
+from skills_runtime.engine.approvals import approve_with_rule
 from skills_runtime.engine.run_control import chosen_answer
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ApprovalRequest, Decision, Parked, Question
-from skills_runtime.safety.approvals.request import as_recorded
-from skills_runtime.safety.policy import Rule, add_rule
+from skills_runtime.safety.policy import Rule
 
 Pause = Callable[[], AbstractAsyncContextManager[None]]
 """Makes everybody else silent while a `with` block lasts."""
@@ -289,24 +289,19 @@ class TerminalApprover:
             return None
         self._terminal.show(*asking.rule_lines(rules))
         word = (await self._terminal.read(asking.WHICH) or "").strip().lower()
-        if word not in rules or not self._keep(rules[word], word):
+        if word not in rules:
             return None
-        return Decision(decision="approved", rule=as_recorded(rules[word], SCOPE_WORDS[word]))
+        try:
+            decision = approve_with_rule(request, SCOPE_WORDS[word], self._rule_file)
+        except SkillsRuntimeError as error:
+            self._terminal.show(asking.hint(f"{error.message}; {error.hint}"))
+            return None
+        if word != "run" and self._rule_file is not None:
+            self._terminal.show(asking.hint(f"the rule is in {self._rule_file}"))
+        return decision
 
     def _rules(self, request: ApprovalRequest) -> dict[str, Rule]:
         return rules_of(request, lasting=self._rule_file is not None)
-
-    def _keep(self, rule: Rule, word: str) -> bool:
-        """Add a rule that reaches further than the run to the user's own; false when that cannot be."""
-        if word == "run" or self._rule_file is None:
-            return True
-        try:
-            add_rule(self._rule_file, rule)
-        except SkillsRuntimeError as error:
-            self._terminal.show(asking.hint(f"{error.message}; {error.hint}"))
-            return False
-        self._terminal.show(asking.hint(f"the rule is in {self._rule_file}"))
-        return True
 
     async def _edited(self, request: ApprovalRequest) -> Decision | None:
         """A yes to something else: a line of shell is typed anew as text, other arguments as JSON."""

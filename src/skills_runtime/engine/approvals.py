@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
-from skills_runtime.ledger.rows import title_of
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox, Intent
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
 from skills_runtime.safety.approvals.request import Scope, as_recorded, proposed_rule
-from skills_runtime.safety.policy import Rule
+from skills_runtime.safety.policy import Rule, add_rule
+from skills_runtime.text import title_of
 
 FENCE = (
     "adapter",
@@ -200,6 +200,14 @@ def rule_previews(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[
         {"scope": scope, "text": as_recorded(rule, scope)["text"], "file": None if scope == "run" else str(rule_file)}
         for scope, rule in rules
     ], ""
+
+
+def approve_with_rule(request: ApprovalRequest, scope: Scope, rule_file: Path | None) -> Decision:
+    """Approve a call and add the rule that allows such calls; one that outlives the run is in the file already."""
+    rule = rule_for(request, scope)
+    if scope in LASTING and rule_file is not None:
+        add_rule(rule_file, rule)
+    return Decision(decision="approved", rule=as_recorded(rule, scope))
 
 
 def rule_for(request: ApprovalRequest, scope: Scope) -> Rule:

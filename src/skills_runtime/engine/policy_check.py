@@ -18,6 +18,17 @@ from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview, pre
 from skills_runtime.safety.sanitize import PLAIN
 
 
+def explain_command(resolved: Resolved, tool: str, command: str | Sequence[str]) -> PolicyPreview:
+    """Explain what the rules say about a command, a line of shell or separate words, that a tool would run."""
+    intent = Intent(line=command) if isinstance(command, str) else Intent(argv=tuple(command))
+    return preview_command(resolved, previewable_tools(resolved), tool, intent)
+
+
+async def explain_call(resolved: Resolved, call: PlannedCall) -> PolicyPreview:
+    """Explain what the rules say about a call of any tool."""
+    return await preview_call(resolved, previewable_tools(resolved), call)
+
+
 async def judged(
     resolved: Resolved,
     tool: str,
@@ -29,10 +40,9 @@ async def judged(
     if sum(given is not None for given in (line, argv, arguments)) != 1:
         raise ValidationFailed("give the call once, as `line`, as `argv` or as `arguments`")
     if arguments is not None:
-        preview = await preview_call(resolved, previewable_tools(resolved), PlannedCall(tool, dict(arguments)))
+        preview = await explain_call(resolved, PlannedCall(tool, dict(arguments)))
     else:
-        intent = Intent(line=line) if line is not None else Intent(argv=tuple(argv or ()))
-        preview = preview_command(resolved, previewable_tools(resolved), tool, intent)
+        preview = explain_command(resolved, tool, line if line is not None else argv or ())
     rules, no_rule = _rules(resolved, preview, arguments or {})
     return {
         "verdict": _word(preview.explanation.verdict),

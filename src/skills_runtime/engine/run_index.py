@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from skills_runtime.ledger import RebuildReport, RunIndex, RunRow, rebuild, title_of
+from skills_runtime.ledger import RebuildReport, RunIndex, RunRow, rebuild
 from skills_runtime.projections import RunState
 from skills_runtime.runs import LogPorts, RunPaths, read_view, runs_root
+from skills_runtime.text import title_of
 
 
 def row_of(paths: RunPaths, state: RunState, prompt: str, *, pending_approvals: int = 0) -> RunRow:

@@ -14,6 +14,7 @@ from skills_runtime.config import Resolved, Settings
 from skills_runtime.config.merge import tighten
 from skills_runtime.config.models import SkillsSettings
 from skills_runtime.errors import AccessRefused
+from skills_runtime.runs import check_id
 from skills_runtime.skills import Library, Skill, library_of, mentions_in, parse_mention
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE
 
@@ -82,6 +83,12 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The directory of the new run; nothing means one named by its id, below the workspace."""
     settings: Mapping[str, Any] = {}
     """Settings that our own code gives, such as those of the demonstration; never what a client says."""
+
+    def check_ids(self) -> None:
+        """Refuse ids that no session, task or run can have."""
+        for noun, value in (("session", self.session_id), ("task", self.task_id), ("run", self.run_id)):
+            if value is not None:
+                check_id(value, noun)
 
     @property
     def digest(self) -> str:

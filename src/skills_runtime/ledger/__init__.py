@@ -7,7 +7,7 @@ from skills_runtime.ledger.inbox import SqliteInbox
 from skills_runtime.ledger.index import RunIndex
 from skills_runtime.ledger.ledger import Ledger, open_ledger
 from skills_runtime.ledger.rebuild import Problem, RebuildReport, rebuild
-from skills_runtime.ledger.rows import RunRow, SessionRow, TaskRow, title_of
+from skills_runtime.ledger.rows import RunRow, SessionRow, TaskRow
 
 __all__ = [
     "Ledger",
@@ -20,5 +20,4 @@ __all__ = [
     "TaskRow",
     "open_ledger",
     "rebuild",
-    "title_of",
 ]

@@ -12,14 +12,12 @@ import msgspec
 
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.events.states import RunStatus
-from skills_runtime.text import one_line, printable
 
 QUERY_LENGTH = 1000
 TEXT_LENGTH = 262_144
 _TRIGRAM = 3
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _WILDCARD = re.compile(r"[\\%_]")
-TITLE_LENGTH = 120
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
@@ -89,12 +87,6 @@ def read_row(wanted: type[Row], columns: Mapping[str, Any]) -> Row:
         raise StorageFailed(
             f"the index holds a row nobody wrote: {error}", hint="run `skills-runtime ledger rebuild`"
         ) from error
-
-
-def title_of(prompt: str) -> str:
-    """The first line of a prompt that says something, printable, and short enough for a list."""
-    lines = (one_line(printable(line, instead=" ")) for line in prompt.splitlines())
-    return next((line for line in lines if line), "")[:TITLE_LENGTH].rstrip()
 
 
 class Search(NamedTuple):

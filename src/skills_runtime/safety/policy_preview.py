@@ -3,7 +3,7 @@
 Touches nothing but the names of files. Which tools there are is told by the caller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -53,11 +53,6 @@ async def preview_call(resolved: "Resolved", tools: Mapping[str, Tool], call: Pl
     root = resolved.workspace_root
     context = cast("ToolContext", _PreviewContext(root, _FileNames(root), SecretRegistry()))
     return _preview(resolved, tool.spec, await describe(call.arguments, context) if describe else None)
-
-
-def command_intent(words: Sequence[str]) -> Intent:
-    """Return what a command would do; a single word is a line of shell."""
-    return Intent(line=words[0]) if len(words) == 1 else Intent(argv=tuple(words))
 
 
 class _FileNames(msgspec.Struct, frozen=True):

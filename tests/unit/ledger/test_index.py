@@ -8,8 +8,9 @@ import pytest
 
 from skills_runtime.errors import NotFound, RunExists, ValidationFailed
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import RunIndex, title_of
+from skills_runtime.ledger import RunIndex
 from skills_runtime.ledger.index import Entry
+from skills_runtime.text import title_of
 from tests.unit.ledger.samples import dump, open_at, sample
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from skills_runtime.config import config_home, resolve
 from skills_runtime.config.files import store_key, stored_keys
+from skills_runtime.engine.disk_usage import Budget, measured
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.service.disk_usage import Budget, measured
 from skills_runtime.service.pages import studio_file
 from tests.unit.service.studio.parts import client_of, whole
 
@@ -51,8 +51,8 @@ def test_looking_at_very_many_runs_ends_at_the_limit(tmp_path: Path, monkeypatch
     for number in range(20):
         (runs / f"run_{number}").mkdir(parents=True)
     looked: list[Path] = []
-    monkeypatch.setattr("skills_runtime.service.disk_usage.Budget", lambda: Budget(files=5))
-    monkeypatch.setattr("skills_runtime.service.disk_usage._place", looked.append)
+    monkeypatch.setattr("skills_runtime.engine.disk_usage.Budget", lambda: Budget(files=5))
+    monkeypatch.setattr("skills_runtime.engine.disk_usage._place", looked.append)
     shown = measured(tmp_path, tmp_path, tmp_path, tmp_path)
     assert len(looked) == 5
     assert shown.parts[0].complete is False

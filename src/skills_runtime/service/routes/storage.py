@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from skills_runtime.service.disk_usage import Storage, measured
+from skills_runtime.engine.disk_usage import Storage, measured
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer
 from skills_runtime.service.state import state_of
