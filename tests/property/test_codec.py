@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events import LOG_VERSION, Event, Unknown, data_of, decode_event, decode_payload, encode_payload
-from skills_runtime.runs.log.position import Position
-from skills_runtime.runs.log.verifier import Verifier, read_header
+from skills_runtime.runs.log.chain import Position, Verifier, read_header
 from tests.support.events import JSON, NAMES, OBJECTS, TEXT, events, line_of, payloads_of
 
 OURS = (msgspec.MsgspecError, SkillsRuntimeError)

@@ -55,7 +55,7 @@ from skills_runtime.ports import (
     ToolResult,
     ToolSpec,
 )
-from skills_runtime.runs import RunPaths, runs_root
+from skills_runtime.runs import RunPaths, check_id, is_legal_id, runs_root
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.run import Run, open_run
 from skills_runtime.sandbox.supervision import tree
@@ -358,9 +358,7 @@ def write_in_step(say: IO[bytes], hear: IO[bytes], place: Path, run_id: str, see
 
 _BEGINNINGS: frozenset[CodeType] = frozenset({finish_run_and_inbox_async.__code__, finish_run_and_inbox.__code__})
 _PLACES = ("/skills_runtime/agent/", "/skills_runtime/runs/")
-
-
-_ELSEWHERE = "/runs/ids.py"
+_ELSEWHERE: frozenset[CodeType] = frozenset({check_id.__code__, is_legal_id.__code__})
 """What the inbox itself calls."""
 
 
@@ -384,7 +382,7 @@ class Moments:
             return
         self._ending = self._ending or frame.f_code in _BEGINNINGS
         where = frame.f_code.co_filename
-        if not self._ending or where.endswith(_ELSEWHERE) or not any(place in where for place in _PLACES):
+        if not self._ending or frame.f_code in _ELSEWHERE or not any(place in where for place in _PLACES):
             return
         self.count += 1
         if self.count == self.at:

@@ -15,7 +15,7 @@ from skills_runtime.events.payloads import FileOperation
 from skills_runtime.ports import Closing, Question, Sandbox, Tool, ToolResult
 from skills_runtime.ports.tools import Children, Parked
 from skills_runtime.runs.files import RunFiles, shared_policy
-from skills_runtime.runs.files.policy import DeleteRule
+from skills_runtime.runs.files.paths import DeleteRule
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from skills_runtime.safety.redaction import SecretRegistry
 from skills_runtime.sandbox import Unfenced

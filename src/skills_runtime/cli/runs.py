@@ -232,7 +232,7 @@ def transcript(
     from skills_runtime.cli.text import write_text
     from skills_runtime.render import render_transcript
     from skills_runtime.runs import read_events
-    from skills_runtime.runs.derived import transcript_agrees
+    from skills_runtime.runs.record import transcript_agrees
 
     paths = find_run(run, workspace_root)
     if not check:

@@ -11,8 +11,8 @@ from skills_runtime.errors import LogCorrupt
 from skills_runtime.events import TERMINAL_TYPES
 from skills_runtime.events.envelope import decode_wire
 from skills_runtime.runs import RunPaths
+from skills_runtime.runs.log.chain import read_lines
 from skills_runtime.runs.log.checkpoints import Checkpoints
-from skills_runtime.runs.log.lines import read_lines
 from skills_runtime.runs.log.opening import CHECKPOINTS, header_of
 from skills_runtime.runs.log.reader import open_for_reading
 

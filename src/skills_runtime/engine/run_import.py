@@ -22,12 +22,12 @@ from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExis
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunState, RunView, fold
 from skills_runtime.runs import LogPorts, RunPaths, Verdict, is_legal_id, read_events, read_view, runs_root, verify_run
-from skills_runtime.runs.drafts import made_aside, put_in_place
+from skills_runtime.runs.create import made_aside, put_in_place
 from skills_runtime.runs.export import page_of
-from skills_runtime.runs.imported import IMPORTED
+from skills_runtime.runs.fork import IMPORTED
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
 from skills_runtime.runs.manifests import ArtifactManifest
-from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.runs.spec import pretty
 from skills_runtime.skills.archives import ArchiveLimits, unpack
 from skills_runtime.storage.nofollow import relative_parts
 

@@ -33,10 +33,9 @@ from skills_runtime.runs import (
     verify_run,
     whole_history,
 )
-from skills_runtime.runs.artifacts import ROLES, left_in
 from skills_runtime.runs.export import export_run, page_of
-from skills_runtime.runs.imported import was_imported
-from skills_runtime.runs.manifests import ArtifactManifest
+from skills_runtime.runs.fork import was_imported
+from skills_runtime.runs.manifests import ROLES, ArtifactManifest, left_in
 from skills_runtime.runs.verify import Head
 from skills_runtime.safety.policy.rule_files import user_rule_file
 

@@ -69,7 +69,7 @@ from skills_runtime.runs import (
     read_view,
     runs_root,
 )
-from skills_runtime.runs.derived import catch_up
+from skills_runtime.runs.record import catch_up
 from skills_runtime.safety.policy import add_rule
 
 CANCEL_SECONDS = 10.0

@@ -17,7 +17,7 @@ from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.ledger.index import PREFIX_LENGTH
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, check_id, runs_root
-from skills_runtime.runs.imported import chosen_here, was_imported
+from skills_runtime.runs.fork import chosen_here, was_imported
 
 LOG = "events.jsonl"
 _HEX = re.compile(r"[0-9a-f]+")

@@ -1,14 +1,11 @@
 """One run on disk: layout, log, blobs, snapshots, manifests, state, verify, export."""
 
 from skills_runtime.events.states import RunStatus, check_transition, parse_status
-from skills_runtime.runs.artifacts import files_of
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.finish import End, finish_run, finish_run_async
 from skills_runtime.runs.fork import blobs_of, fork_point, whole_history
-from skills_runtime.runs.ids import check_id, is_legal_id
-from skills_runtime.runs.kept import keep_artifact
-from skills_runtime.runs.layout import RunPaths, runs_root
+from skills_runtime.runs.layout import RunPaths, check_id, is_legal_id, runs_root
 from skills_runtime.runs.log import (
     EventLog,
     KeyRing,
@@ -18,6 +15,7 @@ from skills_runtime.runs.log import (
     read_events,
     read_verified,
 )
+from skills_runtime.runs.manifests import files_of, keep_artifact
 from skills_runtime.runs.record import RunRecord, read_record
 from skills_runtime.runs.run import Run, open_run, read_view
 from skills_runtime.runs.spec import Deliverable, RunSpec

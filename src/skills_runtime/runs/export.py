@@ -17,11 +17,10 @@ from skills_runtime import __version__
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
 from skills_runtime.render.page import Language, PageFile, render_page
-from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES, RunPaths
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SPARE, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
-from skills_runtime.runs.snapshot_files import pretty
-from skills_runtime.runs.swap import SPARE
+from skills_runtime.runs.spec import pretty
 from skills_runtime.storage.files import sha256_of_path, write_atomic
 
 BUILD_TYPE = "urn:skills-runtime:run:v1"

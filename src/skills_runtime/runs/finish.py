@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from skills_runtime.events.payloads import ArtifactManifestWritten, Descriptor, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.events.states import RunStatus, check_transition
-from skills_runtime.runs.artifacts import final_manifest
-from skills_runtime.runs.derived import write_transcript
+from skills_runtime.runs.layout import spare_of
+from skills_runtime.runs.manifests import final_manifest
+from skills_runtime.runs.record import swap, write_transcript
 from skills_runtime.runs.run import Run
-from skills_runtime.runs.snapshot_files import pretty
-from skills_runtime.runs.swap import spare_of, swap
+from skills_runtime.runs.spec import pretty
 
 End = RunCompleted | RunFailed | RunCancelled
 

@@ -1,6 +1,8 @@
-"""A fork begins where another run stood after some event; it refers to that beginning and copies nothing.
+"""Where a run comes from: another run it was forked from, or another machine.
 
-The point names the bytes it stands on by their digest, so a parent that was changed is noticed.
+A fork begins where another run stood after some event; it refers to that beginning and copies nothing. The point names
+the bytes it stands on by their digest, so a parent that was changed is noticed. Of a run that was brought here from
+elsewhere, nobody here chose what stands in its files.
 """
 
 import hashlib
@@ -15,13 +17,34 @@ from skills_runtime.events.payloads import ForkPoint, RunCreated
 from skills_runtime.projections import Pending, RunState, RunView, fold
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.imported import was_imported
 from skills_runtime.runs.layout import RunPaths
-from skills_runtime.runs.log import LogPorts, read_events, read_verified
-from skills_runtime.runs.log.lines import prefix_digest
-from skills_runtime.runs.log.opening import header_of, verifier_at
+from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, read_events, read_verified
+from skills_runtime.runs.log.chain import prefix_digest
+from skills_runtime.runs.log.opening import header_of, verified_lines, verifier_at
 from skills_runtime.runs.log.reader import open_for_reading
-from skills_runtime.runs.log.recovery import verified_lines
+
+IMPORTED = "imported.json"
+"""In `archive/` of such a run: when it came, and by whom."""
+CONFIG = "config.yaml"
+
+
+def was_imported(paths: RunPaths) -> bool:
+    """Whether somebody brought the run here from elsewhere."""
+    return (paths.archive / IMPORTED).is_file()
+
+
+def chosen_here(paths: RunPaths, state: RunState, keys: KeyRing) -> bool:
+    """Whether the settings in a run directory are those that somebody on this machine began the run with.
+
+    A directory that came by another way, as with a clone of a project, has no mark; but nobody elsewhere has the key.
+    """
+    if was_imported(paths) or keys.find(authenticate(paths, keys).position.key_id) is None:
+        return False
+    try:
+        found = (paths.root / CONFIG).read_bytes()
+    except OSError:
+        return False
+    return hashlib.sha256(found).hexdigest() == state.snapshots.get(CONFIG)
 
 
 def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:

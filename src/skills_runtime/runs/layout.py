@@ -1,12 +1,16 @@
-"""Where everything in a run directory is.
+"""Where everything in a run directory is, and which ids may name one.
 
-Pure: names and paths only, no file is touched here.
+Pure: names and paths only, no file is touched here. One rule holds for the ids of sessions, tasks and runs, because ids
+become file names.
 """
 
+import re
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
+
+from skills_runtime.errors import ValidationFailed
 
 STATE_DIRECTORY = ".skills_runtime_sdk"
 DIRECTORY_MODE = 0o700
@@ -22,6 +26,8 @@ SNAPSHOTS = {
     "session.json": ("session", "application/json"),
 }
 """Files that never change once the run exists: name to (role, media type)."""
+LEGAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+SPARE = "logs/spare"
 
 
 class RunPaths(msgspec.Struct, frozen=True, dict=True):
@@ -89,3 +95,23 @@ class RunPaths(msgspec.Struct, frozen=True, dict=True):
 def runs_root(workspace_root: Path) -> Path:
     """Where runs of a workspace live unless the caller says otherwise."""
     return workspace_root / STATE_DIRECTORY / "runs"
+
+
+def is_legal_id(value: str) -> bool:
+    """Whether `value` may name a session, a task or a run."""
+    return LEGAL_ID.match(value) is not None
+
+
+def check_id(value: str, noun: str) -> str:
+    """Return `value`, or refuse it by name."""
+    if not is_legal_id(value):
+        raise ValidationFailed(
+            f"`{value[:80]}` is not a legal {noun} id",
+            hint="use 1 to 128 letters, digits, `.`, `_` or `-`, beginning with a letter or digit",
+        )
+    return value
+
+
+def spare_of(root: Path) -> str:
+    """Where the spare file of a run is."""
+    return f"{root}/{SPARE}"

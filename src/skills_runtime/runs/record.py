@@ -1,15 +1,30 @@
-"""run.json: the state of a run for everybody who does not want to read its log."""
+"""The files that are only ever derived from the log: run.json and transcript.md.
 
+run.json is for everybody who does not want to read the log. It changes places with a spare file: to make and to remove
+a file costs a disk many times what it costs to write one that is there, so a run keeps one spare.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound
+from skills_runtime.events import Event
 from skills_runtime.events.envelope import reader
 from skills_runtime.projections import RunState
-from skills_runtime.runs.snapshot_files import pretty
-from skills_runtime.runs.swap import spare_of, swap
+from skills_runtime.render import render_transcript
+from skills_runtime.runs.layout import FILE_MODE, RunPaths, spare_of
+from skills_runtime.runs.log import LogPorts, RunLock, read_verified
+from skills_runtime.runs.spec import pretty
+from skills_runtime.storage.files import append, exchange, explain_write, sync_path, write_all, write_atomic
+
+_NEW_OR_OLD = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_WRITE_LEASE = getattr(fcntl, "F_WRLCK", 1)
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,3 +75,91 @@ def read_record(path: Path) -> RunRecord:
         raise LogCorrupt(
             f"`{path}` is not a run record: {error}", hint="it is rewritten from the log when the run is opened"
         ) from error
+
+
+def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
+    """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
+    text, path = "".join(render_transcript(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
+    there = content_of(path)
+    if there is not None and text.startswith(there):
+        if len(text) > len(there):
+            with explain_write(path):
+                append(path, text[len(there) :])  # costs a file system much less than a new file in its place
+    else:
+        with explain_write(path):
+            write_atomic(path, text, durable=False)
+
+
+def transcript_agrees(paths: RunPaths, events: Iterable[Event]) -> bool:
+    """Whether transcript.md is what the log gives, to the last byte."""
+    try:
+        with paths.transcript.open("rb") as file:
+            told = (piece.encode(errors="surrogatepass") for piece in render_transcript(events))
+            return all(file.read(len(piece)) == piece for piece in told) and not file.read(1)
+    except (FileNotFoundError, IsADirectoryError):
+        return False
+
+
+def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
+    """Do for an ended run what its process could not do any more after it had written the end."""
+    lock = RunLock(paths.lock)
+    try:
+        sync_path(paths.events)
+        record = pretty(record_of(state))
+        if content_of(paths.run_json) != record:
+            with explain_write(paths.run_json):
+                write_atomic(paths.run_json, record, durable=False)
+        if not transcript_agrees(paths, read_verified(paths, ports.keys)):  # an old one may have been handed on
+            write_transcript(paths, read_verified(paths, ports.keys))
+    finally:
+        lock.release()
+
+
+def content_of(path: Path | str) -> bytes | None:
+    """The bytes of a file, or nothing where there is none."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+
+
+def swap(path: str, data: bytes, spare: str) -> None:
+    """Replace a file of the run by way of its spare one; a reader sees the old bytes or the new ones, never a part."""
+    with explain_write(path):
+        if not _swapped(path, data, spare):
+            write_atomic(path, data, durable=False)
+
+
+def _swapped(path: str, data: bytes, spare: str) -> bool:
+    """Whether the two have changed places; where that cannot be, the file is as it was."""
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):  # which would become the spare one
+            return False
+        fd = os.open(spare, _NEW_OR_OLD, FILE_MODE)
+    except OSError:
+        return False
+    try:
+        if not _unread(fd):
+            return False
+        write_all(fd, data)
+        os.ftruncate(fd, len(data))
+    except OSError:
+        Path(spare).unlink(missing_ok=True)  # a disk that is full
+        raise
+    finally:
+        os.close(fd)
+    try:
+        return exchange(spare, path)
+    except OSError:
+        return False
+
+
+def _unread(fd: int) -> bool:
+    """Whether nobody has the spare file open: it was the file itself once, and its readers must not see it change."""
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, _WRITE_LEASE)  # given only when there is no other descriptor
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except (AttributeError, OSError):
+        return False
+    return True

@@ -16,16 +16,15 @@ from skills_runtime.events.payloads import RunStateChanged
 from skills_runtime.events.states import RunStatus, check_transition
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.derived import catch_up, content_of
 from skills_runtime.runs.fork import ancestors, beginning, fork_of
 from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_events, read_verified
+from skills_runtime.runs.log.checkpoints import SnapshotHeader, load_snapshot, save_snapshot, snapshot_due
 from skills_runtime.runs.log.opening import secret_finder
 from skills_runtime.runs.log.reader import open_for_reading
-from skills_runtime.runs.log.snapshots import SnapshotHeader, due, load, save
 from skills_runtime.runs.log.writer import Entry
-from skills_runtime.runs.record import record_of, write_record
-from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.runs.record import catch_up, content_of, record_of, write_record
+from skills_runtime.runs.spec import pretty
 from skills_runtime.storage.files import sha256_of_path
 
 SNAPSHOT = "state.snapshot"
@@ -156,13 +155,15 @@ class Run:
             self._kept |= {path, bucket}
 
     def _snapshot_if_due(self) -> None:
-        if not due(self.log.position, self._snapshot) or not self._snapshotting.acquire(blocking=False):
+        if not snapshot_due(self.log.position, self._snapshot) or not self._snapshotting.acquire(blocking=False):
             return
         try:
             with self.log.paused() as position:
                 state = msgspec.json.encode(self.view)
             path, key = self.paths.logs / SNAPSHOT, self.log.key
-            self._snapshot = save(path, self.log.run_id, VIEW_KIND, state, position=position, secret=key.secret)
+            self._snapshot = save_snapshot(
+                path, self.log.run_id, VIEW_KIND, state, position=position, secret=key.secret
+            )
         except OSError:
             return  # it only makes opening faster, and the commit it follows has succeeded
         finally:
@@ -230,7 +231,7 @@ class _Found:
 
 def _read(paths: RunPaths, ports: LogPorts) -> _Found:
     with open_for_reading(paths) as fd:
-        found = load(paths.logs / SNAPSHOT, VIEW_KIND, log_fd=fd, find_secret=secret_finder(ports.keys))
+        found = load_snapshot(paths.logs / SNAPSHOT, VIEW_KIND, log_fd=fd, find_secret=secret_finder(ports.keys))
     if found is None:
         return fold(read_verified(paths, ports.keys), _Found(beginning(fork_of(paths), ports)))
     header, data = found

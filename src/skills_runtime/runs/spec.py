@@ -1,11 +1,15 @@
-"""What a run starts from: frozen, complete, and free of files."""
+"""What a run starts from, frozen and complete, and the text of the files that say so.
 
+Pure: from a spec to bytes, no file is touched here.
+"""
+
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.events import Payload
+from skills_runtime.events import Payload, fingerprint
 from skills_runtime.events.payloads import ForkPoint
 
 WorkspaceMode = Literal["shared", "isolated"]
@@ -62,3 +66,70 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What these events refer to."""
     link: Path | None = None
     """Where a symbolic link to the run goes when it does not live in the workspace's own place."""
+
+
+def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
+    """Name to content of every snapshot file."""
+    return {
+        "prompt.md": spec.prompt.encode(),
+        "config.yaml": spec.config_text.encode(),
+        "effective-system-prompt.md": spec.system_prompt.encode(),
+        "task.yaml": _yaml(_task(spec)),
+        "session.json": pretty(_session(spec, now)),
+    }
+
+
+@lru_cache(maxsize=64)
+def config_fingerprint(config_text: str) -> str:
+    """What anybody can recompute from the directory's config.yaml."""
+    import yaml
+
+    return fingerprint(yaml.load(config_text, Loader=yaml.CSafeLoader))
+
+
+def pretty(value: Any) -> bytes:
+    """JSON for people, with a last newline."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _yaml(fields: dict[str, Any]) -> bytes:
+    """A mapping as YAML, each value as JSON on a line of its own, which any reader of YAML takes."""
+    lines = [f"{name}: {msgspec.json.encode(value).decode()}\n" for name, value in fields.items()]
+    text = "".join(lines)
+    if text.replace("\n", " ").isprintable():
+        return text.encode()
+    import yaml  # which knows how to write what YAML does not take as it is
+
+    return yaml.dump(fields, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True).encode()
+
+
+def _task(spec: RunSpec) -> dict[str, Any]:
+    first_line = next((line.strip() for line in spec.prompt.splitlines() if line.strip()), "")
+    return {
+        "schema": "kgent.task/v1",
+        "task_id": spec.task_id,
+        "session_id": spec.session_id,
+        "title": first_line[:120],
+        "objective": "prompt.md",
+        "acceptance_criteria": [],
+        "required_deliverables": [msgspec.to_builtins(one) for one in spec.required_deliverables],
+        "constraints": {"network": "deny", "max_wall_time_sec": spec.max_wall_time_sec},
+        "scheduler": {"priority": 0, "not_before": None, "deadline": None, "max_attempts": 1},
+        "attempt": spec.attempt,
+        "parent_task_id": None,
+    }
+
+
+def _session(spec: RunSpec, now: str) -> dict[str, Any]:
+    tasks = {task.task_id: list(task.runs) for task in spec.earlier_tasks}
+    tasks.setdefault(spec.task_id, []).append(spec.run_id)
+    return {
+        "schema": "kgent.session/v1",
+        "session_id": spec.session_id,
+        "title": spec.session_title,
+        "created_at": now,
+        "updated_at": now,
+        "runs_count": sum(len(runs) for runs in tasks.values()),
+        "tasks": [{"task_id": task_id, "runs": runs} for task_id, runs in tasks.items()],
+        "memory_refs": [],
+    }

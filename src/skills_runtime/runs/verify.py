@@ -12,15 +12,14 @@ import msgspec
 from skills_runtime.errors import LogError, SkillsRuntimeError
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState, fold
-from skills_runtime.runs.artifacts import log_prefix_digest
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.derived import transcript_agrees
 from skills_runtime.runs.layout import SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import Authenticity, KeyRing, authenticate, read_events, read_verified
-from skills_runtime.runs.log.verifier import MEANING
-from skills_runtime.runs.record import read_record, record_of
+from skills_runtime.runs.log.chain import MEANING
+from skills_runtime.runs.manifests import log_prefix_digest
+from skills_runtime.runs.record import read_record, record_of, transcript_agrees
 from skills_runtime.runs.run import changed_snapshots
-from skills_runtime.runs.snapshot_files import config_fingerprint
+from skills_runtime.runs.spec import config_fingerprint
 from skills_runtime.storage.files import sha256_of_path
 
 Severity = Literal["error", "note"]

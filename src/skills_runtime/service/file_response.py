@@ -17,7 +17,7 @@ from fastapi import Query
 from starlette.responses import Response, StreamingResponse
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.runs.files.media import media_type
+from skills_runtime.runs.files.scan import media_type
 from skills_runtime.storage.nofollow import open_below, open_directory, relative_parts
 
 TEXT = "text/plain; charset=utf-8"

@@ -28,8 +28,7 @@ from skills_runtime.ports import (
     ToolResult,
 )
 from skills_runtime.processes import Captured, Finished, Limits, execute_plan
-from skills_runtime.runs.files.failures import refusal
-from skills_runtime.runs.files.paths import shown
+from skills_runtime.runs.files.paths import refusal, shown
 from skills_runtime.storage.beneath import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine import Workspace
 from skills_runtime.runs import create_run
-from skills_runtime.runs.imported import IMPORTED
+from skills_runtime.runs.fork import IMPORTED
 from tests.support.runs import ports_in, spec_in
 
 ELSEWHERE = "llm: {base_url: 'http://elsewhere.invalid/v1'}\n"

@@ -10,7 +10,7 @@ import yaml
 
 from skills_runtime.events.payloads import RunCancelled, RunCompleted, RunFailed
 from skills_runtime.runs import RunPaths, read_events, read_record, runs_root
-from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.runs.spec import pretty
 from tests.support.runs import decoded, finished_run, lines_of, new_run
 from tests.support.tools import modes
 

@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.events.payloads import RunCompleted, RunFailed
 from skills_runtime.runs import Run, RunPaths, RunStatus, files_of, finish_run
-from skills_runtime.runs.artifacts import left_in
+from skills_runtime.runs.manifests import left_in
 from tests.support.runs import COMPLETED, REPORT, decoded, files_in, finished_run, lines_of, new_run, working_run
 
 

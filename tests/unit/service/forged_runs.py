@@ -14,7 +14,7 @@ from skills_runtime.projections import RunState, fold
 from skills_runtime.render import render_transcript
 from skills_runtime.runs import RunPaths, read_events
 from skills_runtime.runs.record import record_of
-from skills_runtime.runs.snapshot_files import pretty
+from skills_runtime.runs.spec import pretty
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.ports import Clock, Disk, Ids
-from skills_runtime.runs.log.disk import SystemDisk
+from skills_runtime.runs.log.commit import SystemDisk
 from skills_runtime.testing import CountingIds, FaultyDisk, FrozenClock
 
 

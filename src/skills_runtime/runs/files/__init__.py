@@ -1,9 +1,8 @@
 """The files of a run: what its tools may touch, how they touch it, and what was left behind."""
 
-from skills_runtime.runs.files.entries import Entry, Listing
+from skills_runtime.runs.files.locate import Entry, Listing, resolve
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import PathPolicy, isolated_policy, shared_policy
-from skills_runtime.runs.files.resolve import resolve
+from skills_runtime.runs.files.paths import PathPolicy, isolated_policy, shared_policy
 from skills_runtime.runs.files.scan import Scan, ScanLimits, ScannedFile, Skipped, scan
 from skills_runtime.storage.beneath import open_beneath, open_root
 

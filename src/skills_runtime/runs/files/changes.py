@@ -1,34 +1,244 @@
-"""Several changes to files, all of them or none.
+"""Changing files: one put in place whole or not at all, one taken away without losing it, several all or none.
 
-Everything that can fail is done beside the files first; then names change, one atomic step each, and every step that
-was taken is taken back when a later one fails. A process killed in between leaves each file as it was or as it shall
-be, never a part of one.
+For several at once everything that can fail is done beside the files first; then names change, one atomic step each,
+and every step that was taken is taken back when a later one fails. A process killed in between leaves each file as it
+was or as it shall be, never a part of one.
 """
 
+import errno
 import hashlib
+import itertools
 import os
 import stat
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from skills_runtime.errors import DeleteDisabled, StorageFailed, ValidationFailed
 from skills_runtime.ports import FileChange
-from skills_runtime.runs.files.content import lstat, opened
-from skills_runtime.runs.files.failures import refusal
-from skills_runtime.runs.files.locate import Links, Place, locate, parents_made
-from skills_runtime.runs.files.paths import Location, check_write, parse_path, shown
-from skills_runtime.runs.files.policy import PathPolicy
-from skills_runtime.runs.files.replace import Draft, sync_directory
-from skills_runtime.runs.files.trash import discard
-from skills_runtime.runs.layout import FILE_MODE
-from skills_runtime.storage.beneath import Opener
-from skills_runtime.storage.files import read_at_most
+from skills_runtime.runs.files.locate import Links, Place, check_regular, digest_of, locate, lstat, opened, parents_made
+from skills_runtime.runs.files.paths import Location, PathPolicy, check_write, parse_path, refusal, shown
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
+from skills_runtime.storage.beneath import Opener, open_root
+from skills_runtime.storage.files import copy_at_most, read_at_most, write_all
 
+_UNNAMED = os.O_WRONLY | os.O_CLOEXEC | getattr(os, "O_TMPFILE", os.O_DIRECTORY)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_ACCESS_BITS = 0o777
+_MAX_TRIES = 1000
+_numbers = itertools.count()
 MAX_CHANGES = 100
 """Each change keeps a few files open until all are made."""
+_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAX_NAME_BYTES = 200
+
+
+class _Previous(NamedTuple):
+    found: os.stat_result
+    sha256: str | None
+
+
+def replace(place: Place, data: bytes, mode: int) -> str | None:
+    """Put `data` in place of the regular file of that name, if any; returns the digest of what was there."""
+    before = _look(place)
+    draft = Draft(place.parent, FILE_MODE if before else mode)
+    try:
+        draft.fill(data, before.found if before else None)
+        draft.put(place.name)
+    finally:
+        draft.drop()
+    sync_directory(place.parent)
+    return before.sha256 if before else None
+
+
+class Draft:
+    """New content beside its place; it has no name before it is put there, where the file system can do that.
+
+    So whoever is killed while it is written leaves nothing behind.
+    """
+
+    def __init__(self, directory: int, mode: int) -> None:
+        self._directory = directory
+        self._name = ""
+        try:
+            self._fd = os.open(".", _UNNAMED, mode, dir_fd=directory)
+        except OSError:  # it cannot, or nobody may: the other way tells which
+            self._fd, self._name = create(directory, _draft_names(), mode)
+
+    @property
+    def inode(self) -> int:
+        """By which it is known under any name."""
+        return os.fstat(self._fd).st_ino
+
+    def fill(self, data: bytes, like: os.stat_result | None = None) -> None:
+        """Write it, with the access that another file has, and return when it is on the disk."""
+        write_all(self._fd, data)
+        if like is not None:
+            _keep_access(self._fd, like)
+        os.fsync(self._fd)
+
+    def put(self, name: str) -> None:
+        """Put it in place of whatever has that name."""
+        if not self._name:
+            self._name = self._linked()
+        os.rename(self._name, name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+
+    def drop(self) -> None:
+        """Let go of it; what was not put in place is gone."""
+        os.close(self._fd)
+        if self._name:
+            remove(self._directory, self._name)
+
+    def _linked(self) -> str:
+        for name in itertools.islice(_draft_names(), _MAX_TRIES):
+            with suppress(FileExistsError):
+                os.link(f"/proc/self/fd/{self._fd}", name, dst_dir_fd=self._directory, follow_symlinks=True)
+                return name
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _draft_names() -> Iterator[str]:
+    return (f".skills-runtime-{os.getpid()}-{number}.tmp" for number in _numbers)
+
+
+def create(directory: int, names: Iterable[str], mode: int) -> tuple[int, str]:
+    """Make a new file under the first name that is free, open for writing."""
+    for name in itertools.islice(names, _MAX_TRIES):
+        with suppress(FileExistsError):
+            return os.open(name, _NEW, mode, dir_fd=directory), name
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def remove(directory: int, name: str) -> None:
+    """Take away a file of our own after a failure, which is what will be reported."""
+    with suppress(OSError):
+        os.unlink(name, dir_fd=directory)
+
+
+def sync_directory(directory: int) -> None:
+    """Make a change of names durable, where the directory may be opened at all."""
+    try:
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+    except PermissionError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _look(place: Place) -> _Previous | None:
+    """What is there now; opened for writing, so that a file made read-only is not replaced."""
+    try:
+        with opened(place, os.O_RDWR) as fd:
+            return _Previous(os.fstat(fd), digest_of(fd))
+    except FileNotFoundError:
+        return None
+
+
+def _keep_access(fd: int, found: os.stat_result) -> None:
+    own = os.fstat(fd)
+    if (own.st_uid, own.st_gid) != (found.st_uid, found.st_gid):
+        with suppress(PermissionError):
+            os.fchown(fd, found.st_uid, found.st_gid)
+    os.fchmod(fd, found.st_mode & _ACCESS_BITS)
+
+
+def discard(place: Place, trash: Path, limit: int) -> None:
+    """Move a file into the trash under a fresh name; to another device at most `limit` bytes are copied."""
+    check_movable(place)
+    directory = _open_trash(trash)
+    try:
+        _move_in(place, directory, limit)
+    finally:
+        os.close(directory)
+
+
+def move(source: Place, target: Place) -> None:
+    """Give a file another name, which nothing has yet."""
+    check_movable(source)
+    fd, name = create(target.parent, (target.name,), FILE_MODE)
+    os.close(fd)
+    try:
+        os.rename(source.name, name, src_dir_fd=source.parent, dst_dir_fd=target.parent)
+    except OSError as error:
+        remove(target.parent, name)
+        if error.errno != errno.EXDEV:
+            raise
+        raise ValidationFailed(
+            f"`{shown(str(target.location))}` is on another device", hint="read the file and write it there"
+        ) from error
+    sync_directory(target.parent)
+    sync_directory(source.parent)
+
+
+def check_movable(place: Place) -> os.stat_result:
+    """Raise unless the name is a regular file or a link; directories could carry protected files along."""
+    found = lstat(place)
+    if not stat.S_ISLNK(found.st_mode):
+        check_regular(found, place)
+    return found
+
+
+def _open_trash(trash: Path) -> int:
+    above = open_root(trash.parent)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(trash.name, DIRECTORY_MODE, dir_fd=above)
+        return os.open(trash.name, _LISTED, dir_fd=above)
+    finally:
+        os.close(above)
+
+
+def _move_in(place: Place, directory: int, limit: int) -> None:
+    fd, name = create(directory, _trash_names(place, directory), FILE_MODE)
+    try:
+        try:
+            os.rename(place.name, name, src_dir_fd=place.parent, dst_dir_fd=directory)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            _copy_in(place, directory, name, fd, limit)
+    except BaseException:
+        remove(directory, name)
+        raise
+    finally:
+        os.close(fd)
+    sync_directory(directory)
+    sync_directory(place.parent)
+
+
+def _trash_names(place: Place, directory: int) -> Iterator[str]:
+    name = os.fsdecode(os.fsencode(place.name)[:_MAX_NAME_BYTES])
+    return (f"{number}-{name}" for number in itertools.count(len(os.listdir(directory)) + 1))
+
+
+def _copy_in(place: Place, directory: int, name: str, fd: int, limit: int) -> None:
+    """Copy, and only then remove what was copied."""
+    copied = check_movable(place)
+    if stat.S_ISLNK(copied.st_mode):
+        target = os.readlink(place.name, dir_fd=place.parent)
+        os.unlink(name, dir_fd=directory)
+        os.symlink(target, name, dir_fd=directory)
+    else:
+        copied = _copy_content(place, fd, limit)
+    if not os.path.samestat(copied, lstat(place)):
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    os.unlink(place.name, dir_fd=place.parent)
+
+
+def _copy_content(place: Place, fd: int, limit: int) -> os.stat_result:
+    with opened(place) as source:
+        if copy_at_most(source, fd, limit + 1) > limit:
+            raise ValidationFailed(
+                f"`{shown(str(place.location))}` is too large to be moved to the trash on another device",
+                hint="leave it to the user",
+            )
+        os.fsync(fd)
+        return os.fstat(source)
 
 
 class Facts(Protocol):
@@ -174,7 +384,9 @@ def _prepare(steps: Sequence[_Step], policy: PathPolicy) -> None:
     for step in steps:
         if step.goal.change != "remove":
             with _named(step.goal.path):
-                _write_new(step, found.get(step.goal.like or step.goal.path), policy.file_mode)
+                like = found.get(step.goal.like or step.goal.path)
+                step.draft = Draft(step.place.parent, FILE_MODE if like else policy.file_mode)
+                step.draft.fill(step.goal.data, like)
 
 
 def _check_free(step: _Step) -> None:
@@ -199,11 +411,6 @@ def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
     step.backup = Draft(step.place.parent, FILE_MODE)
     step.backup.fill(data, found)
     return found
-
-
-def _write_new(step: _Step, like: os.stat_result | None, mode: int) -> None:
-    step.draft = Draft(step.place.parent, FILE_MODE if like else mode)
-    step.draft.fill(step.goal.data, like)
 
 
 def _change_names(steps: Sequence[_Step], policy: PathPolicy) -> None:

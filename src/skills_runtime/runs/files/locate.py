@@ -1,19 +1,53 @@
-"""From a place as written to the open directory that really holds it, which is what every operation then uses."""
+"""From a place as written to the open directory that really holds it, and what is there.
+
+Every operation uses that open directory: entries are listed without following anything, and a regular file is opened by
+its name and never through a link. What `resolve` returns is a path, for code that wants one; what it names can change
+before it is used, so tools use `RunFiles` instead.
+"""
 
 import errno
 import os
-from collections.abc import Generator
+import stat
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from skills_runtime.runs.files.paths import Location, check_write
-from skills_runtime.runs.files.policy import PathPolicy
-from skills_runtime.storage.beneath import DIRECTORY, MAX_LINKS, Beneath, Opener, follow, open_root, read_link
+from skills_runtime.errors import PathEscape, ValidationFailed
+from skills_runtime.runs.files.paths import (
+    HardLinkRule,
+    Location,
+    PathPolicy,
+    check_read,
+    check_write,
+    parse_path,
+    refusal,
+    shown,
+)
+from skills_runtime.storage.beneath import (
+    DIRECTORY,
+    MAX_LINKS,
+    Beneath,
+    Opener,
+    best_opener,
+    follow,
+    open_root,
+    read_link,
+)
+from skills_runtime.storage.files import sha256_of
+from skills_runtime.storage.nofollow import LISTING, first_names
 
 Links = Literal["follow", "keep"]
 """Whether a link in the last name stands for its target or for itself."""
+Kind = Literal["file", "directory", "symlink", "special"]
+MAX_LISTED = 10_000
+MAX_DIGEST_BYTES = 1_073_741_824
+"""A file larger than this is not hashed only to note what it was."""
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+_MAX_TRIES = 8
+_LOOKS = 8
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -137,3 +171,199 @@ def _unmake(root: int, made: list[tuple[str, ...]], opener: Opener) -> None:
                 os.rmdir(parts[-1], dir_fd=parent.fd)
             finally:
                 os.close(parent.fd)
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One name and what it stands for."""
+
+    name: str
+    kind: Kind
+    size: int
+    mode: int
+    modified_ns: int
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """The entries of a directory, sorted; `complete` is false when there are more."""
+
+    entries: tuple[Entry, ...]
+    complete: bool
+
+
+def is_text(name: str) -> bool:
+    """Whether a name from the disk was valid UTF-8."""
+    return not any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def spelled(name: str) -> str:
+    """The name as text: one that is not valid UTF-8 has those bytes, and its `%`, written as `%XX`."""
+    if is_text(name):
+        return name
+    return "".join(f"%{byte:02X}" if byte >= 0x80 or byte == 0x25 else chr(byte) for byte in os.fsencode(name))
+
+
+def kind_of(found: os.stat_result) -> Kind:
+    """What sort of thing it is."""
+    return _KINDS.get(stat.S_IFMT(found.st_mode), "special")
+
+
+def entry_of(name: str, found: os.stat_result) -> Entry:
+    """The facts of one name."""
+    return Entry(
+        name=spelled(name),
+        kind=kind_of(found),
+        size=found.st_size,
+        mode=stat.S_IMODE(found.st_mode),
+        modified_ns=found.st_mtime_ns,
+    )
+
+
+def list_directory(place: Place) -> Listing:
+    """The entries of the directory of that name."""
+    try:
+        fd = os.open(place.name, LISTING, dir_fd=place.parent)
+    except NotADirectoryError as error:
+        raise ValidationFailed(f"`{shown(str(place.location))}` is not a directory", hint="read it instead") from error
+    try:
+        names = first_names(fd, MAX_LISTED + 1)
+        return Listing(entries=tuple(_entries(fd, names[:MAX_LISTED])), complete=len(names) <= MAX_LISTED)
+    finally:
+        os.close(fd)
+
+
+def _entries(directory: int, names: list[str]) -> Iterator[Entry]:
+    for name in names:
+        try:
+            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # gone meanwhile
+        yield entry_of(name, found)
+
+
+def digest_of(fd: int) -> str | None:
+    """The digest of an open file, or nothing when it is too large to be hashed in passing."""
+    digest, count = sha256_of(fd, MAX_DIGEST_BYTES + 1) if os.fstat(fd).st_size <= MAX_DIGEST_BYTES else ("", 0)
+    return digest if digest and count <= MAX_DIGEST_BYTES else None
+
+
+def check_regular(found: os.stat_result, place: Place) -> None:
+    """Raise unless `found` is a regular file."""
+    name = shown(str(place.location))
+    if stat.S_ISLNK(found.st_mode):
+        raise PathEscape(f"`{name}` became a link while it was opened", hint="try again when nothing else changes it")
+    if stat.S_ISDIR(found.st_mode):
+        raise ValidationFailed(f"`{name}` is a directory", hint="name a file")
+    if not stat.S_ISREG(found.st_mode):
+        raise ValidationFailed(f"`{name}` is not a regular file", hint="name a regular file")
+
+
+def other_name(place: Place) -> PathEscape:
+    """The refusal of a file that has a second name."""
+    return PathEscape(
+        f"`{shown(str(place.location))}` has another name, which may be outside (a hard link)",
+        hint="copy the file instead of linking it",
+    )
+
+
+def lstat(place: Place) -> os.stat_result:
+    """What the name stands for now, a link for itself."""
+    return os.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
+
+
+@contextmanager
+def opened(place: Place, flags: int = os.O_RDONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
+    """Open the regular file of that name, never through a link and never waiting for a peer."""
+    fd = _open_settled(place, flags) if hard_links == "refuse" else _open_regular(place, flags)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _open_regular(place: Place, flags: int) -> int:
+    # Opening a device can have effects, so look first; what counts is the look at the open file.
+    check_regular(lstat(place), place)
+    fd = os.open(place.name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place.parent)
+    try:
+        check_regular(os.fstat(fd), place)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _open_settled(place: Place, flags: int) -> int:
+    """Open a file that has no name but this one."""
+    for _ in range(_MAX_TRIES):
+        fd = _open_regular(place, flags)
+        try:
+            links = os.fstat(fd).st_nlink
+            if links == 1 and _is_settled(place, fd):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+        if links > 1:
+            break
+    raise other_name(place)
+
+
+def _is_settled(place: Place, fd: int) -> bool:
+    """Whether the open file is the one of that name, and has been all the while without another.
+
+    A link that is made and removed around the looks shows in the time of change, which kernels before 6.13 keep only
+    coarsely; hence many looks. While a link is being removed its name can still be found although it no longer counts,
+    so the last look is taken when every removal under way has ended.
+    """
+    looks = [os.fstat(fd)]
+    for _ in range(_LOOKS):
+        looks += lstat(place), os.fstat(fd)
+    _wait_for_removals(place.parent)
+    looks += lstat(place), os.fstat(fd)
+    facts = {(look.st_dev, look.st_ino, look.st_nlink, look.st_ctime_ns) for look in looks}
+    return len(facts) == 1 and looks[0].st_nlink == 1
+
+
+def _wait_for_removals(directory: int) -> None:
+    """Begin to list the directory, which has to wait for whoever is changing it."""
+    fd = os.open(".", LISTING, dir_fd=directory)
+    try:
+        with os.scandir(fd) as names:
+            next(names, None)
+    finally:
+        os.close(fd)
+
+
+def resolve(policy: PathPolicy, user_path: str, *, for_write: bool = False, opener: Opener | None = None) -> Path:
+    """The real absolute path of a place that may be read, or written, whether it exists yet or not."""
+    check = check_write if for_write else check_read
+    location = parse_path(policy, user_path)
+    check(policy, location)
+    try:
+        real = _real_location(policy, location, opener or best_opener())
+    except OSError as error:
+        raise refusal(error, user_path) from error
+    check(policy, real)
+    return policy.root(real.mount).joinpath(*real.parts)
+
+
+def _real_location(policy: PathPolicy, location: Location, opener: Opener) -> Location:
+    try:
+        with locate(policy, location, opener) as place:
+            _check_existing(place, policy.hard_links)
+            return place.location
+    except FileNotFoundError:
+        return foresee(policy, location, opener)
+
+
+def _check_existing(place: Place, hard_links: HardLinkRule) -> None:
+    try:
+        found = lstat(place)
+    except FileNotFoundError:
+        return
+    if kind_of(found) == "directory":
+        return
+    check_regular(found, place)
+    if hard_links == "refuse" and found.st_nlink > 1:
+        raise other_name(place)

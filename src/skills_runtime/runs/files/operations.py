@@ -10,15 +10,31 @@ import msgspec
 from skills_runtime.errors import DeleteDisabled, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.ports import FileChange
-from skills_runtime.runs.files.changes import apply_changes
-from skills_runtime.runs.files.content import digest_of, lstat, opened
-from skills_runtime.runs.files.entries import Entry, Listing, entry_of, kind_of, list_directory
-from skills_runtime.runs.files.failures import refusal
-from skills_runtime.runs.files.locate import Links, Place, locate, parents_made
-from skills_runtime.runs.files.paths import Location, check_read, check_write, parse_path, printable, shown
-from skills_runtime.runs.files.policy import PathPolicy
-from skills_runtime.runs.files.replace import replace
-from skills_runtime.runs.files.trash import check_movable, discard, move
+from skills_runtime.runs.files.changes import apply_changes, check_movable, discard, move, replace
+from skills_runtime.runs.files.locate import (
+    Entry,
+    Links,
+    Listing,
+    Place,
+    digest_of,
+    entry_of,
+    kind_of,
+    list_directory,
+    locate,
+    lstat,
+    opened,
+    parents_made,
+)
+from skills_runtime.runs.files.paths import (
+    Location,
+    PathPolicy,
+    check_read,
+    check_write,
+    parse_path,
+    printable,
+    refusal,
+    shown,
+)
 from skills_runtime.storage.beneath import Opener, best_opener
 from skills_runtime.storage.files import read_at_most
 

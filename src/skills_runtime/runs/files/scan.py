@@ -1,6 +1,7 @@
 """Finds and hashes what a run left behind, within limits, in an order that never changes.
 
-Directories are entered and files opened by name in an open directory, never through a link.
+Directories are entered and files opened by name in an open directory, never through a link. Media types come from a
+table of our own: the answer does not depend on the machine.
 """
 
 import errno
@@ -8,23 +9,99 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.runs.files.entries import is_text, kind_of, spelled
-from skills_runtime.runs.files.failures import refusal
-from skills_runtime.runs.files.media import media_type
-from skills_runtime.runs.files.paths import shown
+from skills_runtime.runs.files.locate import is_text, kind_of, spelled
+from skills_runtime.runs.files.paths import refusal, shown
 from skills_runtime.storage.beneath import DIRECTORY, open_beneath
 from skills_runtime.storage.files import sha256_of
 from skills_runtime.storage.nofollow import LISTING, first_names
 
-SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
+DEFAULT = "application/octet-stream"
 
+_BY_SUFFIX = MappingProxyType(
+    {
+        "bin": DEFAULT,
+        "bmp": "image/bmp",
+        "c": "text/x-c",
+        "cfg": "text/plain",
+        "cpp": "text/x-c++",
+        "css": "text/css",
+        "csv": "text/csv",
+        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "epub": "application/epub+zip",
+        "gif": "image/gif",
+        "go": "text/x-go",
+        "gz": "application/gzip",
+        "h": "text/x-c",
+        "htm": "text/html",
+        "html": "text/html",
+        "ico": "image/vnd.microsoft.icon",
+        "ini": "text/plain",
+        "ipynb": "application/x-ipynb+json",
+        "java": "text/x-java",
+        "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
+        "js": "text/javascript",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "log": "text/plain",
+        "markdown": "text/markdown",
+        "md": "text/markdown",
+        "mjs": "text/javascript",
+        "mp3": "audio/mpeg",
+        "mp4": "video/mp4",
+        "ogg": "audio/ogg",
+        "otf": "font/otf",
+        "parquet": "application/vnd.apache.parquet",
+        "patch": "text/x-diff",
+        "pdf": "application/pdf",
+        "png": "image/png",
+        "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "py": "text/x-python",
+        "rs": "text/x-rust",
+        "rst": "text/x-rst",
+        "rtf": "application/rtf",
+        "sh": "application/x-sh",
+        "sql": "application/sql",
+        "sqlite": "application/vnd.sqlite3",
+        "svg": "image/svg+xml",
+        "tar": "application/x-tar",
+        "tif": "image/tiff",
+        "tiff": "image/tiff",
+        "toml": "application/toml",
+        "ts": "text/x-typescript",
+        "tsv": "text/tab-separated-values",
+        "tsx": "text/x-typescript",
+        "ttf": "font/ttf",
+        "txt": "text/plain",
+        "wasm": "application/wasm",
+        "wav": "audio/wav",
+        "webm": "video/webm",
+        "webp": "image/webp",
+        "woff": "font/woff",
+        "woff2": "font/woff2",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xml": "application/xml",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+        "zip": "application/zip",
+    }
+)
+SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
 MAX_SKIPPED = 1000
 _READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_UNNOTED = getattr(os, "O_NOATIME", 0)
+
+
+def media_type(name: str) -> str:
+    """The media type that a file name suggests."""
+    stem, _, suffix = name.rpartition("/")[2].rpartition(".")
+    return _BY_SUFFIX.get(suffix.lower(), DEFAULT) if stem else DEFAULT
 
 
 class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +142,6 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_LIMITS = ScanLimits()
-_UNNOTED = getattr(os, "O_NOATIME", 0)
 
 
 def scan(root: Path, roots: Sequence[str], limits: ScanLimits = DEFAULT_LIMITS) -> Scan:

@@ -1,18 +1,44 @@
-"""The chain: each line is sealed with a keyed hash over the seal before it and its own bytes.
+"""The lines of a log and the chain through them: how they are read, sealed and found to be genuine.
 
-Pure; HMAC-SHA256 cut to 16 bytes, written in hex.
+Each line is sealed with a keyed hash (HMAC-SHA256 cut to 16 bytes, written in hex) over the seal before it and its own
+bytes. The verifier says of each line, in order, whether it is the one that was written, and stops believing at the
+first that is not. Nothing is written here, and where keys come from is not known.
 """
 
 import hashlib
 import hmac
-from typing import AnyStr
+import os
+from collections.abc import Callable, Iterator
+from typing import AnyStr, Literal, NamedTuple
 
-from skills_runtime.events.envelope import MAC_FIELD, MAC_HEX_CHARS, MAC_TAIL_BYTES
+import msgspec
+
+from skills_runtime.errors import LogTooNew
+from skills_runtime.events import LOG_SCHEMA, LOG_VERSION, TERMINAL_TYPES
+from skills_runtime.events.envelope import MAC_FIELD, MAC_HEX_CHARS, MAC_TAIL_BYTES, Wire, decode_wire, reader
+from skills_runtime.events.payloads import RunAdopted
 
 GENESIS = b"0" * MAC_HEX_CHARS
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
+CHUNK = 1 << 20
+_SMALL = 4096
+Fault = Literal["shape", "seal", "sequence", "foreign", "epoch", "after_end", "prefix", "key"]
+FindSecret = Callable[[str], bytes | None]
+DigestBefore = Callable[[int], str]
+"""The SHA-256 of the log before an offset."""
+MEANING: dict[Fault, str] = {
+    "shape": "is not a complete event line",
+    "seal": "was changed, or was written by somebody without the key",
+    "sequence": "does not have the next sequence number",
+    "foreign": "belongs to another run",
+    "epoch": "has an older epoch than the line before it",
+    "after_end": "follows the event that ended the run",
+    "prefix": "adopts other lines than the ones before it",
+    "key": "goes on with a key that is not on this machine",
+}
+_ADOPTION = b'"type":"run_adopted"'
 
 
 class Chain:
@@ -63,3 +89,230 @@ def same(left: AnyStr, right: AnyStr) -> bool:
 
 def _bytes(seal: str | bytes) -> bytes:
     return seal.encode() if isinstance(seal, str) else seal
+
+
+class Line(NamedTuple):
+    """One line without its newline; `complete` says whether the newline was there."""
+
+    offset: int
+    data: bytes
+    complete: bool
+
+
+def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | None = None) -> Iterator[Line]:
+    """The lines from `offset` on, read `step` bytes at a time; the last may be incomplete."""
+    parts: list[bytes] = []
+    start = offset
+    while chunk := os.pread(fd, _amount(step or CHUNK, offset, end), offset):
+        offset += len(chunk)
+        *ends, rest = chunk.split(b"\n")
+        for piece in ends:
+            data = b"".join((*parts, piece))
+            parts.clear()
+            yield Line(start, data, complete=True)
+            start += len(data) + 1
+        parts.append(rest)
+    if data := b"".join(parts):
+        yield Line(start, data, complete=False)
+
+
+def _amount(step: int, offset: int, end: int | None) -> int:
+    return step if end is None else max(0, min(step, end - offset))
+
+
+def first_line(fd: int, offset: int = 0) -> Line | None:
+    """The line at `offset`, read with as little of what follows as can be."""
+    return next(read_lines(fd, offset, step=_SMALL), None)
+
+
+def line_before(fd: int, offset: int) -> bytes | None:
+    """The complete line that ends at `offset`, or None when no line ends there."""
+    size = _SMALL
+    while offset > 0:
+        start = max(0, offset - size)
+        data = os.pread(fd, offset - start, start)
+        if not data.endswith(b"\n"):
+            return None
+        cut = data.rfind(b"\n", 0, -1)
+        if cut >= 0 or start == 0:
+            return data[cut + 1 : -1]
+        size *= 8
+    return None
+
+
+def prefix_digest(fd: int, size: int) -> str:
+    """The SHA-256 of the first `size` bytes: what comes later does not change it."""
+    digest = hashlib.sha256()
+    offset = 0
+    while offset < size and (chunk := os.pread(fd, min(CHUNK, size - offset), offset)):
+        digest.update(chunk)
+        offset += len(chunk)
+    return digest.hexdigest()
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True):
+    """After `seq` events, `offset` bytes and the seal `head`."""
+
+    seq: int = 0
+    offset: int = 0
+    head: str = "0" * 32
+    epoch: int = 0
+    ended: bool = False
+    version: int = LOG_VERSION
+    key_id: str = ""
+
+
+class Verifier:
+    """Walks a log from a trusted position; where the key is not here it checks everything but authenticity."""
+
+    def __init__(self, run_id: str, find_secret: FindSecret, start: Position, digest_before: DigestBefore) -> None:
+        self.position = start
+        self.unchecked = 0
+        self.lost_trust_at: Position | None = None
+        """Where the log went on with a key that is not here, unless a later adoption made up for it."""
+        self._run_id = run_id
+        self._find_secret = find_secret
+        self._digest_before = digest_before
+        self._chain = self._chain_of(start.key_id)
+        self._seen = [self._chain] if self._chain is not None else []
+
+    @property
+    def key_present(self) -> bool:
+        """Whether the lines from here on can be authenticated."""
+        return self._chain is not None
+
+    def check(self, line: bytes) -> Fault | None:
+        """Take one line without its newline; anything here changes only when it is good."""
+        parts = split_line(line)
+        if parts is None:
+            return "shape"
+        body, seal = parts
+        try:
+            adopted = _read_adoption(body + b"}").payload if _ADOPTION in body[:64] else None
+        except msgspec.MsgspecError:
+            return "shape"
+        chain = self._chain
+        if adopted is not None:
+            chain = self._chain_of(adopted.key_id)
+            self._seen += [chain] if chain is not None else []
+        if chain is not None and not same(chain.seal_after(self.position.head.encode(), body), seal):
+            return "seal"
+        try:
+            wire = decode_wire(line)
+        except msgspec.MsgspecError:
+            return "shape"
+        fault = self._order(wire) or self._binding(adopted, chain)
+        if fault is None:
+            self._trust(adopted, chain)
+            self._advance(wire, seal.decode(), len(line) + 1)
+        return fault
+
+    def links(self, before: bytes, line: bytes) -> bool:
+        """Whether `line` is a genuine successor of `before`: shows that damage lies in the middle, not at the end."""
+        parts = split_line(line)
+        if parts is None:
+            return False
+        if any(self._seals(chain, before, *parts) for chain in self._seen):
+            return True
+        return self._chain is None and _follows(before, line)
+
+    def _seals(self, chain: Chain, before: bytes, body: bytes, seal: bytes) -> bool:
+        head = self.position.head.encode()
+        # The line before may be damaged in its seal or anywhere else: the seal it has, and the one it should have.
+        heads = (before[-MAC_HEX_CHARS - 2 : -2], chain.seal_after(head, before[:-MAC_TAIL_BYTES]), head)
+        return any(same(chain.seal_after(one, body), seal) for one in heads)
+
+    def _chain_of(self, key_id: str) -> Chain | None:
+        secret = self._find_secret(key_id)
+        return Chain(secret) if secret is not None else None
+
+    def _binding(self, adopted: RunAdopted | None, chain: Chain | None) -> Fault | None:
+        """An adoption vouches for the lines before it, which it could not authenticate, by their digest."""
+        if adopted is None or chain is None or self._chain is not None:
+            return None
+        return None if same(adopted.prefix_sha256, self._digest_before(self.position.offset)) else "prefix"
+
+    def _trust(self, adopted: RunAdopted | None, chain: Chain | None) -> None:
+        if chain is None:
+            self.unchecked += 1
+            if self._chain is not None:
+                self.lost_trust_at = self.position
+        else:
+            self.lost_trust_at = None
+        self._chain = chain
+        if adopted is not None:
+            self.position = msgspec.structs.replace(self.position, key_id=adopted.key_id)
+
+    def _order(self, wire: Wire) -> Fault | None:
+        at = self.position
+        if at.ended:
+            return "after_end"
+        if wire.seq != at.seq:
+            return "sequence"
+        if wire.run_id != self._run_id:
+            return "foreign"
+        return "epoch" if wire.epoch < at.epoch else None
+
+    def _advance(self, wire: Wire, seal: str, size: int) -> None:
+        at = self.position
+        self.position = Position(
+            seq=at.seq + 1,
+            offset=at.offset + size,
+            head=seal,
+            epoch=wire.epoch,
+            ended=wire.type in TERMINAL_TYPES,
+            version=at.version,
+            key_id=at.key_id,
+        )
+
+
+def _follows(before: bytes, line: bytes) -> bool:
+    """Whether two lines look like neighbours; all that can be said without the key."""
+    try:
+        first, second = decode_wire(before), decode_wire(line)
+    except msgspec.MsgspecError:
+        return False
+    return first.run_id == second.run_id and second.seq == first.seq + 1
+
+
+class _Adoption(msgspec.Struct):
+    payload: RunAdopted
+
+
+class _Birth(msgspec.Struct):
+    schema: str = ""
+    key_id: str = ""
+
+
+_read_adoption = reader(_Adoption)
+_read_birth = reader(_Birth)
+
+
+class LogHeader(msgspec.Struct, frozen=True):
+    """What the first line says about the log as a whole."""
+
+    run_id: str
+    version: int
+    key_id: str
+
+
+def read_header(first_line: bytes) -> LogHeader | None:
+    """Version and key of a log; a log without them is version 0; None when the line is no event at all."""
+    try:
+        wire = decode_wire(first_line)
+        birth = _read_birth(wire.payload)
+    except msgspec.MsgspecError:
+        return None
+    if wire.type != "run_created":
+        # Version 0 had no seals: a sealed line that is no birth is a damaged one, not an old one.
+        return None if wire.mac or wire.seq >= 0 else LogHeader(run_id=wire.run_id, version=0, key_id="")
+    return LogHeader(run_id=wire.run_id, version=check_schema(birth.schema), key_id=birth.key_id)
+
+
+def check_schema(schema: str) -> int:
+    """The version in a schema name such as `skills-runtime.log/v1`; refuses a newer one."""
+    family, _, number = schema.rpartition("/v")
+    version = int(number) if number.isdecimal() and number.isascii() and len(number) < 9 else LOG_VERSION + 1
+    if family != LOG_SCHEMA.rpartition("/v")[0] or version > LOG_VERSION:
+        raise LogTooNew(f"this log has the format `{schema[:80]}`, and this version reads up to `{LOG_SCHEMA}`")
+    return version

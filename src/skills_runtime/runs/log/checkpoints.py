@@ -1,8 +1,11 @@
-"""Checkpoints: places in the log that were durable and genuine, so that opening a huge log reads only its end.
+"""Places in a log that were durable and genuine, so that nobody has to read all of a huge one.
 
-Each is a line of `logs/checkpoints.jsonl`, tagged with the log's key; an untagged or stale one is ignored.
+A checkpoint lets opening read only the end: a line of `logs/checkpoints.jsonl`, tagged with the log's key; an untagged
+or stale one is ignored. A snapshot of folded state lets resume read only the end; the state itself is opaque here, and
+it is believed only if its tag is ours and the log still has that place.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +14,13 @@ import msgspec
 
 from skills_runtime.events.envelope import decode_wire, reader
 from skills_runtime.runs.layout import FILE_MODE
-from skills_runtime.runs.log.chain import same, split_line, tag
-from skills_runtime.runs.log.lines import line_before, read_lines
-from skills_runtime.runs.log.position import Position
-from skills_runtime.runs.log.verifier import FindSecret
+from skills_runtime.runs.log.chain import FindSecret, Position, line_before, read_lines, same, split_line, tag
+from skills_runtime.storage.files import write_atomic
 
 EVERY_BYTES = 1 << 20
 _TAIL = 8192
+LEAST_BYTES = 4 << 20
+GROWTH = 8
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -38,7 +41,7 @@ def fits(fd: int, position: Position) -> bool:
     return parts is not None and same(parts[1], position.head.encode())
 
 
-_decode = reader(Checkpoint)
+_decode_checkpoint = reader(Checkpoint)
 
 
 def _seq_before(fd: int, offset: int) -> int | None:
@@ -91,8 +94,65 @@ class Checkpoints:
             start = max(0, os.fstat(fd).st_size - _TAIL) if tail_only else 0
             for line in read_lines(fd, start):
                 try:
-                    yield _decode(line.data)
+                    yield _decode_checkpoint(line.data)
                 except msgspec.MsgspecError:
                     continue  # the first piece of a tail, or a torn last line
         finally:
             os.close(fd)
+
+
+class SnapshotHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a snapshot file."""
+
+    kind: str
+    run_id: str
+    position: Position
+    size: int
+    sha256: str
+
+
+class _Signed(msgspec.Struct, frozen=True):
+    header: SnapshotHeader
+    tag: str
+
+
+_decode_signed = reader(_Signed)
+
+
+def snapshot_due(position: Position, last: SnapshotHeader | None) -> bool:
+    """Whether enough was appended; the step grows with the state, so the total cost stays linear."""
+    since = position.offset - (last.position.offset if last else 0)
+    return since >= max(LEAST_BYTES, GROWTH * (last.size if last else 0))
+
+
+def save_snapshot(
+    path: Path, run_id: str, kind: str, state: bytes, *, position: Position, secret: bytes
+) -> SnapshotHeader:
+    """Replace the snapshot; a reader sees the old one or the new one."""
+    header = SnapshotHeader(
+        kind=kind, run_id=run_id, position=position, size=len(state), sha256=hashlib.sha256(state).hexdigest()
+    )
+    signed = _Signed(header, tag(secret, "snapshot", msgspec.json.encode(header)))
+    write_atomic(path, msgspec.json.encode(signed) + b"\n" + state, durable=False)
+    return header
+
+
+def load_snapshot(
+    path: Path, kind: str, *, log_fd: int, find_secret: FindSecret
+) -> tuple[SnapshotHeader, bytes] | None:
+    """The last snapshot of this kind, or None when there is none that can be believed."""
+    try:
+        first, _, state = path.read_bytes().partition(b"\n")
+        signed = _decode_signed(first)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    header = signed.header
+    secret = find_secret(header.position.key_id)
+    believed = (
+        header.kind == kind
+        and secret is not None
+        and same(tag(secret, "snapshot", msgspec.json.encode(header)), signed.tag)
+        and same(hashlib.sha256(state).hexdigest(), header.sha256)
+        and fits(log_fd, header.position)
+    )
+    return (header, state) if believed else None

@@ -1,29 +1,140 @@
 """Group commit: one thread for each file system makes many waiting logs, and many waiting producers, durable together.
 
-A few logs are synced file by file; many share one call. Those who ask in one turn of an event loop wait for each other:
-none of them could go on before the loop comes round again, and a disk that syncs is slow to make the files of the next.
+A few logs are synced file by file, each after the files it speaks of; many share one call. Those who ask in one turn of
+an event loop wait for each other: none of them could go on before the loop comes round again, and a disk that syncs is
+slow to make the files of the next. The system calls for all this come first.
 """
 
 import asyncio
+import ctypes
 import errno
 import os
+import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from typing import Protocol
 
-from skills_runtime.errors import StorageFailed
-from skills_runtime.runs.log.disk import can_sync_whole, sync_whole
+import msgspec
 
+from skills_runtime.errors import StorageFailed
+from skills_runtime.ports import Disk
+from skills_runtime.runs.log.chain import Position
+from skills_runtime.storage.files import sync_path
+
+WHOLE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
+"""File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""
+_TELLS_ERRORS = (5, 8)
+"""The first Linux whose sync of a whole file system says that something could not be written."""
 CROWD = 6
 """So many logs at once are synced by one call, though it also syncs what strangers have written there."""
 ENOUGH = 64
 """So many do not wait for more."""
-
 Waiter = asyncio.Future[None] | Future[None]
 Waiters = Sequence[Waiter]
 """Those who wait for one log."""
+Companions = Mapping[str, set[str]]
+"""Directories, and files in them, that must be durable before the log is."""
+
+
+class SystemDisk:
+    """The real disk."""
+
+    def write(self, fd: int, data: bytes) -> int:
+        """Append bytes; may write fewer than given."""
+        return os.write(fd, data)
+
+    def sync(self, fd: int) -> None:
+        """Return only when the data is on stable storage."""
+        if sys.platform == "darwin":
+            import fcntl
+
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut the file."""
+        os.ftruncate(fd, size)
+
+
+def can_sync_whole(fd: int) -> bool:
+    """Whether one call makes everything on this file system durable, and tells when it could not."""
+    if not _tells_errors():
+        return False
+    buffer = ctypes.create_string_buffer(256)
+    return _libc().fstatfs(fd, buffer) == 0 and int.from_bytes(buffer.raw[:4], sys.byteorder) in WHOLE
+
+
+def sync_whole(fd: int) -> None:
+    """Make everything on a file system durable; an error since the descriptor was opened is raised."""
+    if _libc().syncfs(fd) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+@cache
+def _tells_errors() -> bool:
+    if sys.platform != "linux":
+        return False
+    major, minor, *_ = os.uname().release.split(".")
+    return (int(major), int(minor)) >= _TELLS_ERRORS
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def sync_files(directory: str, names: Iterable[str]) -> None:
+    """Make files of a directory durable, and after them the names it has."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in names:
+            sync_path(name, dir_fd=fd)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What one log needs to have on the disk, from the moment its sync begins until it is settled."""
+
+    number: int
+    fd: int
+    device: int
+    """The file system of the log."""
+    disk: Disk
+    companions: Companions
+    position: Position
+    changes: int
+    """How many changes of the log are durable afterwards."""
+    needed: bool
+    end: Callable[["LogFlush", OSError | None], Exception | None]
+
+    @property
+    def is_on_one_disk(self) -> bool:
+        """Whether one call that syncs the whole file system of the log would sync all of it."""
+        if not self.needed or not isinstance(self.disk, SystemDisk):
+            return False  # on a disk that a test has put in place of the real one every sync counts
+        try:
+            return all(os.stat(one).st_dev == self.device for one in self.companions)  # noqa: PTH116 - for every run
+        except OSError:
+            return False  # its own sync tells what is wrong
+
+    def sync(self) -> None:
+        """Sync the companions, then the log."""
+        if self.needed:
+            # The longest path first: what a directory holds is safe before the name that leads to it.
+            for directory in sorted(self.companions, key=len, reverse=True):
+                sync_files(directory, self.companions[directory])
+            self.disk.sync(self.fd)
+
+    def settle(self, error: OSError | None) -> Exception | None:
+        """Let go of the log, which is durable or has failed."""
+        return self.end(self, error)
 
 
 class Flush(Protocol):

@@ -1,25 +1,174 @@
-"""Creating a log, and opening one to write on: lock, recover, next epoch."""
+"""Creating a log, and opening one to write on: lock, recover, next epoch.
 
+The lock is advisory, and the kernel drops it when its holder dies, however it dies. Recovery finds a verified prefix
+and perhaps bytes after it that were never acknowledged: a bad end is set aside; damage in the middle is refused,
+because what follows it was acknowledged.
+"""
+
+import fcntl
+import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import Literal
 
-from skills_runtime.errors import AccessRefused, KeyMissing, LogCorrupt, LogEnded, NotFound, StorageFailed
+import msgspec
+
+from skills_runtime.errors import AccessRefused, KeyMissing, LogCorrupt, LogEnded, LogLocked, NotFound, StorageFailed
 from skills_runtime.events.payloads import Descriptor, LogRepaired, RunAdopted
 from skills_runtime.runs.layout import FILE_MODE, RunPaths
+from skills_runtime.runs.log.chain import (
+    CHUNK,
+    MEANING,
+    Fault,
+    Line,
+    LogHeader,
+    Position,
+    Verifier,
+    first_line,
+    prefix_digest,
+    read_header,
+    read_lines,
+)
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
-from skills_runtime.runs.log.lines import first_line, prefix_digest
-from skills_runtime.runs.log.lock import RunLock
-from skills_runtime.runs.log.ports import LogPorts
-from skills_runtime.runs.log.position import Position
-from skills_runtime.runs.log.recovery import Tail, recover, set_aside
-from skills_runtime.runs.log.verifier import LogHeader, Verifier, read_header
-from skills_runtime.runs.log.writer import EventLog
+from skills_runtime.runs.log.writer import EventLog, LogPorts
+from skills_runtime.storage.files import sync_path
 
 CHECKPOINTS = "checkpoints.jsonl"
 WHERE_RUNS_ARE = "name a directory below `.skills_runtime_sdk/runs/`; `skills-runtime runs list` shows them"
 WHOSE_RUN = "act as the user who owns the run"
+Reason = Literal["torn", "unverified"]
+
+
+class RunLock:
+    """Held from construction until `release`; the file names the holder for people."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._fd = self._acquire(path)
+        with suppress(OSError):  # the name is for people; a full disk does not weaken the lock
+            os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)  # as wide as any other, so that nothing of it is left
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        if self._fd >= 0:
+            # Closing alone would leave the lock to a child that was forked meanwhile and has not called exec yet.
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _acquire(self, path: Path | str) -> int:
+        while True:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
+                os.close(fd)
+                name = Path(path).parent.name  # it may be a sub-agent of the run that somebody has named
+                message = f"another process (pid {holder or 'unknown'}) is writing the run `{name}`"
+                raise LogLocked(message, run_id=name) from None
+            if _is_still(path, fd):
+                return fd
+            os.close(fd)  # somebody replaced the file while we waited for it
+
+
+def _is_still(path: Path | str, fd: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(fd))
+    except FileNotFoundError:
+        return False
+
+
+class Tail(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes after the verified prefix."""
+
+    reason: Reason
+    fault: Fault
+    offset: int
+    size: int
+
+
+class Recovered(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the log may go on, and what stands after that place."""
+
+    position: Position
+    tail: Tail | None = None
+
+
+def verified_lines(fd: int, verifier: Verifier) -> Generator[Line, None, Tail | None]:
+    """Each line that verifies; returns what stands after the last, raises `LogCorrupt` for damage in the middle."""
+    lines = read_lines(fd, verifier.position.offset)
+    for line in lines:
+        fault = verifier.check(line.data) if line.complete else "shape"
+        if fault is not None:
+            _refuse_damage(verifier, line, fault, lines)
+            return _tail(fd, line.offset, fault, reason="unverified" if line.complete else "torn")
+        yield line
+    return None
+
+
+def recover(fd: int, verifier: Verifier, *, adopting: bool = False) -> Recovered:
+    """Verify to the end; lines signed with a key that is not here count only for somebody who adopts the run."""
+    lines = verified_lines(fd, verifier)
+    while True:
+        try:
+            next(lines)
+        except StopIteration as end:
+            tail: Tail | None = end.value
+            break
+    lost = verifier.lost_trust_at
+    if lost is not None and not adopting:
+        return Recovered(position=lost, tail=_tail(fd, lost.offset, "key", reason="unverified"))
+    return Recovered(position=verifier.position, tail=tail)
+
+
+def _refuse_damage(verifier: Verifier, bad: Line, fault: Fault, rest: Iterator[Line]) -> None:
+    broken = fault == "prefix"  # sealed with our key, so the lines before it are the ones that changed
+    before = bad.data
+    for line in rest:
+        broken = broken or (line.complete and verifier.links(before, line.data))
+        before = line.data
+    if broken:
+        raise corruption(verifier.position, bad.offset, fault)
+
+
+def _tail(fd: int, offset: int, fault: Fault, *, reason: Reason) -> Tail:
+    return Tail(reason=reason, fault=fault, offset=offset, size=os.fstat(fd).st_size - offset)
+
+
+def corruption(position: Position, offset: int, fault: Fault) -> LogCorrupt:
+    """The refusal that names the line and how it broke."""
+    return LogCorrupt(
+        f"line {position.seq + 1} of the log {MEANING[fault]}",
+        details={"seq": position.seq, "offset": offset, "fault": fault},
+    )
+
+
+def set_aside(fd: int, tail: Tail, logs: Path) -> Descriptor:
+    """Copy the bad end into `logs/`, then cut it off; nothing is ever destroyed."""
+    digest = hashlib.sha256()
+    name = f"rejected-{tail.offset}-{os.urandom(4).hex()}.bin"
+    path = logs / name
+    out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    try:
+        offset = tail.offset
+        while chunk := os.pread(fd, CHUNK, offset):
+            written = os.write(out, chunk)
+            digest.update(chunk[:written])
+            offset += written
+        os.fsync(out)
+    except OSError:
+        path.unlink()
+        raise
+    finally:
+        os.close(out)
+    sync_path(logs)
+    os.ftruncate(fd, tail.offset)
+    os.fsync(fd)
+    return Descriptor(name=f"logs/{name}", sha256=digest.hexdigest(), size=tail.size, role="rejected")
 
 
 def create_log(draft: str, final: RunPaths, run_id: str, ports: LogPorts) -> tuple[EventLog, RunLock]:
@@ -125,12 +274,8 @@ def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog
     if not verifier.key_present:
         log.append(RunAdopted(previous_key_id=signer, key_id=key.id, prefix_sha256=prefix_digest(fd, position.offset)))
     if recovered.tail and removed:
-        log.append(_repair(recovered.tail, removed))
+        log.append(LogRepaired(reason=recovered.tail.reason, offset=recovered.tail.offset, removed=removed))
     return log
-
-
-def _repair(tail: Tail, removed: Descriptor) -> LogRepaired:
-    return LogRepaired(reason=tail.reason, offset=tail.offset, removed=removed)
 
 
 def _key_for(keys: KeyRing, position: Position) -> LogKey:

@@ -1,7 +1,8 @@
 """The one writer of a log: append is a write, commit is a sync, and a disk that fails stops everything at once.
 
 Invariants: `seq` is contiguous; nothing follows a terminal event; what `commit` acknowledged is on the disk;
-a failed write is cut away and a failed sync is never tried again.
+a failed write is cut away and a failed sync is never tried again. Secrets are taken out of the words of a payload
+before it is written, never out of the names and digests the log itself stands on.
 """
 
 import itertools
@@ -10,28 +11,82 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 import msgspec
 
+from skills_runtime.clock import SystemClock
 from skills_runtime.errors import LogEnded, StorageFailed
-from skills_runtime.events import TERMINAL_TYPES, Event, Payload, encode_payload
-from skills_runtime.runs.log.chain import Chain
+from skills_runtime.events import PAYLOAD_TYPES, TERMINAL_TYPES, Event, Payload, data_of, decode_payload, encode_payload
+from skills_runtime.events.payloads import (
+    ArtifactManifestWritten,
+    LlmRequestStarted,
+    LlmResponseFinished,
+    ToolCallStarted,
+)
+from skills_runtime.ports import Clock, Disk, Secrets, ToolResult
+from skills_runtime.runs.log.chain import Chain, Position, prefix_digest
 from skills_runtime.runs.log.checkpoints import EVERY_BYTES, Checkpoints
-from skills_runtime.runs.log.commit import committer
-from skills_runtime.runs.log.flush import LogFlush
-from skills_runtime.runs.log.keys import LogKey
-from skills_runtime.runs.log.lines import prefix_digest
-from skills_runtime.runs.log.ports import LogPorts
-from skills_runtime.runs.log.position import Position
-from skills_runtime.runs.log.shown import WORDLESS, without_secrets
+from skills_runtime.runs.log.commit import LogFlush, SystemDisk, committer
+from skills_runtime.runs.log.keys import KeyRing, LogKey
 
 Listener = Callable[[Event], None]
 Entry = tuple[Payload, str | None, str | None]
 """What happened, in which turn and in which step."""
-
+NAMES = frozenset(
+    {
+        "after", "approval_id", "approval_key", "before", "call_id", "child_run_id", "decision", "delta_type", "effect",
+        "error_kind", "finish_reason", "fork", "idempotency_key", "key_id", "kind", "level", "manifest", "media_type",
+        "message_id", "model", "name", "op", "profile_id", "request_id", "root", "run_id", "schema", "sent_at",
+        "session_id", "snapshots", "status", "task_id", "tool", "touch", "type", "wal_locator", "workspace_root",
+    }
+)  # fmt: skip
+"""Fields that programs read: ids, kinds and places. A word that happens to be a secret too stays what it is here."""
+ENDINGS = ("blob", "sha256", "_at", "fingerprint")
+KNOWN = frozenset(name for kind in PAYLOAD_TYPES.values() for name in kind.__struct_fields__) | frozenset(
+    ToolResult.__struct_fields__
+)
+"""Names of fields, which are nobody's secret."""
+WORDLESS: frozenset[type[Payload]] = frozenset(
+    {ArtifactManifestWritten, LlmRequestStarted, LlmResponseFinished, ToolCallStarted}
+)
+"""Payloads in which nobody has said anything: ids, kinds, digests and counts, so that no secret is looked for."""
 _numbers = itertools.count()
 _quoted = msgspec.json.Encoder().encode
+
+
+class LogPorts(msgspec.Struct, frozen=True):
+    """What a log stands on: keys, clock and disk."""
+
+    keys: KeyRing
+    clock: Clock = msgspec.field(default_factory=SystemClock)
+    disk: Disk = msgspec.field(default_factory=SystemDisk)
+    secrets: Secrets | None = None
+    """What is taken out of every event before anybody sees it."""
+
+
+def without_secrets(payload: Payload, secrets: Secrets) -> Payload:
+    """The payload with secrets taken out of everything that people and models wrote."""
+    shown = {name: _shown(name, value, secrets) for name, value in data_of(payload).items()}
+    return decode_payload(payload.event_type, msgspec.json.encode(shown))
+
+
+def _shown(name: str, value: Any, secrets: Secrets) -> Any:
+    if name in NAMES or name.endswith(ENDINGS):
+        return value
+    match value:
+        case dict():
+            shown: dict[str, Any] = {}
+            for inner, one in cast("dict[str, Any]", value).items():
+                known = inner in KNOWN or inner in NAMES
+                hidden = secrets.value({inner: one}) if not known and not isinstance(one, dict | list) else None
+                label = inner if known else secrets.text(inner)
+                shown[label] = _shown(inner, one, secrets) if hidden is None else next(iter(hidden.values()))
+            return shown
+        case list():
+            return [_shown("", one, secrets) for one in cast("list[Any]", value)]
+        case _:
+            return secrets.value(value)
 
 
 class EventLog:

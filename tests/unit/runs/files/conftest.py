@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import PathPolicy, isolated_policy, shared_policy
+from skills_runtime.runs.files.paths import PathPolicy, isolated_policy, shared_policy
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from skills_runtime.storage.beneath import Opener, open_by_kernel, open_by_walking
 

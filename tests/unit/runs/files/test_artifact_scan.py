@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.runs.files.media import media_type
-from skills_runtime.runs.files.scan import MAX_SKIPPED, Scan, ScanLimits, ScannedFile, Skipped, scan
+from skills_runtime.runs.files.scan import MAX_SKIPPED, Scan, ScanLimits, ScannedFile, Skipped, media_type, scan
 from tests.support.users import Unprivileged
 
 ROOTS = ("deliverables", "workspace")

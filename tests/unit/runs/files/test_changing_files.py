@@ -23,7 +23,7 @@ from skills_runtime.events.payloads import FileOperation
 from skills_runtime.ports import FileChange
 from skills_runtime.runs.files import changes
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import isolated_policy
+from skills_runtime.runs.files.paths import isolated_policy
 from tests.support.runs import count_descriptors
 from tests.support.tools import modes, tree
 from tests.support.users import Unprivileged

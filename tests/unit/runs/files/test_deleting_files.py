@@ -21,7 +21,7 @@ from skills_runtime.errors import (
 )
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import PathPolicy
+from skills_runtime.runs.files.paths import PathPolicy
 from skills_runtime.storage.beneath import Opener
 
 OLD = hashlib.sha256(b"old").hexdigest()

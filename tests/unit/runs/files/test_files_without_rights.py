@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from skills_runtime.errors import AccessRefused
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import HardLinkRule, isolated_policy
+from skills_runtime.runs.files.paths import HardLinkRule, isolated_policy
 from skills_runtime.storage.beneath import Opener
 from tests.support.users import NOBODY, Unprivileged
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import HardLinkRule, isolated_policy
+from skills_runtime.runs.files.paths import HardLinkRule, isolated_policy
 from skills_runtime.runs.files.scan import scan
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from skills_runtime.storage.beneath import Opener

@@ -15,8 +15,16 @@ from skills_runtime.errors import (
     ValidationFailed,
     WriteRefused,
 )
-from skills_runtime.runs.files.paths import Location, check_read, check_write, parse_path, printable
-from skills_runtime.runs.files.policy import PathPolicy, isolated_policy, shared_policy
+from skills_runtime.runs.files.paths import (
+    Location,
+    PathPolicy,
+    check_read,
+    check_write,
+    isolated_policy,
+    parse_path,
+    printable,
+    shared_policy,
+)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from skills_runtime.errors import NotFound, PathEscape, PolicyDenied, SkillsRunt
 from skills_runtime.events import decode_payload, encode_payload
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.ports import Files
-from skills_runtime.runs.files import entries
+from skills_runtime.runs.files import locate
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import PathPolicy
+from skills_runtime.runs.files.paths import PathPolicy
 from skills_runtime.storage.beneath import Opener
 
 
@@ -200,7 +200,7 @@ def test_a_file_is_not_a_directory_to_list(files: RunFiles, records: list[FileOp
 
 
 def test_a_listing_is_bounded_and_says_so(files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "MAX_LISTED", 3)
+    monkeypatch.setattr(locate, "MAX_LISTED", 3)
     for number in range(5):
         (run_root / "workspace" / str(number)).touch()
     listing = files.list("workspace")

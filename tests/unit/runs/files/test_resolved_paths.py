@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.errors import NotFound, PathEscape, PolicyDenied, SkillsRuntimeError, ValidationFailed, WriteRefused
 from skills_runtime.runs.files import resolve
-from skills_runtime.runs.files.policy import PathPolicy
+from skills_runtime.runs.files.paths import PathPolicy
 from skills_runtime.storage.beneath import Opener
 
 

@@ -21,7 +21,7 @@ from skills_runtime.errors import (
 )
 from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.policy import PathPolicy, isolated_policy
+from skills_runtime.runs.files.paths import PathPolicy, isolated_policy
 from skills_runtime.storage.beneath import Opener
 from tests.support.users import Unprivileged
 from tests.unit.runs.files.conftest import dies_at_sync

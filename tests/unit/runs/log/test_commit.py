@@ -12,8 +12,7 @@ import pytest
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
 from skills_runtime.runs.log import commit
-from skills_runtime.runs.log.commit import CROWD, ENOUGH, Committer
-from skills_runtime.runs.log.disk import SystemDisk
+from skills_runtime.runs.log.commit import CROWD, ENOUGH, Committer, SystemDisk
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import lines_of, new_run
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.runs.imported import IMPORTED
+from skills_runtime.runs.fork import IMPORTED
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.runs.served import Served, serving

@@ -17,7 +17,7 @@ from tests.support.runs import new_run
 
 WAIT = 20
 """Seconds after which something that should have happened never will."""
-REPOSITORY = Path(__file__).resolve().parents[5]
+REPOSITORY = Path(__file__).resolve().parents[4]
 
 LATE = """
 import asyncio, atexit, sys, threading

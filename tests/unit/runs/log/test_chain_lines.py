@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.runs.log import lines
-from skills_runtime.runs.log.lines import Line, line_before, read_lines
+from skills_runtime.runs.log import chain
+from skills_runtime.runs.log.chain import Line, line_before, read_lines
 
 TEXT = b"first\n\nthird line\nx\nlast without end"
 LINES = [
@@ -34,7 +34,7 @@ def opened(path: Path, data: bytes) -> Generator[int]:
 def test_lines_are_the_same_at_every_size_of_a_read(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "CHUNK", chunk)
+    monkeypatch.setattr(chain, "CHUNK", chunk)
     with opened(tmp_path / "file", TEXT) as fd:
         assert list(read_lines(fd)) == LINES
 
@@ -50,7 +50,7 @@ def test_reading_may_begin_at_any_line(start: int, tmp_path: Path) -> None:
 def test_nothing_behind_the_given_end_is_read(
     end: int, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "CHUNK", chunk)
+    monkeypatch.setattr(chain, "CHUNK", chunk)
     with opened(tmp_path / "file", TEXT) as fd:
         found = list(read_lines(fd, end=end))
     assert b"".join(line.data + b"\n" * line.complete for line in found) == TEXT[:end]

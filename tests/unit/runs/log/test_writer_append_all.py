@@ -11,7 +11,7 @@ from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import HumanResponse, RunCompleted
 from skills_runtime.runs import create_run
 from skills_runtime.runs.log import LogPorts, authenticate, read_events
-from skills_runtime.runs.log.shown import ENDINGS, NAMES, WORDLESS
+from skills_runtime.runs.log.writer import ENDINGS, NAMES, WORDLESS
 from skills_runtime.runs.run import open_run
 from skills_runtime.safety.redaction import SecretRegistry
 from skills_runtime.testing import FaultyDisk

@@ -12,9 +12,9 @@ from skills_runtime.events import Event
 from skills_runtime.events.payloads import HumanRequest, HumanResponse
 from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.layout import RunPaths
-from skills_runtime.runs.log import KeyRing, Position, read_events, snapshots
+from skills_runtime.runs.log import KeyRing, Position, checkpoints, read_events
+from skills_runtime.runs.log.checkpoints import SnapshotHeader, load_snapshot, save_snapshot
 from skills_runtime.runs.log.opening import secret_finder
-from skills_runtime.runs.log.snapshots import SnapshotHeader, load, save
 from skills_runtime.runs.run import SNAPSHOT, open_run, read_view
 from tests.support.runs import copy_of, filled_run, keys_in, lines_of, new_run, ports_in, switching_often
 
@@ -24,14 +24,16 @@ MEBIBYTE = 1 << 20
 def saved(paths: RunPaths, keys: KeyRing, state: bytes = b"the state", kind: str = "kind/1") -> None:
     """A snapshot of the log as it stands, under the current key."""
     run = open_run(paths.root, ports_in(keys.directory.parents[1]))
-    save(paths.logs / SNAPSHOT, run.log.run_id, kind, state, position=run.log.position, secret=run.log.key.secret)
+    save_snapshot(
+        paths.logs / SNAPSHOT, run.log.run_id, kind, state, position=run.log.position, secret=run.log.key.secret
+    )
     run.close()
 
 
 def loaded(paths: RunPaths, keys: KeyRing, kind: str = "kind/1") -> tuple[SnapshotHeader, bytes] | None:
     fd = os.open(paths.events, os.O_RDONLY)
     try:
-        return load(paths.logs / SNAPSHOT, kind, log_fd=fd, find_secret=secret_finder(keys))
+        return load_snapshot(paths.logs / SNAPSHOT, kind, log_fd=fd, find_secret=secret_finder(keys))
     finally:
         os.close(fd)
 
@@ -136,8 +138,8 @@ def test_without_its_snapshot_a_run_is_the_same(tmp_path: Path) -> None:
 def test_a_snapshot_holds_exactly_the_events_before_its_place_whoever_appends_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshots, "LEAST_BYTES", 1)
-    monkeypatch.setattr(snapshots, "GROWTH", 0)
+    monkeypatch.setattr(checkpoints, "LEAST_BYTES", 1)
+    monkeypatch.setattr(checkpoints, "GROWTH", 0)
     run = new_run(tmp_path)
     taken: list[tuple[int, int]] = []
 
@@ -145,7 +147,7 @@ def test_a_snapshot_holds_exactly_the_events_before_its_place_whoever_appends_me
         path: Path, run_id: str, kind: str, state: bytes, *, position: Position, secret: bytes
     ) -> SnapshotHeader:
         taken.append((msgspec.json.decode(state, type=RunView).state.last_seq, position.seq - 1))
-        return save(path, run_id, kind, state, position=position, secret=secret)
+        return save_snapshot(path, run_id, kind, state, position=position, secret=secret)
 
     def produce(number: int) -> None:
         for step in range(200 if number % 2 else 20):
@@ -153,7 +155,7 @@ def test_a_snapshot_holds_exactly_the_events_before_its_place_whoever_appends_me
             if number % 2 == 0:
                 run.commit()
 
-    monkeypatch.setattr("skills_runtime.runs.run.save", noting)
+    monkeypatch.setattr("skills_runtime.runs.run.save_snapshot", noting)
     with switching_often(), ThreadPoolExecutor(8) as pool:
         for future in [pool.submit(produce, number) for number in range(8)]:
             future.result()

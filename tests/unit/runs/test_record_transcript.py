@@ -7,7 +7,7 @@ import pytest
 from skills_runtime.errors import LogEnded
 from skills_runtime.events.payloads import InboxReceived
 from skills_runtime.runs import RunPaths, finish_run, open_run, read_events, verify_run
-from skills_runtime.runs.derived import transcript_agrees
+from skills_runtime.runs.record import transcript_agrees
 from tests.support.runs import COMPLETED, finished_run, keys_in, ports_in, working_run
 
 STEER = InboxReceived(message_id="m", position=1, kind="steer", body={"text": "be brief"})

@@ -11,9 +11,8 @@ import pytest
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
 from skills_runtime.runs import Run
-from skills_runtime.runs.log import commit, flush
-from skills_runtime.runs.log.commit import CROWD, committer
-from skills_runtime.runs.log.disk import SystemDisk
+from skills_runtime.runs.log import commit
+from skills_runtime.runs.log.commit import CROWD, SystemDisk, committer
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import new_run
 from tests.unit.runs.log.test_commit import WAIT, SlowDisk
@@ -29,9 +28,9 @@ class Syncs:
         self.whole: list[int] = []
         self.files: list[str] = []
         self.trouble: OSError | None = None
-        self._sync_files = flush.sync_files
+        self._sync_files = commit.sync_files
         monkeypatch.setattr(commit, "sync_whole", self._note_whole)
-        monkeypatch.setattr(flush, "sync_files", self._note_files)
+        monkeypatch.setattr(commit, "sync_files", self._note_files)
 
     def _note_whole(self, fd: int) -> None:
         self.whole.append(fd)

@@ -7,7 +7,7 @@ from typing import IO
 
 import pytest
 
-from skills_runtime.runs.drafts import ABANDONED_SECONDS
+from skills_runtime.runs.create import ABANDONED_SECONDS
 from skills_runtime.testing import FaultyDisk
 from tests.support.children import Zygote, zygote
 from tests.support.runs import keys_in, new_run
