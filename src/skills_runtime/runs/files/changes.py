@@ -24,16 +24,19 @@ from skills_runtime.runs.files.paths import Location, PathPolicy, check_write, p
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
 from skills_runtime.storage.beneath import Opener, open_root
 from skills_runtime.storage.files import copy_at_most, read_at_most, write_all
+from skills_runtime.storage.nofollow import LISTING
+
+MAX_CHANGES = 100
+"""Each change keeps a few files open until all are made."""
 
 _UNNAMED = os.O_WRONLY | os.O_CLOEXEC | getattr(os, "O_TMPFILE", os.O_DIRECTORY)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ACCESS_BITS = 0o777
 _MAX_TRIES = 1000
-_numbers = itertools.count()
-MAX_CHANGES = 100
-"""Each change keeps a few files open until all are made."""
-_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""So many names are tried until one is free."""
 _MAX_NAME_BYTES = 200
+"""So much of a name is kept in the trash, behind a number."""
+_numbers = itertools.count()
 
 
 class _Previous(NamedTuple):
@@ -188,7 +191,7 @@ def _open_trash(trash: Path) -> int:
     try:
         with suppress(FileExistsError):
             os.mkdir(trash.name, DIRECTORY_MODE, dir_fd=above)
-        return os.open(trash.name, _LISTED, dir_fd=above)
+        return os.open(trash.name, LISTING, dir_fd=above)
     finally:
         os.close(above)
 

@@ -42,11 +42,14 @@ from skills_runtime.storage.nofollow import LISTING, first_names
 Links = Literal["follow", "keep"]
 """Whether a link in the last name stands for its target or for itself."""
 Kind = Literal["file", "directory", "symlink", "special"]
+
 MAX_LISTED = 10_000
 MAX_DIGEST_BYTES = 1_073_741_824
 """A file larger than this is not hashed only to note what it was."""
+
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 _MAX_TRIES = 8
+"""So often a file is opened until it has held still."""
 _LOOKS = 8
 
 

@@ -36,8 +36,11 @@ OF_THE_RUNTIME = (
 """What of a run directory no tool of the run reads: its log, its state and its settings."""
 SHARED_FILE_MODE = 0o644
 SHARED_DIRECTORY_MODE = 0o755
+
 MAX_NAME_BYTES = 255
 MAX_RECORDED_CHARS = 4096
+_MAX_SHOWN_CHARS = 200
+
 PROTECTED_NAMES = frozenset(
     {
         STATE_DIRECTORY, ".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea",
@@ -49,7 +52,7 @@ PROTECTED_IN_GIT = frozenset({"hooks", "config", "config.worktree", "commondir",
 """What makes git run commands, or look for them somewhere else."""
 SECRET_NAME = ".env"
 SECRET_TEMPLATES = frozenset({".env.example", ".env.sample"})
-_MAX_SHOWN_CHARS = 200
+
 _MEANING: dict[int, tuple[type[SkillsRuntimeError], str, str]] = {
     errno.ENOENT: (NotFound, "does not exist", "list the directory to see what is there"),
     errno.ENOTDIR: (NotFound, "goes through something that is not a directory", "list the directory above"),

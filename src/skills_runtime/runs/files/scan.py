@@ -21,11 +21,16 @@ from skills_runtime.storage.beneath import DIRECTORY, open_beneath
 from skills_runtime.storage.files import sha256_of
 from skills_runtime.storage.nofollow import LISTING, first_names
 
-DEFAULT = "application/octet-stream"
+SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
+MAX_SKIPPED = 1000
+_READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_UNNOTED = getattr(os, "O_NOATIME", 0)
+
+_ANY_BYTES = "application/octet-stream"
 
 _BY_SUFFIX = MappingProxyType(
     {
-        "bin": DEFAULT,
+        "bin": _ANY_BYTES,
         "bmp": "image/bmp",
         "c": "text/x-c",
         "cfg": "text/plain",
@@ -92,16 +97,12 @@ _BY_SUFFIX = MappingProxyType(
         "zip": "application/zip",
     }
 )
-SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
-MAX_SKIPPED = 1000
-_READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_UNNOTED = getattr(os, "O_NOATIME", 0)
 
 
 def media_type(name: str) -> str:
     """The media type that a file name suggests."""
     stem, _, suffix = name.rpartition("/")[2].rpartition(".")
-    return _BY_SUFFIX.get(suffix.lower(), DEFAULT) if stem else DEFAULT
+    return _BY_SUFFIX.get(suffix.lower(), _ANY_BYTES) if stem else _ANY_BYTES
 
 
 class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):

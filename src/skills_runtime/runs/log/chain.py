@@ -22,12 +22,16 @@ GENESIS = b"0" * MAC_HEX_CHARS
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
+
 CHUNK = 1 << 20
+"""So many bytes of a log are read at once."""
 _SMALL = 4096
+
 Fault = Literal["shape", "seal", "sequence", "foreign", "epoch", "after_end", "prefix", "key"]
 FindSecret = Callable[[str], bytes | None]
 DigestBefore = Callable[[int], str]
 """The SHA-256 of the log before an offset."""
+
 MEANING: dict[Fault, str] = {
     "shape": "is not a complete event line",
     "seal": "was changed, or was written by somebody without the key",

@@ -18,9 +18,13 @@ from skills_runtime.runs.log.chain import FindSecret, Position, line_before, rea
 from skills_runtime.storage.files import write_atomic
 
 EVERY_BYTES = 1 << 20
-_TAIL = 8192
+"""How much a log grows from one checkpoint to the next."""
 LEAST_BYTES = 4 << 20
+"""How much a log grows at least from one snapshot to the next."""
 GROWTH = 8
+"""How many times the size of the last snapshot a log grows until the next."""
+_TAIL = 8192
+"""How much of the end of `checkpoints.jsonl` is looked at for the last one."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):

@@ -28,10 +28,12 @@ WHOLE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
 """File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""
 _TELLS_ERRORS = (5, 8)
 """The first Linux whose sync of a whole file system says that something could not be written."""
+
 CROWD = 6
 """So many logs at once are synced by one call, though it also syncs what strangers have written there."""
 ENOUGH = 64
 """So many do not wait for more."""
+
 Waiter = asyncio.Future[None] | Future[None]
 Waiters = Sequence[Waiter]
 """Those who wait for one log."""

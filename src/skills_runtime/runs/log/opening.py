@@ -40,6 +40,7 @@ from skills_runtime.storage.files import sync_path
 CHECKPOINTS = "checkpoints.jsonl"
 WHERE_RUNS_ARE = "name a directory below `.skills_runtime_sdk/runs/`; `skills-runtime runs list` shows them"
 WHOSE_RUN = "act as the user who owns the run"
+
 Reason = Literal["torn", "unverified"]
 
 

@@ -33,6 +33,7 @@ from skills_runtime.runs.log.keys import KeyRing, LogKey
 Listener = Callable[[Event], None]
 Entry = tuple[Payload, str | None, str | None]
 """What happened, in which turn and in which step."""
+
 NAMES = frozenset(
     {
         "after", "approval_id", "approval_key", "before", "call_id", "child_run_id", "decision", "delta_type", "effect",
@@ -51,6 +52,7 @@ WORDLESS: frozenset[type[Payload]] = frozenset(
     {ArtifactManifestWritten, LlmRequestStarted, LlmResponseFinished, ToolCallStarted}
 )
 """Payloads in which nobody has said anything: ids, kinds, digests and counts, so that no secret is looked for."""
+
 _numbers = itertools.count()
 _quoted = msgspec.json.Encoder().encode
 
