@@ -10,7 +10,7 @@ from skills_runtime.safety.approvals.request import proposed_rule, request_of
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Ask, Rules, decide
 from skills_runtime.safety.sanitize import Fingerprint
-from skills_runtime.tools.processes import scripts_named
+from skills_runtime.tools.scripts import scripts_named
 
 SHELL = ToolSpec(name="shell_command", description="Runs it.", parameters={"type": "object"})
 WRITE = ToolSpec(name="file_write", description="Writes it.", parameters={"type": "object"})
