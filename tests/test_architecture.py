@@ -34,11 +34,8 @@ VALUES = {
 }  # fmt: skip
 """Plain data and constants that `cli` and `service` may name: nothing here does any work."""
 STILL_DIRECT = {
-    "runs.Head", "runs.KeyRing", "runs.export_run", "runs.follow_lines",
-    "runs.media_type", "runs.read_events", "runs.read_record",
-    "runs.read_verified", "runs.read_view", "runs.record_of", "runs.transcript_agrees",
-    "runs.verify_run", "runs.whole_history", "runs.write_page",
-    "safety.rule_text", "safety.user_rule_file",
+    # Pure functions of values: a file's name, a state, a rule, the settings.
+    "runs.media_type", "runs.record_of", "safety.rule_text", "safety.user_rule_file",
 }  # fmt: skip
 """What `cli` and `service` still call past the engine; this set only shrinks."""
 

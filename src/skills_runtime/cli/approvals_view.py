@@ -13,7 +13,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.cli.approval_text import call_lines, fact_lines, grant_of, rule_paragraph, title_line
 from skills_runtime.cli.errors import Program
 from skills_runtime.cli.execution import resume_run
@@ -23,11 +22,10 @@ from skills_runtime.cli.state import open_service, shown_path
 from skills_runtime.cli.text import APPROVAL, age, between, local_time, plural, short_approval, short_id
 from skills_runtime.cli.waits import command_for, decision_commands
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine import OpenApproval, RunService
+from skills_runtime.engine import OpenApproval, RecordedRun, RunService
 from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events.payloads import ApprovalDecided
 from skills_runtime.ports import InboxMessage
-from skills_runtime.runs import read_events, read_view
 from skills_runtime.safety.approvals.request import Scope
 from skills_runtime.safety.policy import Rule
 from skills_runtime.text import readable_line
@@ -261,12 +259,12 @@ def _handed_over(asked: OpenApproval, message: InboxMessage, how: str, view: Vie
 
 def _is_taken_in(asked: OpenApproval, message: InboxMessage) -> bool:
     """Whether somebody acts on the decision before long; one that came too late is refused."""
-    ports, deadline = log_ports(), time.monotonic() + PATIENCE_SECONDS
+    run, deadline = RecordedRun(asked.paths), time.monotonic() + PATIENCE_SECONDS
     while True:
-        view = read_view(asked.paths, ports)
+        view = run.view()
         if not view.state.open or asked.id not in view.pending.approvals.open:
             # Somebody at the terminal of the run may have been faster.
-            for event in read_events(asked.paths, from_seq=asked.pending.seq):
+            for event in run.events(from_seq=asked.pending.seq):
                 made = event.payload
                 if isinstance(made, ApprovalDecided) and made.approval_id == asked.id and made.message_id != message.id:
                     said, by = WORDS.get(made.decision, "decided"), f" by {made.decided_by}" if made.decided_by else ""

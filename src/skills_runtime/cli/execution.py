@@ -19,14 +19,14 @@ from skills_runtime.cli.terminal import People, people_here, wait_for_line
 from skills_runtime.cli.text import plural, write_answer
 from skills_runtime.cli.waits import command_for, waits_of
 from skills_runtime.config import Resolved
-from skills_runtime.engine import RunRequest, RunService
+from skills_runtime.engine import RecordedRun, RunRequest, RunService
 from skills_runtime.errors import IllegalTransition, SkillsRuntimeError, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import HistoryLoaded
 from skills_runtime.events.states import RunStatus
-from skills_runtime.projections import Pending, RunState, fold
+from skills_runtime.projections import Pending
 from skills_runtime.render import skill_note
-from skills_runtime.runs import RunPaths, read_events
+from skills_runtime.runs import RunPaths
 from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.text import title_of
 
@@ -70,7 +70,7 @@ def resume_run(
     """Work on a run until it ends or waits; one that waits for an approval goes on waiting where nobody is there."""
     with open_service(given) as service:
         paths = service.find(reference)
-        state = fold(read_events(paths), RunState())  # as far as anybody can read it: it may be adopted only now
+        state = RecordedRun(paths).state()  # as far as anybody can read it: it may be adopted only now
         resolved = service.workspace.settings_of(paths, state, adopt=adopt)
         asks = bool(service.approvals_of(str(paths.root)))
     if state.status is RunStatus.REVIEW_REQUIRED:
@@ -98,7 +98,7 @@ def fork_run(
     """Work on a new run that goes on from an event of another one, with the settings of that."""
     with open_service(given) as service:
         paths = service.find(reference)
-        resolved = service.workspace.settings_of(paths, fold(read_events(paths), RunState()))
+        resolved = service.workspace.settings_of(paths, RecordedRun(paths).state())
     people = people_here(view, approvals, rule_file=user_rule_file(resolved))
     return create_run(request, resolved, given, view, program, people)
 
@@ -217,7 +217,7 @@ class Showing:
     ) -> None:
         """Show the run from here on; of a fresh one, also what came of the skills that its task asks for."""
         history = 0
-        for event in read_events(paths) if started.fresh else ():
+        for event in RecordedRun(paths).events() if started.fresh else ():
             if isinstance(event.payload, HistoryLoaded):
                 history = len(event.payload.runs)
             if skill_note(event.payload):

@@ -43,7 +43,7 @@ def demo(
     from skills_runtime.cli.terminal import NOBODY
     from skills_runtime.clock import RandomIds
     from skills_runtime.config import resolve
-    from skills_runtime.engine import RunRequest
+    from skills_runtime.engine import RecordedRun, RunRequest
     from skills_runtime.engine.demo import read_demo
     from skills_runtime.runs import RunPaths
 
@@ -54,7 +54,7 @@ def demo(
     ending = create_run(request, resolved, ConfigOptions(), ViewOptions(no_color=no_color), context.obj, NOBODY)
     if ending.exit_code:
         return ending.exit_code
-    verdict, _ = check_run(RunPaths(ending.root))
+    verdict, _ = check_run(RecordedRun(RunPaths(ending.root)))
     show_tour(ending.root, verdict, program=context.obj.name, no_color=no_color)
     return 0 if verdict.ok else 20
 

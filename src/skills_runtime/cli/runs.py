@@ -81,11 +81,10 @@ def show(
     run: RunReference,
 ) -> int:
     """Show one run: state, steps, files, open questions."""
-    from skills_runtime.agent.run_ports import log_ports
     from skills_runtime.cli.runs_view import read_page, show_page, write_page
     from skills_runtime.cli.state import find_run
 
-    page = read_page(find_run(run, workspace_root), log_ports().keys)
+    page = read_page(find_run(run, workspace_root))
     if as_json:
         write_page(page, sys.stdout)
     else:
@@ -109,9 +108,9 @@ def tail(
     from skills_runtime.cli.runs_view import copy_lines, follow_log, line_writer
     from skills_runtime.cli.state import find_run
 
-    paths = find_run(run, workspace_root)
+    found = find_run(run, workspace_root)
     write = _write_bytes if as_json else line_writer(no_color=no_color)
-    (follow_log if follow else copy_lines)(paths, start, write)
+    (follow_log if follow else copy_lines)(found, start, write)
     return 0
 
 
@@ -168,19 +167,18 @@ def export(
     from skills_runtime.cli.inputs import checked_path
     from skills_runtime.cli.state import find_run, shown_path
     from skills_runtime.cli.text import write_text
-    from skills_runtime.runs.export import export_run, write_page
 
     if html is not None and (output is not None or with_blobs):
         raise Misuse("`--html` writes a page and nothing else; leave out `--output` and `--with-blobs`")
-    paths = find_run(run, workspace_root)
+    found = find_run(run, workspace_root)
     if html is not None:
         place = checked_path(html, option="--html")
-        write_page(paths, place, lang)
+        found.write_page(place, lang)
         write_text(f"{shown_path(place)}\n")
         sys.stdout.flush()
         return 0
     archive = checked_path(output, option="--output") if output is not None else None
-    for path in export_run(paths.root, output=archive, with_blobs=with_blobs):
+    for path in found.export(archive, with_blobs=with_blobs):
         write_text(f"{shown_path(path)}\n")
     sys.stdout.flush()
     return 0
@@ -207,13 +205,11 @@ def metrics(
 
     from skills_runtime.cli.state import find_run
     from skills_runtime.projections import Metrics, fold
-    from skills_runtime.runs import read_events
 
     named = [name for name in (run, run_id, wal_locator) if name is not None]
     if len(named) != 1:
         raise Misuse("name one run, as `RUN`, `--run-id ID` or `--wal-locator FILE`")
-    paths = find_run(named[0], workspace_root)
-    summary = fold(read_events(paths), Metrics()).summary()
+    summary = fold(find_run(named[0], workspace_root).events(), Metrics()).summary()
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(summary)).decode() + "\n")
     return 0
 
@@ -230,16 +226,13 @@ def transcript(
     """Write a run as prose, made from its log."""
     from skills_runtime.cli.state import find_run
     from skills_runtime.cli.text import write_text
-    from skills_runtime.render import render_transcript
-    from skills_runtime.runs import read_events
-    from skills_runtime.runs.record import transcript_agrees
 
-    paths = find_run(run, workspace_root)
+    found = find_run(run, workspace_root)
     if not check:
-        for piece in render_transcript(read_events(paths)):
+        for piece in found.transcript():
             write_text(piece)
         return 0
-    if transcript_agrees(paths, read_events(paths)):
+    if found.has_true_transcript():
         sys.stdout.write("the transcript is what the log gives\n")
         return 0
     sys.stdout.write("the transcript is not the one the log gives\n")

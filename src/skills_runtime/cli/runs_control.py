@@ -282,12 +282,10 @@ def diff(
     """Compare what two runs said and did, leaving out ids and times."""
     from skills_runtime.cli.state import find_run
     from skills_runtime.cli.text import write_text
-    from skills_runtime.projections import Moves, fold
-    from skills_runtime.runs import whole_history
     from skills_runtime.text import unified_diff
 
     runs = [find_run(text, workspace_root) for text in (run, other)]
-    before, after = ([str(move) for move in fold(whole_history(paths), Moves()).all()] for paths in runs)
+    before, after = ([str(move) for move in one.actions()] for one in runs)
     lines = list(unified_diff(before, after, (run, other), context=1, end=""))
     write_text("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()

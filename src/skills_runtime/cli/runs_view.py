@@ -13,13 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.cli.event_text import Steps, step_lines, told
 from skills_runtime.cli.output import answers, cut, labelled, signed, spread, talk
 from skills_runtime.cli.state import open_service, shown_path
 from skills_runtime.cli.text import between, count, duration, local_time, money, plural, short_id
 from skills_runtime.cli.waits import CommandFor, command_for, wait_lines, waits_of
-from skills_runtime.engine import RunService
+from skills_runtime.engine import RecordedRun, RunService
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
 from skills_runtime.events import Event, Payload, data_of, decode_event
 from skills_runtime.events.payloads import HumanRequest
@@ -27,19 +26,8 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Problem, RunRow
 from skills_runtime.projections import Metrics, RunState, RunView
 from skills_runtime.render import is_skill_notice, skill_note
-from skills_runtime.runs import (
-    Finding,
-    KeyRing,
-    RunPaths,
-    Verdict,
-    follow_lines,
-    read_events,
-    read_record,
-    read_verified,
-    verify_run,
-)
+from skills_runtime.runs import Finding, Verdict
 from skills_runtime.runs.record import record_of
-from skills_runtime.runs.verify import Head
 from skills_runtime.text import readable_line, title_of
 
 WriteLine = Callable[[bytes, int], None]
@@ -87,22 +75,15 @@ class Page(msgspec.Struct):
         self.steps.apply(event)
 
 
-def read_page(paths: RunPaths, keys: KeyRing) -> Page:
+def read_page(run: RecordedRun) -> Page:
     """The page of a run."""
-    page = Page(paths.root)
-    for event in believed_events(paths, keys):
+    page = Page(run.paths.root)
+    for event in run.believed_events():
         page.apply(event)
-    page.prompt = _prompt(paths) or page.view.state.task
+    page.prompt = run.prompt or page.view.state.task
     page.messages = _messages(page.view.state) if page.view.state.open else 0
-    page.unbelieved = _last_recorded(paths) > page.view.state.last_seq
+    page.unbelieved = run.last_recorded > page.view.state.last_seq
     return page
-
-
-def believed_events(paths: RunPaths, keys: KeyRing) -> Iterator[Event]:
-    """The verified events of a log; all events of a log from before logs could be verified."""
-    first = next(read_events(paths), None)
-    sealed = first is not None and first.type == "run_created"
-    return read_verified(paths, keys) if sealed else read_events(paths)
 
 
 def decoded(line: bytes, number: int) -> Event:
@@ -122,50 +103,25 @@ def _messages(state: RunState) -> int:
     return sum(message.position > state.inbox_position for message in waiting)
 
 
-def _prompt(paths: RunPaths) -> str:
-    try:
-        return (paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _last_recorded(paths: RunPaths) -> int:
-    try:
-        return read_record(paths.run_json).last_seq
-    except (SkillsRuntimeError, OSError):
-        return -1
-
-
-def copy_lines(paths: RunPaths, start: int, write: WriteLine) -> None:
+def copy_lines(run: RecordedRun, start: int, write: WriteLine) -> None:
     """Every complete line from number `start` on."""
-    _refuse_unreadable(paths)
-    with paths.events.open("rb") as file:
-        for number, line in enumerate(file):
-            if number >= start and line.endswith(b"\n"):
-                write(line[:-1], number)
+    for number, line in run.lines(start):
+        write(line, number)
 
 
-def follow_log(paths: RunPaths, start: int, write: WriteLine) -> None:
+def follow_log(run: RecordedRun, start: int, write: WriteLine) -> None:
     """The same, and then every line that comes, until the run ends."""
-    _refuse_unreadable(paths)
+
+    async def follow() -> None:
+        async for number, line in run.follow(start):
+            write(line, number)
+
     # Whoever only looks may be stopped anywhere: Ctrl-C ends the process at once instead of waiting for the watcher.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        asyncio.run(_follow(paths, start, write))
+        asyncio.run(follow())
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-async def _follow(paths: RunPaths, start: int, write: WriteLine) -> None:
-    number = start
-    async for line in follow_lines(paths, from_seq=start):
-        write(line, number)
-        number += 1
-
-
-def _refuse_unreadable(paths: RunPaths) -> None:
-    """A log of a newer version, or no log at all, is refused before a line of it is shown."""
-    next(read_events(paths), None)
 
 
 def line_writer(*, no_color: bool) -> WriteLine:
@@ -452,35 +408,13 @@ def _is_no_run(path: Path) -> bool:
     return not names & {"events.jsonl", "run.json"}
 
 
-def check_run(paths: RunPaths) -> tuple[Verdict, list[str]]:
+def check_run(run: RecordedRun) -> tuple[Verdict, list[str]]:
     """The verdict on a run, and what could not be asked."""
-    notices: list[str] = []
+    if run.run_id is None:  # verification itself says what is wrong with the log
+        return run.verify(), []
     try:
-        head = _known_head(paths)
+        with open_service() as service:
+            head = service.last_seen(run)
     except SkillsRuntimeError as error:
-        head, notices = None, [f"the ledger could not be asked how long the log was: {error.message}"]
-    return verify_run(paths.root, log_ports().keys, known_head=head), notices
-
-
-def _known_head(paths: RunPaths) -> Head | None:
-    """Where the ledger last saw the log of the run in exactly this directory."""
-    try:
-        first = next(read_events(paths), None)
-    except SkillsRuntimeError:
-        return None  # verification itself says what is wrong with the log
-    if first is None:
-        return None
-    with open_service() as service:
-        index = service.ledger.index
-        for run_id, directory, _ in index.places():
-            if run_id == first.run_id and _same(directory, paths.root):
-                row = index.get(run_id)
-                return Head(row.last_seq, row.last_mac) if row.last_seq >= 0 else None
-    return None
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
+        return run.verify(), [f"the ledger could not be asked how long the log was: {error.message}"]
+    return run.verify(head), []

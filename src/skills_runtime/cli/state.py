@@ -9,7 +9,7 @@ from pathlib import Path
 from skills_runtime.cli.inputs import checked_path, parse_assignments
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.config import state_home
-from skills_runtime.engine import Interaction, RunService, ServiceLimits, Workspace, open_run_service
+from skills_runtime.engine import Interaction, RecordedRun, RunService, ServiceLimits, Workspace, open_run_service
 from skills_runtime.runs import RunPaths
 
 LOG = "events.jsonl"
@@ -33,14 +33,14 @@ def open_service(
         yield service
 
 
-def find_run(reference: str, workspace_root: str) -> RunPaths:
+def find_run(reference: str, workspace_root: str) -> RecordedRun:
     """The run that a path, an id or the beginning of an id names."""
     path = checked_path(reference, option="RUN")
     directory = path.parent if path.name == LOG else path
     if (directory / LOG).is_file():  # it can be looked at also where the ledger cannot be opened
-        return RunPaths(directory.resolve())
+        return RecordedRun(RunPaths(directory.resolve()))
     with open_service(ConfigOptions(workspace_root)) as service:
-        return service.find(reference)
+        return service.recorded(reference)
 
 
 def login_name() -> str:

@@ -3,6 +3,7 @@
 from skills_runtime.engine.agent_factory import Interaction
 from skills_runtime.engine.approvals import ApprovalAnswer, OpenApproval
 from skills_runtime.engine.dispatcher import Dispatcher, InlineDispatcher, OpenedRun, RunHost
+from skills_runtime.engine.recorded_run import RecordedRun
 from skills_runtime.engine.run_control import RunControl
 from skills_runtime.engine.run_index import read_row, refresh, row_of, workspace_roots
 from skills_runtime.engine.run_reader import RunFilter, RunReader
@@ -24,6 +25,7 @@ __all__ = [
     "Interaction",
     "OpenApproval",
     "OpenedRun",
+    "RecordedRun",
     "RunControl",
     "RunFilter",
     "RunHost",

@@ -6,34 +6,28 @@ Everything here waits for the disk and changes nothing but the index, which is o
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.engine.approvals import OpenApproval, approvals_of, without_repeats
+from skills_runtime.engine.recorded_run import RecordedRun
 from skills_runtime.engine.run_index import refresh, workspace_roots
 from skills_runtime.engine.sessions import Sessions
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import ApprovalStale, NotFound
-from skills_runtime.events import Event
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import Ledger, Problem, RunRow, TaskRow
 from skills_runtime.ledger.index import PAGE_LIMIT
-from skills_runtime.projections import Moves, RunView, fold
-from skills_runtime.projections.actions import Move
-from skills_runtime.render import render_transcript
+from skills_runtime.projections import RunView
 from skills_runtime.runs import (
     RunPaths,
     Verdict,
     blobs_of,
-    read_events,
     read_view,
     runs_root,
-    verify_run,
-    whole_history,
 )
-from skills_runtime.runs.export import export_run, page_of
 from skills_runtime.runs.fork import was_imported
 from skills_runtime.runs.manifests import ROLES, ArtifactManifest, left_in
 from skills_runtime.runs.verify import Head
@@ -159,35 +153,26 @@ class RunReader:
 
     # What a run left behind
 
-    def events(self, run: str) -> Iterator[Event]:
-        """Read the events of a run, as they stand in its log."""
-        return read_events(self.find(run))
-
-    def actions(self, run: str) -> list[Move]:
-        """Read what a run said and did, without ids and times."""
-        return fold(whole_history(self.find(run)), Moves()).all()
-
-    def transcript(self, run: str) -> Iterator[str]:
-        """Render a run as prose, piece by piece."""
-        return render_transcript(self.events(run))
-
-    def page(self, run: str, language: Literal["en", "zh"] = "en") -> Iterator[str]:
-        """Render a run as one HTML page that needs nothing else, piece by piece."""
-        return page_of(self.find(run), language)
+    def recorded(self, run: str) -> RecordedRun:
+        """Find a run as its directory records it."""
+        return RecordedRun(self.find(run))
 
     def verify(self, run: str) -> Verdict:
         """Check a run against its log, and the log against its key and against what the index saw of it."""
-        paths = self.find(run)
+        recorded = self.recorded(run)
         try:
-            row = self.ledger.index.get(run)
+            head = _head(self.ledger.index.get(run))
         except NotFound:
-            row = None
-        head = Head(row.last_seq, row.last_mac) if row is not None and row.last_seq >= 0 else None
-        return verify_run(paths.root, self.ports.keys, known_head=head)
+            head = None
+        return recorded.verify(head)
 
-    def export(self, run: str, output: Path) -> Sequence[Path]:
-        """Export a run that has ended as an archive; returns what was written, the archive last."""
-        return export_run(self.find(run).root, output=output)
+    def last_seen(self, run: RecordedRun) -> Head | None:
+        """Where the index last saw the log of the run in exactly this directory."""
+        wanted = run.run_id
+        for run_id, directory, _ in self.ledger.index.places():
+            if run_id == wanted and _same(directory, run.paths.root):
+                return _head(self.ledger.index.get(run_id))
+        return None
 
     def artifacts(self, run: str, *, deliverables: bool = False) -> Artifacts:
         """List the files of a run, or only those that it hands over."""
@@ -269,3 +254,14 @@ class RunReader:
         """Remember where a run is that its user named by a path."""
         if self.workspace.for_user:
             self._located[run_id] = paths
+
+
+def _head(row: RunRow) -> Head | None:
+    return Head(row.last_seq, row.last_mac) if row.last_seq >= 0 else None
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

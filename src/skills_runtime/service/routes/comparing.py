@@ -38,7 +38,7 @@ class Comparison(Answer):
 @router.get("/{run_id}/diff/{other_id}", response_model=Comparison, responses=failures(*EVERYWHERE, 404, 409))
 def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
     """Compare what two runs said and did, as `runs diff` does."""
-    one, other = runs_of(request).actions(run_id), runs_of(request).actions(other_id)
+    one, other = (runs_of(request).recorded(one).actions() for one in (run_id, other_id))
     lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (one, other))
     chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
     return as_json(

@@ -85,7 +85,7 @@ def get_deliverable(
 )
 def get_transcript(request: Request, run_id: RunId) -> Response:
     """A run as prose, made from its log."""
-    pieces = runs_of(request).transcript(run_id)
+    pieces = runs_of(request).recorded(run_id).transcript()
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     rest = (piece.encode(errors="replace") for pieces_ in ((first,), pieces) for piece in pieces_)
     return StreamingResponse(rest, media_type="text/markdown; charset=utf-8")
@@ -105,11 +105,10 @@ def verify(request: Request, run_id: RunId) -> Response:
 )
 def export(request: Request, run_id: RunId) -> Response:
     """A run that has ended, as one archive with checksums and provenance; private contents stay behind."""
-    runs = runs_of(request)
-    runs.find(run_id)
+    run = runs_of(request).recorded(run_id)
     place = tempfile.TemporaryDirectory(prefix="skills-runtime-export-")
     try:
-        *_, archive = runs.export(run_id, FilePath(place.name) / f"{run_id}.tar.gz")
+        *_, archive = run.export(FilePath(place.name) / f"{run_id}.tar.gz")
     except BaseException:
         place.cleanup()
         raise
@@ -130,7 +129,7 @@ def export(request: Request, run_id: RunId) -> Response:
 )
 def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en") -> Response:
     """A run as one page that needs nothing else: no script, no network, everything in it escaped."""
-    pieces = runs_of(request).page(run_id, lang)
+    pieces = runs_of(request).recorded(run_id).page(lang)
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     rest = (piece.encode(errors="replace") for some in ((first,), pieces) for piece in some)
     headers = {

@@ -1,0 +1,120 @@
+"""One run as its directory records it: readable also where the ledger cannot be opened."""
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.events import Event
+from skills_runtime.projections import Moves, RunState, RunView, fold
+from skills_runtime.projections.actions import Move
+from skills_runtime.render import render_transcript
+from skills_runtime.runs import (
+    RunPaths,
+    Verdict,
+    follow_lines,
+    read_events,
+    read_record,
+    read_verified,
+    read_view,
+    verify_run,
+    whole_history,
+)
+from skills_runtime.runs.export import export_run, page_of, write_page
+from skills_runtime.runs.record import transcript_agrees
+from skills_runtime.runs.verify import Head
+
+
+class RecordedRun:
+    """Reads one run from its directory; whether anybody works on it makes no difference."""
+
+    def __init__(self, paths: RunPaths) -> None:
+        self.paths = paths
+
+    @property
+    def run_id(self) -> str | None:
+        """The id that its log says, or nothing where that cannot be read."""
+        try:
+            first = next(self.events(), None)
+        except SkillsRuntimeError:
+            return None
+        return first.run_id if first is not None else None
+
+    @property
+    def prompt(self) -> str:
+        """What it was asked for, or nothing where that is not there any more."""
+        try:
+            return (self.paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    @property
+    def last_recorded(self) -> int:
+        """The last event that run.json knows of."""
+        try:
+            return read_record(self.paths.run_json).last_seq
+        except (SkillsRuntimeError, OSError):
+            return -1
+
+    def events(self, *, from_seq: int = 0) -> Iterator[Event]:
+        """Read its events, as they stand in its log."""
+        return read_events(self.paths, from_seq=from_seq)
+
+    def believed_events(self) -> Iterator[Event]:
+        """Read its verified events; all events of a log from before logs could be verified."""
+        first = next(self.events(), None)
+        sealed = first is not None and first.type == "run_created"
+        return read_verified(self.paths, log_ports().keys) if sealed else self.events()
+
+    def lines(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Read every complete line of its log from number `start` on; a log that cannot be read is refused first."""
+        next(self.events(), None)
+        with self.paths.events.open("rb") as file:
+            for number, line in enumerate(file):
+                if number >= start and line.endswith(b"\n"):
+                    yield number, line[:-1]
+
+    async def follow(self, start: int = 0) -> AsyncGenerator[tuple[int, bytes]]:
+        """Read the same, and then every line that comes, until it ends."""
+        next(self.events(), None)
+        number = start
+        async for line in follow_lines(self.paths, from_seq=start):
+            yield number, line
+            number += 1
+
+    def state(self) -> RunState:
+        """Read where it stands as far as anybody can read it, verified or not."""
+        return fold(self.events(), RunState())
+
+    def view(self) -> RunView:
+        """Read where it stands, by its verified log."""
+        return read_view(self.paths, log_ports())
+
+    def actions(self) -> list[Move]:
+        """Read what it said and did, without ids and times."""
+        return fold(whole_history(self.paths), Moves()).all()
+
+    def transcript(self) -> Iterator[str]:
+        """Render it as prose, piece by piece."""
+        return render_transcript(self.events())
+
+    def has_true_transcript(self) -> bool:
+        """Whether its transcript.md is what the log gives."""
+        return transcript_agrees(self.paths, self.events())
+
+    def page(self, language: Literal["en", "zh"] = "en") -> Iterator[str]:
+        """Render it as one HTML page that needs nothing else, piece by piece."""
+        return page_of(self.paths, language)
+
+    def write_page(self, place: Path, language: Literal["en", "zh"] = "en") -> None:
+        """Write that page into a file."""
+        write_page(self.paths, place, language)
+
+    def export(self, output: Path | None = None, *, with_blobs: bool = False) -> Sequence[Path]:
+        """Write its checksums and provenance, and an archive if wanted; returns what was written, the archive last."""
+        return export_run(self.paths.root, output=output, with_blobs=with_blobs)
+
+    def verify(self, known_head: Head | None = None) -> Verdict:
+        """Check it against its log, and the log against its key and against where somebody last saw its end."""
+        return verify_run(self.paths.root, log_ports().keys, known_head=known_head)
