@@ -46,8 +46,9 @@ def create_app(parts: ServiceState) -> FastAPI:
     app.state.parts = parts
     app.state.runs, app.state.streams = parts.runs, parts.streams
     install_problems(app)
-    # What is asked for most often is found first.
-    for router in (skill_service.router, health.router, *_routers()):
+    # Starlette tries routes in order: what is asked for most often comes first.
+    first = (skill_service.router, health.router)
+    for router in (*first, *(router for router in _routers() if router not in first)):
         app.include_router(router)
     app.add_api_route(OPENAPI, _openapi, include_in_schema=False)
     app.add_api_route(PAGE, _page, include_in_schema=False)
@@ -93,7 +94,7 @@ def _routers() -> Iterable[APIRouter]:
     """The routers of all modules with routes, by name, so that none is forgotten."""
     for found in iter_modules(routes.__path__):
         router = getattr(import_module(f"{routes.__name__}.{found.name}"), "router", None)
-        if isinstance(router, APIRouter) and router is not skill_service.router:
+        if isinstance(router, APIRouter):
             for route in router.routes:
                 # The OpenAPI page looks for it at the response class, where ours need not have it.
                 if isinstance(route, APIRoute) and route.status_code is None:

@@ -76,7 +76,8 @@ def test_a_library_works_without_any_skills_in_the_settings(place: Path) -> None
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_tool_for_skills_is_offered_only_where_it_is_on(place: Path, section: str, tool: str, enabled: bool) -> None:
     model = FakeModel([says("done")])
-    built(place, model, skills={section: {"enabled": enabled}}).skills_manager(library(POET)).build().run("Go.")
+    settings = {"skills": {section: {"enabled": enabled}}, "tools": {"compat": True}}
+    built(place, model, **settings).skills_manager(library(POET)).build().run("Go.")
     assert (tool in {one["name"] for one in model.requests[0].tools}) is enabled
 
 

@@ -1,7 +1,6 @@
-"""From a call to the request somebody decides on, whose key holds for exactly this call as things are now; and the rule
-that would have allowed it, narrowed to what was seen.
+"""Build the approval request of a call, and the rule that would have allowed it.
 
-Pure.
+The key of a request holds for exactly this call as things are now; a proposed rule is narrowed to what was seen. Pure.
 """
 
 import re

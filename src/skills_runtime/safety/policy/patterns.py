@@ -1,5 +1,4 @@
-"""Whether a path fits a pattern, strictly where that allows it and loosely where that stops it; and names of tools,
-skills and hosts.
+"""Match paths and the names of tools, skills and hosts with patterns: strictly to allow, loosely to deny.
 
 Patterns of paths are those of a `.gitignore`, from the top of the workspace: one without a slash fits at any depth, `*`
 stands for a part of a name and `**` for any directories, and what fits a directory fits everything below it. Beginning
