@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -52,7 +53,11 @@ def programs_hear_signals() -> None:
     """
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, _ignore)
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing, as `SIG_IGN` does, but only in this process."""
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,7 +6,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from skills_runtime.events import Payload, payloads
+from skills_runtime.events import PAYLOAD_TYPES, Payload
 from skills_runtime.events.payloads import (
     LlmRequestStarted,
     LlmResponseDelta,
@@ -82,9 +82,7 @@ def nasty(kind: type[Any], text: str) -> Any:
 
 def every_payload(text: str) -> list[Payload]:
     """One event of every kind that may stand within a run, and what makes it into a transcript."""
-    kinds: list[Any] = [getattr(payloads, name) for name in payloads.__all__]
-    known = [one for one in kinds if isinstance(one, type) and issubclass(one, Payload)]
-    within = sorted((one for one in known if one.event_type not in _ENDS), key=_place)
+    within = sorted((one for one in PAYLOAD_TYPES.values() if one.event_type not in _ENDS), key=_place)
     said = [LlmResponseDelta(delta_type=kind, text=text) for kind in ("reasoning", "text")]
     return [nasty(LlmRequestStarted, text), *said, *(nasty(one, text) for one in within)]
 
