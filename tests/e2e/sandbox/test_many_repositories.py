@@ -13,9 +13,7 @@ from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 
 COUNT = 600
 BOUND_SECONDS = 1.0
-TIMES_EMPTY = 60
-"""How many times as long as in an empty workspace it may take where others keep the processors busy."""
-ATTEMPTS = 3
+ATTEMPTS = 5
 
 
 @pytest.fixture(scope="module", params=["vendor", ""], ids=["in one directory", "at the top"])
@@ -51,8 +49,8 @@ def _quickest(workspace: Path) -> float:
     return min(times)
 
 
-def test_a_command_starts_within_a_second(workspace: Path, tmp_path: Path) -> None:
-    assert _quickest(workspace) <= max(BOUND_SECONDS, TIMES_EMPTY * _quickest(tmp_path.resolve()))
+def test_a_command_starts_within_a_second(workspace: Path) -> None:
+    assert _quickest(workspace) <= BOUND_SECONDS
 
 
 def test_no_repository_can_be_changed_or_moved_and_no_secret_read(workspace: Path) -> None:
