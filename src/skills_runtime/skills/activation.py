@@ -8,7 +8,7 @@ import hashlib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -175,42 +175,32 @@ __all__ = ["Named", "files_of", "filled", "identity_of", "named_skills"]
 
 REFERENCES = "references"
 ASSETS = "assets"
+SECRETS = ".env"
+"""How files begin whose values no model is shown."""
 
 
-class Reference(msgspec.Struct, frozen=True):
-    """The beginning of a reference file, or all of it."""
-
-    data: bytes
-    truncated: bool
-
-
-def read_reference(skill: Skill, path: str, *, limit: int, allow_assets: bool = False) -> Reference:
-    """At most `limit` bytes of a file below `references/`, or below `assets/` where that is allowed."""
+def read_skill_file(skill: Skill, path: str, *, limit: int, folders: Collection[str] = ()) -> bytes:
+    """Read at most `limit` bytes of a file of a skill; where `folders` are named, only from one below them."""
     directory = skill.directory
     if directory is None:
         raise failure(
             "SKILL_REF_SOURCE_UNSUPPORTED",
-            f"`{skill.mention.text}` is not a directory, so it has no reference files",
+            f"`{skill.mention.text}` is not a directory, so it has no files to read",
             hint="only skills from files have them",
         )
-    parts = _parts(skill, path, allow_assets=allow_assets)
-    try:
-        with open_directory(directory) as top:
-            data = read_below(top, parts, limit=limit + 1)
-    except OSError as error:
-        raise _unread(skill, path, error) from error
-    return Reference(data[:limit], truncated=len(data) > limit)
-
-
-def _parts(skill: Skill, path: str, *, allow_assets: bool) -> tuple[str, ...]:
     if path.startswith("/") or ".." in path.split("/"):
         raise _failure("SKILL_REF_PATH_ESCAPE", skill, path, "leads out of the skill")
     parts = relative_parts(path.removeprefix("./"))
-    if parts is None or len(parts) == 1 or parts[0] not in (REFERENCES, ASSETS):
-        raise _failure("SKILL_REF_PATH_INVALID", skill, path, f"is not a file below `{REFERENCES}/`")
-    if parts[0] == ASSETS and not allow_assets:
-        raise _failure("SKILL_REF_PATH_INVALID", skill, path, "is an asset, and reading assets is off")
-    return parts
+    if parts is None or (folders and (len(parts) == 1 or parts[0] not in folders)):
+        below = " or ".join(f"`{name}/`" for name in folders) or "its directory"
+        raise _failure("SKILL_REF_PATH_INVALID", skill, path, f"is not a file below {below}")
+    if any(part.startswith(SECRETS) for part in parts):
+        raise _failure("SKILL_REF_PATH_ESCAPE", skill, path, "holds values that are not shown")
+    try:
+        with open_directory(directory) as top:
+            return read_below(top, parts, limit=limit)
+    except OSError as error:
+        raise _unread(skill, path, error) from error
 
 
 def _unread(skill: Skill, path: str, error: OSError) -> SkillError:

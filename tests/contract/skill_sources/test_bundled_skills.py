@@ -9,7 +9,7 @@ import pytest
 from skills_runtime.config.models import SandboxSettings, SkillsSettings
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills import Library, SkillError, library_from
-from skills_runtime.skills.activation import read_reference
+from skills_runtime.skills.activation import read_skill_file
 from skills_runtime.skills.configured import Supplied
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
@@ -86,7 +86,7 @@ def test_a_skill_without_a_bundle_has_no_files(redis_shelf: RedisShelf, tmp_path
     (skill,) = library_for(redis_shelf, tmp_path).list()
     assert skill.directory is None
     with pytest.raises(SkillError) as caught:
-        read_reference(skill, "references/guide.md", limit=10)
+        read_skill_file(skill, "references/guide.md", limit=10)
     assert caught.value.code == "SKILL_REF_SOURCE_UNSUPPORTED"
 
 

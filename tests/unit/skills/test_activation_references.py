@@ -1,4 +1,4 @@
-"""Reference files: read up to a limit, from below the skill's own directories only."""
+"""Files of skills: read up to a limit, from below the skill's own directories only."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Skill, SkillError
-from skills_runtime.skills.activation import Reference, read_reference
+from skills_runtime.skills.activation import read_skill_file
 from tests.unit.skills.samples import a_skill, make_skill, source_at
 
 
@@ -24,20 +24,32 @@ def skill(tmp_path: Path) -> Skill:
     return found
 
 
-def refused(skill: Skill, path: str, *, allow_assets: bool = False) -> str:
+REFERENCES = ("references",)
+ASSETS = ("references", "assets")
+
+
+def refused(skill: Skill, path: str, *, folders: tuple[str, ...] = REFERENCES) -> str:
     with pytest.raises(SkillError) as caught:
-        read_reference(skill, path, limit=100, allow_assets=allow_assets)
+        read_skill_file(skill, path, limit=100, folders=folders)
     return caught.value.code
 
 
 @pytest.mark.parametrize("path", ["references/guide.md", "./references/guide.md"])
 def test_a_file_is_read_whole(path: str, skill: Skill) -> None:
-    assert read_reference(skill, path, limit=5) == Reference(b"guide", truncated=False)
-    assert read_reference(skill, "references/deep/er.md", limit=100).data == b"deep"
+    assert read_skill_file(skill, path, limit=5, folders=REFERENCES) == b"guide"
+    assert read_skill_file(skill, "references/deep/er.md", limit=100) == b"deep"
 
 
-def test_a_longer_file_is_cut_and_says_so(skill: Skill) -> None:
-    assert read_reference(skill, "references/guide.md", limit=4) == Reference(b"guid", truncated=True)
+def test_of_a_longer_file_the_beginning_is_read(skill: Skill) -> None:
+    assert read_skill_file(skill, "references/guide.md", limit=4) == b"guid"
+
+
+def test_without_folders_every_file_of_the_skill_is_read_but_secrets(skill: Skill) -> None:
+    assert skill.directory is not None
+    (skill.directory / "references" / ".env").write_text("KEY=1")
+    assert read_skill_file(skill, "top.md", limit=100) == b"t"
+    assert refused(skill, "references/.env", folders=()) == "SKILL_REF_PATH_ESCAPE"
+    assert refused(skill, "references/.env") == "SKILL_REF_PATH_ESCAPE"
 
 
 @pytest.mark.parametrize(
@@ -73,8 +85,8 @@ def test_a_file_that_is_not_there_is_not_found(path: str, skill: Skill) -> None:
 
 def test_assets_are_read_only_where_that_is_allowed(skill: Skill) -> None:
     assert refused(skill, "assets/logo.txt") == "SKILL_REF_PATH_INVALID"
-    assert read_reference(skill, "assets/logo.txt", limit=100, allow_assets=True).data == b"logo"
-    assert refused(skill, "assets/../top.md", allow_assets=True) == "SKILL_REF_PATH_ESCAPE"
+    assert read_skill_file(skill, "assets/logo.txt", limit=100, folders=ASSETS) == b"logo"
+    assert refused(skill, "assets/../top.md", folders=ASSETS) == "SKILL_REF_PATH_ESCAPE"
 
 
 def test_a_skill_that_became_a_link_is_not_read(skill: Skill, tmp_path: Path) -> None:

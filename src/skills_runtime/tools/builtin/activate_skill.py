@@ -19,8 +19,8 @@ from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.prompt.injection import Injected, injection
 from skills_runtime.skills.skill import Skill
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.builtin.skill_exec import told
-from skills_runtime.tools.subagents import children_of
+from skills_runtime.tools.builtin.skill_exec import skill_tool_error
+from skills_runtime.tools.builtin.subagents import children_of
 
 FORK = "fork"
 """How the event of a skill says that a run of its own works on it."""
@@ -86,7 +86,7 @@ class ActivateSkill:
         try:
             outcome = await asyncio.to_thread(injection, skill, self._library, "body", wanted.arguments, source="tool")
         except SkillError as error:
-            raise told(error) from error
+            raise skill_tool_error(error) from error
         if not isinstance(outcome, Injected):
             raise _missing(skill, self._library.missing(skill))
         if self._room.active().get(skill.mention.text) == (outcome.event.digest, wanted.arguments):

@@ -10,7 +10,7 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import FileChange, Files, FileTouch, Intent, ToolContext, ToolResult, ToolSpec, Touch
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import diff_of, touched
+from skills_runtime.tools.files import diff_of, touched
 from skills_runtime.tools.patch import Change, Plan, Section, make_plan, parse_patch, paths_to_read
 from skills_runtime.tools.patch.parse import AddFile, DeleteFile, UpdateFile
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import replacing, touching
+from skills_runtime.tools.files import replacing, touching
 
 
 class FileDeleteArguments(Arguments, frozen=True):

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from skills_runtime.ports import FileTouch, Intent, SandboxPermissions, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import replacing, touched
+from skills_runtime.tools.files import replacing, touched
 
 
 class FileWriteArguments(Arguments, frozen=True):

@@ -15,7 +15,7 @@ from msgspec import Meta
 from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Files, Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import touching
+from skills_runtime.tools.files import touching
 from skills_runtime.tools.search import Hit, IgnoreRules, NamePattern, Pattern, Sifted, Walk, plain, shown, sifted
 
 MAX_FILES = 5000

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import touching
+from skills_runtime.tools.files import touching
 from skills_runtime.tools.search import Found, Walk, plain, shown
 
 _MARKS = {"directory": "/", "symlink": "@", "special": "?", "file": ""}

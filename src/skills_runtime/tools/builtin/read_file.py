@@ -9,7 +9,7 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import touching
+from skills_runtime.tools.files import touching
 from skills_runtime.tools.invoke import LIMIT
 
 TAB_WIDTH = 4

@@ -1,8 +1,6 @@
 """read_skill_file: a file that a skill brings along, as text."""
 
 import asyncio
-import codecs
-import errno
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
@@ -10,15 +8,16 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation import NamesNow
+from skills_runtime.skills.activation import NamesNow, read_skill_file
 from skills_runtime.skills.library import Library
+from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.skill import Skill
-from skills_runtime.storage.nofollow import error_reason, open_directory, read_below, relative_parts
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.builtin.skill_exec import skill_tool_error
+from skills_runtime.tools.files import text_result
 
 DEFAULT_BYTES = 65_536
 MAX_BYTES = 4 << 20
-SECRETS = ".env"
 
 
 class ReadSkillFileArguments(Arguments, frozen=True):
@@ -53,13 +52,7 @@ class ReadSkillFile:
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read it."""
         wanted = parse(arguments, ReadSkillFileArguments)
-        skill = self._skill(wanted.name)
-        data = await asyncio.to_thread(_read, skill, wanted.path, wanted.max_bytes + 1)
-        cut = len(data) > wanted.max_bytes
-        # A character cut in two at the limit is left out rather than shown as damage.
-        text = codecs.getincrementaldecoder("utf-8")("replace").decode(data[: wanted.max_bytes], final=not cut)
-        facts = {"skill": skill.mention.text, "path": wanted.path, "bytes": min(len(data), wanted.max_bytes)}
-        return ToolResult(ok=True, stdout=text, truncated=cut, data=facts)
+        return await read_skill_text(self._skill(wanted.name), wanted.path, limit=wanted.max_bytes)
 
     def _skill(self, name: str) -> Skill:
         active = self._active()  # also those that only people may call, and that others hide
@@ -72,19 +65,10 @@ class ReadSkillFile:
         return found
 
 
-def _read(skill: Skill, path: str, limit: int) -> bytes:
-    directory, parts = skill.directory, relative_parts(path.removeprefix("./"))
-    if directory is None:
-        raise ToolError("validation", f"`{skill.mention.text}` brings no files", hint="activate it to get its text")
-    if parts is None or any(part.startswith(SECRETS) for part in parts):
-        raise ToolError(
-            "permission", f"{path[:200]!a} is not a file that may be read", hint="write it from the skill's directory"
-        )
+async def read_skill_text(skill: Skill, path: str, *, limit: int, folders: Collection[str] = ()) -> ToolResult:
+    """Return the beginning of a file of a skill as text; where `folders` are named, only of one below them."""
     try:
-        with open_directory(directory) as top:
-            return read_below(top, parts, limit=limit)
-    except OSError as error:
-        kind = "not_found" if error.errno in (errno.ENOENT, errno.ENOTDIR) else "permission"
-        raise ToolError(
-            kind, f"{path[:200]!a} of `{skill.mention.text}` cannot be read: {error_reason(error)}"
-        ) from error
+        data = await asyncio.to_thread(read_skill_file, skill, path, limit=limit + 1, folders=folders)
+    except SkillError as error:
+        raise skill_tool_error(error) from error
+    return text_result(data, limit, {"skill": skill.mention.text, "path": path})

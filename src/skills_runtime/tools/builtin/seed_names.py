@@ -1,10 +1,9 @@
-"""The tools that other runtimes and older models know by other names: shell, shell_exec, file_read, request_user_input.
+"""The names that other runtimes and older models give to tools: shell, shell_exec, file_read, request_user_input.
 
-They are called like `shell_command`, `read_file` and `ask_human` behind the same rules, but models are told of them
-only with `tools.compat: true`.
+Each only maps arguments and results: what runs, reads and asks is that of `shell_command`, `read_file` and `ask_human`,
+behind the same rules. Models are told of these names only with `tools.compat: true`.
 """
 
-import codecs
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -14,7 +13,8 @@ from skills_runtime.errors import ToolError
 from skills_runtime.ports import Choice, Intent, Question, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.intents import touching
+from skills_runtime.tools.builtin.ask_human import MAX_CHARS, MAX_CHOICES
+from skills_runtime.tools.files import text_result, touching
 
 
 class ShellArguments(processes.ProgramArguments, frozen=True, kw_only=True):
@@ -70,14 +70,11 @@ class ShellExec(processes.ProgramTool[ShellExecArguments]):
     arguments = ShellExecArguments
 
 
-DEFAULT_BYTES = 256 * 1024
-
-
 class FileReadArguments(Arguments, frozen=True):
     """What file_read takes."""
 
     path: Annotated[str, Meta(description="The file, relative to the working directory.")]
-    max_bytes: Annotated[int, Meta(ge=1, le=16 << 20, description="How many bytes to read at most.")] = DEFAULT_BYTES
+    max_bytes: Annotated[int, Meta(ge=1, le=16 << 20, description="How many bytes to read at most.")] = 256 * 1024
 
 
 class FileRead:
@@ -100,24 +97,9 @@ class FileRead:
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read it."""
         wanted = parse(arguments, FileReadArguments)
-        data = context.files.read(wanted.path, limit=wanted.max_bytes + 1)
-        truncated = len(data) > wanted.max_bytes
-        kept = data[: wanted.max_bytes]
-        # A character cut in two at the limit is left out rather than shown as damage.
-        text = codecs.getincrementaldecoder("utf-8")("replace").decode(kept, final=not truncated)
-        note = f"[the file goes on: only its first {len(kept)} bytes were read; read_file shows the rest by lines]"
-        return ToolResult(
-            ok=True,
-            stdout=text,
-            stderr=note if truncated else "",
-            truncated=truncated,
-            data={"path": wanted.path, "bytes": len(kept)},
-        )
-
-
-MAX_QUESTIONS = 20
-MAX_OPTIONS = 50
-MAX_CHARS = 20_000
+        limit = wanted.max_bytes
+        note = f"[the file goes on: only its first {limit} bytes were read; read_file shows the rest by lines]"
+        return text_result(context.files.read(wanted.path, limit=limit + 1), limit, {"path": wanted.path}, note)
 
 
 class Option(Arguments, frozen=True):
@@ -133,15 +115,13 @@ class AskedQuestion(Arguments, frozen=True):
     id: Annotated[str, Meta(min_length=1, max_length=200, description="A name for the answer, each only once.")]
     question: Annotated[str, Meta(min_length=1, max_length=MAX_CHARS, description="What to ask.")]
     header: Annotated[str, Meta(max_length=200, description="A title of a few words.")] = ""
-    options: Annotated[list[Option], Meta(max_length=MAX_OPTIONS, description="Answers to choose from.")] | None = None
+    options: Annotated[list[Option], Meta(max_length=MAX_CHOICES, description="Answers to choose from.")] | None = None
 
 
 class RequestUserInputArguments(Arguments, frozen=True):
     """What request_user_input takes."""
 
-    questions: Annotated[
-        list[AskedQuestion], Meta(min_length=1, max_length=MAX_QUESTIONS, description="What to ask, in order.")
-    ]
+    questions: Annotated[list[AskedQuestion], Meta(min_length=1, max_length=20, description="What to ask, in order.")]
 
 
 class RequestUserInput:
@@ -164,12 +144,17 @@ class RequestUserInput:
         names = [one.id for one in wanted.questions]
         if len(set(names)) < len(names):
             raise ToolError("validation", "two questions have the same `id`", hint="give each its own")
-        given = await context.ask(*map(_question, wanted.questions))
+        given = await context.ask(
+            *(
+                Question(
+                    id=one.id,
+                    question=one.question,
+                    header=one.header,
+                    choices=tuple(Choice(option.label, option.description) for option in one.options or ()),
+                )
+                for one in wanted.questions
+            )
+        )
         answers = [{"id": name, "answer": given[name]} for name in names]
         stdout = "\n".join(f"{one['id']}: {one['answer']}" for one in answers)
         return ToolResult(ok=True, stdout=stdout, data={"answers": answers})
-
-
-def _question(one: AskedQuestion) -> Question:
-    choices = tuple(Choice(option.label, option.description) for option in one.options or ())
-    return Question(id=one.id, question=one.question, header=one.header, choices=choices)

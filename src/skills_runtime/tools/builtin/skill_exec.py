@@ -156,7 +156,7 @@ class SkillExec:
         try:
             return wanted, await asyncio.to_thread(self._plan, wanted, context)
         except SkillError as error:
-            raise told(error) from error
+            raise skill_tool_error(error) from error
 
     def _without_environment(
         self, digests: Mapping[str, str], need: Need | None, context: ToolContext
@@ -236,12 +236,12 @@ def skill_named(mention: str) -> str:
     try:
         found = parse_mention(mention)
     except SkillError as error:
-        raise told(error) from error
+        raise skill_tool_error(error) from error
     return f"{found.namespace}.{found.name}"
 
 
-def told(error: SkillError) -> ToolError:
-    """What stands in the way of a call, as the model is told."""
+def skill_tool_error(error: SkillError) -> ToolError:
+    """Return the error of a tool for a skill that cannot be used as asked, with its code."""
     details = {"code": error.code, "message": error.message, "details": dict(error.problem.details)}
     return ToolError(error.tool_kind, error.message, hint=error.hint, details={"error": details})
 
@@ -252,7 +252,7 @@ def _digest(skill: Skill) -> str:
     try:
         return directory_digest(directory)
     except SkillError as error:
-        raise told(error) from error
+        raise skill_tool_error(error) from error
 
 
 def _packages(need: Need | None) -> dict[str, str]:

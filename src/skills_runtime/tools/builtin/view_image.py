@@ -11,8 +11,8 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.files import touching
 from skills_runtime.tools.images import recognise
-from skills_runtime.tools.intents import touching
 
 MAX_BYTES = 5 << 20
 

@@ -1,13 +1,15 @@
-"""What calls of file tools are going to do, and what exactly they would change.
+"""What the file tools share: what a call would touch and change, and the beginning of a text as a result.
 
 Pure but for looking at the files, which records nothing.
 """
 
+import codecs
 import hashlib
+from typing import Any
 
 import msgspec
 
-from skills_runtime.ports import Files, FileTouch, Intent, Touch
+from skills_runtime.ports import Files, FileTouch, Intent, ToolResult, Touch
 from skills_runtime.text import unified_diff
 
 MAX_DIFF_BYTES = 1 << 20
@@ -42,6 +44,20 @@ def diff_of(path: str, before: bytes | None, after: bytes | None) -> str:
         return f"{path}: {_size(before)} -> {_size(after)}"
     names = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
     return "\n".join(line.rstrip("\n") for line in unified_diff(old, new, names))
+
+
+def text_result(data: bytes, limit: int, facts: dict[str, Any], note: str = "") -> ToolResult:
+    """Return the first `limit` bytes as text, with the `note` if there are more; `facts` are told beside it."""
+    truncated, kept = len(data) > limit, data[:limit]
+    # A character cut in two at the limit is left out rather than shown as damage.
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(kept, final=not truncated)
+    return ToolResult(
+        ok=True,
+        stdout=text,
+        stderr=note if truncated else "",
+        truncated=truncated,
+        data={**facts, "bytes": len(kept)},
+    )
 
 
 def _lines(content: bytes | None) -> list[str] | None:
