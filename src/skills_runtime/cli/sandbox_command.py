@@ -6,7 +6,6 @@ this process's environment is passed on, and the command never gets the streams 
 
 import asyncio
 import os
-import secrets
 import select
 import stat
 import threading
@@ -28,7 +27,9 @@ from skills_runtime.processes.execute import Outflow
 from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed
 from skills_runtime.sandbox.policy import PROMISES, Gap
-from skills_runtime.storage.files import write_new
+from skills_runtime.storage import (
+    write_atomic,
+)
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -58,14 +59,7 @@ class EvidenceFile:
 
     def write(self, data: bytes) -> None:
         """Put a file with this content under the name; raises when the directory is no longer where it was."""
-        name, passing = self._path.name, f".{secrets.token_hex(8)}.evidence"
-        try:
-            write_new(passing, data, mode=0o666, dir_fd=self._directory)
-            os.rename(passing, name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(passing, dir_fd=self._directory)
-            raise
+        write_atomic(self._path.name, data, mode=0o666, durable=False, dir_fd=self._directory)
         if not _is_at(self._path.parent, self._directory):
             raise AccessRefused(
                 f"the command has moved the directory of `{self._path}`, so what is there now is not the evidence",

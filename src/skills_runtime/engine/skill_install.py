@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,9 @@ from skills_runtime.skills.install.prepare import Preparation, Prepared, refuse_
 from skills_runtime.skills.install.sources import ArchiveSource, LocalSource, Source, parse_source
 from skills_runtime.skills.install.transaction import settle, working
 from skills_runtime.skills.standard.parse import parse_skill
-from skills_runtime.storage.files import remove_tree
+from skills_runtime.storage import (
+    stage_directory,
+)
 
 FILE = "SKILL.md"
 
@@ -131,15 +132,10 @@ def _put(parent: Path, name: str, data: bytes) -> Path:
     place = parent / name
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{name[:32]}-", dir=parent))
-        try:
+        with stage_directory(place, mode=0o755) as draft:  # fails where something was put there meanwhile
             if os.path.lexists(place):
                 raise RequestConflict(f"there is a skill `{name}` already", hint="choose another name")
-            (aside / FILE).write_bytes(data)
-            aside.chmod(0o755)
-            aside.rename(place)  # fails where somebody was faster
-        finally:
-            remove_tree(aside, ignore_errors=True)
+            (draft / FILE).write_bytes(data)
     except (FileExistsError, NotADirectoryError) as error:
         raise RequestConflict(f"a file is where the skill would go: {error.strerror}") from error
     except OSError as error:

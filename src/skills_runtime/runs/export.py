@@ -21,7 +21,14 @@ from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SPARE, SUBDIRE
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.spec import pretty
-from skills_runtime.storage.files import sha256_of_path, write_atomic
+from skills_runtime.storage import (
+    atomic_file,
+    open_directory,
+    open_new,
+    sha256_of_path,
+    walk,
+    write_atomic,
+)
 
 BUILD_TYPE = "urn:skills-runtime:run:v1"
 BUILDER = "urn:skills-runtime:runtime"
@@ -67,18 +74,9 @@ def _explained(place: Path) -> Generator[None]:
 
 def _exported(root: Path, left_out: frozenset[str]) -> list[str]:
     """Every regular file that is handed on, as a path from the run directory."""
-    names: list[str] = []
-    for directory, below, files in os.walk(root):
-        relative = Path(directory).relative_to(root)
-        if not relative.parts:
-            below[:] = [name for name in below if name not in left_out]
-            files = [name for name in files if name not in left_out]
-        names.extend(str(relative / name) for name in files if _is_regular(Path(directory) / name))
-    return sorted(name for name in names if name != SPARE)
-
-
-def _is_regular(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+    with open_directory(root) as top:
+        entries = walk(top, enter=lambda entry: entry.path not in left_out, on_error=lambda _, __: None)
+        return sorted(entry.path for entry in entries if entry.is_file and entry.path not in {*left_out, SPARE})
 
 
 def _sum(root: Path, name: str) -> bytes:
@@ -140,24 +138,18 @@ def _read(paths: RunPaths) -> tuple[ArtifactManifest, dict[str, str]]:
 
 def pack(root: Path, names: list[str], output: Path, *, prefix: str) -> None:
     """One gzip-ed tar whose bytes depend on the run alone."""
-    draft = output.with_name(f".{output.name[:100]}.{os.urandom(4).hex()}")
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
-    try:
-        with (
-            open(fd, "wb") as file,
-            gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as zipped,
-            tarfile.open(fileobj=zipped, mode="w") as tar,
-        ):
-            for name in SUBDIRECTORIES:  # an empty one belongs to the run as well
-                tar.addfile(_member(f"{prefix}/{name}", DIRECTORY_MODE, kind=tarfile.DIRTYPE))
-            for name in names:
-                member = _member(f"{prefix}/{name}", FILE_MODE, size=(root / name).stat().st_size)
-                with (root / name).open("rb") as content:
-                    tar.addfile(member, content)
-        draft.rename(output)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with (
+        atomic_file(output, mode=FILE_MODE, durable=False) as fd,
+        open(fd, "wb", closefd=False) as file,
+        gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w") as tar,
+    ):
+        for name in SUBDIRECTORIES:  # an empty one belongs to the run as well
+            tar.addfile(_member(f"{prefix}/{name}", DIRECTORY_MODE, kind=tarfile.DIRTYPE))
+        for name in names:
+            member = _member(f"{prefix}/{name}", FILE_MODE, size=(root / name).stat().st_size)
+            with (root / name).open("rb") as content:
+                tar.addfile(member, content)
 
 
 def _member(name: str, mode: int, *, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfile.TarInfo:
@@ -176,7 +168,7 @@ def write_page(paths: RunPaths, place: Path, language: Language = "en") -> None:
     """Write the page of a run into a new file that only its user can read."""
     pieces = page_of(paths, language)
     try:
-        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        descriptor = open_new(place, mode=FILE_MODE)
     except FileExistsError:
         raise ValidationFailed(f"`{place}` already exists", hint="name another file") from None
     except OSError as error:

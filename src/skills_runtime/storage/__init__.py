@@ -1,4 +1,115 @@
-"""Files at the bottom of everything: atomic writes, locks, access that follows no links, digests.
+"""Files at the bottom of everything. Knows nothing of runs, skills or settings; errors of the system stay `OSError`.
 
-Knows nothing of runs, skills or settings. Errors of the system stay `OSError`, so that each caller can explain them.
+To write a file whole or not at all: `write_atomic`; piece by piece: `atomic_file`; one that must be new: `write_new`,
+`open_new`; a whole directory: `stage_directory`. To make names durable: `sync_path`, `sync_tree`, `make_directories`.
+To remove: `remove_tree`. To digest: `sha256_of` an open file, `sha256_of_path`. (`files`)
+
+To read below a directory without following links: `open_directory`, then `read_below`, `open_below`, `walk`; to measure
+it: `disk_usage`. (`nofollow`) Where links may be followed as long as they stay below: `open_beneath`. (`beneath`)
+
+To keep other processes out: `lock_file`, `lock_directory`, `try_lock`. (`locks`)
 """
+
+from skills_runtime.storage.beneath import (
+    DIRECTORY,
+    MAX_LINKS,
+    Beneath,
+    Opener,
+    best_opener,
+    follow,
+    open_beneath,
+    open_root,
+    read_link,
+)
+from skills_runtime.storage.files import (
+    PRIVATE_DIRECTORY,
+    PRIVATE_FILE,
+    Draft,
+    append,
+    atomic_file,
+    copy_at_most,
+    exchange,
+    explain_write,
+    make_directories,
+    open_new,
+    open_regular,
+    read_at_most,
+    remove_empty,
+    remove_tree,
+    sha256_of,
+    sha256_of_path,
+    spread_out,
+    stage_directory,
+    sync_path,
+    sync_tree,
+    write_all,
+    write_atomic,
+    write_new,
+)
+from skills_runtime.storage.locks import lock_directory, lock_file, try_lock
+from skills_runtime.storage.nofollow import (
+    ENTERING,
+    LISTING,
+    Entry,
+    Parts,
+    disk_usage,
+    error_reason,
+    first_names,
+    mode_below,
+    open_below,
+    open_directory,
+    read_below,
+    relative_parts,
+    walk,
+)
+
+__all__ = [
+    "DIRECTORY",
+    "ENTERING",
+    "LISTING",
+    "MAX_LINKS",
+    "PRIVATE_DIRECTORY",
+    "PRIVATE_FILE",
+    "Beneath",
+    "Draft",
+    "Entry",
+    "Opener",
+    "Parts",
+    "append",
+    "atomic_file",
+    "best_opener",
+    "copy_at_most",
+    "disk_usage",
+    "error_reason",
+    "exchange",
+    "explain_write",
+    "first_names",
+    "follow",
+    "lock_directory",
+    "lock_file",
+    "make_directories",
+    "mode_below",
+    "open_below",
+    "open_beneath",
+    "open_directory",
+    "open_new",
+    "open_regular",
+    "open_root",
+    "read_at_most",
+    "read_below",
+    "read_link",
+    "relative_parts",
+    "remove_empty",
+    "remove_tree",
+    "sha256_of",
+    "sha256_of_path",
+    "spread_out",
+    "stage_directory",
+    "sync_path",
+    "sync_tree",
+    "try_lock",
+    "walk",
+    "write_all",
+    "write_atomic",
+    "write_new",
+]

@@ -23,6 +23,7 @@ PRIVATE_FILE = 0o600
 PRIVATE_DIRECTORY = 0o700
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNNAMED = os.O_WRONLY | os.O_CLOEXEC | getattr(os, "O_TMPFILE", os.O_DIRECTORY)
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -36,41 +37,119 @@ _CANNOT_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
 def write_atomic(
-    path: Path | str, data: bytes, *, mode: int = PRIVATE_FILE, durable: bool = True, replace: bool = True
+    path: Path | str,
+    data: bytes,
+    *,
+    mode: int = PRIVATE_FILE,
+    durable: bool = True,
+    replace: bool = True,
+    dir_fd: int | None = None,
 ) -> None:
     """Write a file so that a reader sees the old bytes or the new ones, never a part.
 
     Without `replace` a file that is there stays, and `FileExistsError` is raised.
     """
-    directory, name = os.path.split(path)
-    draft = os.path.join(directory, f".{name[:100]}.{os.getpid()}.{os.urandom(6).hex()}")
+    with atomic_file(path, mode=mode, durable=durable, replace=replace, dir_fd=dir_fd) as fd:
+        write_all(fd, data)
+
+
+@contextmanager
+def atomic_file(
+    path: Path | str,
+    *,
+    mode: int = PRIVATE_FILE,
+    durable: bool = True,
+    replace: bool = True,
+    dir_fd: int | None = None,
+) -> Generator[int]:
+    """Yield a descriptor to write a file piece by piece; it gets its name when the block ends without an error."""
+    draft = Draft(path, mode, dir_fd=dir_fd)
     try:
-        write_new(draft, data, mode=mode, durable=durable)
-        # For every run: a `Path` costs more than the call.
-        if replace:
-            os.replace(draft, path)  # noqa: PTH105
-        else:
-            os.link(draft, path)
-            os.unlink(draft)  # noqa: PTH108
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)  # noqa: PTH108
-        raise
+        yield draft.fd
+        if durable:
+            os.fsync(draft.fd)
+        draft.put(replace=replace)
+    finally:
+        draft.drop()
     if durable:
-        sync_path(directory or ".")
+        sync_path(os.path.dirname(path) or ".", dir_fd=dir_fd)  # noqa: PTH120 - a `Path` costs more than the call
+
+
+class Draft:
+    """The next content of a file, in the same directory, until it is put in place or dropped.
+
+    In an open directory it has no name before that, where the file system can do it: a process that is killed meanwhile
+    leaves nothing behind.
+    """
+
+    def __init__(self, path: Path | str, mode: int, *, dir_fd: int | None = None) -> None:
+        self._path = path
+        self._dir_fd = dir_fd
+        directory, name = os.path.split(path)
+        # Forty characters are at most 160 bytes: the longest name has room for the rest.
+        self._draft = os.path.join(directory, f".{name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
+        self._has_name = False
+        if dir_fd is not None:
+            with suppress(OSError):  # it cannot, or nobody may: the other way tells which
+                self.fd = os.open(directory or ".", _UNNAMED, mode, dir_fd=dir_fd)
+                return
+        self.fd = open_new(self._draft, mode=mode, dir_fd=dir_fd)
+        self._has_name = True
+
+    def put(self, *, replace: bool = True) -> None:
+        """Give it its name, in place of whatever has it; without `replace` nothing may have it."""
+        here = self._dir_fd
+        if not self._has_name:
+            to = self._draft if replace else self._path
+            os.link(f"/proc/self/fd/{self.fd}", to, dst_dir_fd=here, follow_symlinks=True)
+            self._has_name = replace
+        elif not replace:
+            os.link(self._draft, self._path, src_dir_fd=here, dst_dir_fd=here)
+        if replace:
+            os.rename(self._draft, self._path, src_dir_fd=here, dst_dir_fd=here)
+            self._has_name = False
+
+    def drop(self) -> None:
+        """Close it; what was not put in place is gone."""
+        os.close(self.fd)
+        if self._has_name:
+            with suppress(OSError):
+                os.unlink(self._draft, dir_fd=self._dir_fd)
+
+
+def open_new(path: Path | str, *, mode: int = PRIVATE_FILE, dir_fd: int | None = None) -> int:
+    """Create a file that must not exist yet, open for writing."""
+    return os.open(path, _NEW, mode, dir_fd=dir_fd)
 
 
 def write_new(
     path: Path | str, data: bytes, *, mode: int = PRIVATE_FILE, dir_fd: int | None = None, durable: bool = False
 ) -> None:
-    """Create a file that must not exist yet; its name becomes durable with its directory."""
-    fd = os.open(path, _NEW, mode, dir_fd=dir_fd)
+    """Write a file that must not exist yet; its name becomes durable with its directory."""
+    fd = open_new(path, mode=mode, dir_fd=dir_fd)
     try:
         write_all(fd, data)
         if durable:
             os.fsync(fd)
     finally:
         os.close(fd)
+
+
+@contextmanager
+def stage_directory(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> Generator[Path]:
+    """Yield a hidden directory beside `path`; it gets its name when the block ends without an error.
+
+    What is at `path` by then stays, and `OSError` is raised, unless it is an empty directory.
+    """
+    draft = path.with_name(f".{path.name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
+    draft.mkdir(mode=PRIVATE_DIRECTORY)
+    try:
+        yield draft
+        draft.chmod(mode)
+        draft.rename(path)
+    except BaseException:
+        remove_tree(draft, ignore_errors=True)
+        raise
 
 
 def append(path: Path | str, data: bytes) -> None:

@@ -24,6 +24,7 @@ LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens a directory to see what is in it."""
 
 _CHUNK = 1 << 20
+_NO_ACCESS_TIME = getattr(os, "O_NOATIME", 0)
 
 Parts = tuple[str, ...]
 
@@ -150,7 +151,7 @@ def walk(
     while waiting and (limit is None or limit > 0):
         parts = waiting.popleft()
         try:
-            directory = open_below(top, parts, LISTING)
+            directory = _open_listing(top, parts)
         except OSError as error:
             if on_error is None:
                 raise
@@ -224,6 +225,14 @@ def _look(directory: int, parts: Parts, on_error: Callable[[Parts, OSError], Non
             raise
         on_error(parts, error)
         return None
+
+
+def _open_listing(top: int, parts: Parts) -> int:
+    """Open a directory to list it, and leave its time of access alone: to note it can mean to wait for the disk."""
+    try:
+        return open_below(top, parts, LISTING | _NO_ACCESS_TIME)
+    except PermissionError:  # only its owner may ask for that
+        return open_below(top, parts, LISTING)
 
 
 def _step(here: int, name: str, flags: int) -> int:

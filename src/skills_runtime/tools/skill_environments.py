@@ -9,7 +9,6 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -22,8 +21,12 @@ from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.scripts import InlineMetadata, NotUsable, allows, inline_metadata, script_in
 from skills_runtime.skills.skill import Skill
-from skills_runtime.storage.files import remove_tree
-from skills_runtime.storage.locks import try_lock
+from skills_runtime.storage import (
+    remove_tree,
+    stage_directory,
+    try_lock,
+    write_atomic,
+)
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,15 +217,10 @@ class Environments:
 
     async def _make(self, need: Need) -> None:
         uv = find_uv(self._environ())
-        aside = Path(tempfile.mkdtemp(prefix=f".{need.key}.", dir=self._root))
-        try:
+        with stage_directory(self.directory(need), mode=0o755) as aside:  # sandboxed commands may be of another user
             await self._lock(uv, need, aside)
             await self._install(uv, aside)
             remove_tree(aside / "given", ignore_errors=True)
-            aside.chmod(0o755)  # commands behind the fence may be of another user
-            aside.rename(self.directory(need))
-        finally:
-            remove_tree(aside, ignore_errors=True)
 
     async def _lock(self, uv: str, need: Need, aside: Path) -> None:
         """Put the exact versions, with their digests, into the environment's lock file."""
@@ -242,9 +240,7 @@ class Environments:
         else:
             wanted.write_text("".join(f"{one}\n" for one in need.metadata.dependencies), encoding="utf-8")
             await self._resolve(uv, need, wanted, lock)
-        kept = aside / "kept"
-        shutil.copyfile(lock, kept)
-        kept.replace(known)
+        write_atomic(known, lock.read_bytes(), mode=0o644, durable=False)
 
     async def _resolve(self, uv: str, need: Need, wanted: Path, lock: Path) -> None:
         newer = ("--exclude-newer", need.metadata.exclude_newer) if need.metadata.exclude_newer else ()

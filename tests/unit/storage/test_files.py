@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from skills_runtime.errors import StorageFailed
+from skills_runtime.storage import files
 from skills_runtime.storage.files import (
     append,
+    atomic_file,
     copy_at_most,
     exchange,
     explain_write,
@@ -24,6 +26,7 @@ from skills_runtime.storage.files import (
     remove_tree,
     sha256_of,
     sha256_of_path,
+    stage_directory,
     sync_path,
     sync_tree,
     write_all,
@@ -59,7 +62,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         return path.name
 
     record("fsync", kind)
-    record("replace", target)
+    record("rename", target)
     record("link", target)
     return made
 
@@ -112,6 +115,61 @@ def test_a_file_with_the_longest_name_is_written(tmp_path: Path) -> None:
     assert (tmp_path / ("n" * 255)).read_bytes() == b"x"
 
 
+def test_a_long_name_of_wide_characters_is_written(tmp_path: Path) -> None:
+    write_atomic(tmp_path / ("名" * 85), b"x")
+    assert (tmp_path / ("名" * 85)).read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("unnamed", [True, False])
+def test_a_file_is_written_into_an_open_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replace: bool, unnamed: bool
+) -> None:
+    if not unnamed:
+        monkeypatch.setattr(files, "_UNNAMED", os.O_WRONLY | os.O_DIRECTORY)
+    fd = os.open(tmp_path, os.O_RDONLY)
+    try:
+        write_atomic("a", b"first", replace=replace, dir_fd=fd)
+        if replace:
+            write_atomic("a", b"second", dir_fd=fd)
+        else:
+            with pytest.raises(FileExistsError):
+                write_atomic("a", b"second", replace=False, dir_fd=fd)
+    finally:
+        os.close(fd)
+    assert {name: entry.content for name, entry in tree(tmp_path).items()} == {"a": b"second" if replace else b"first"}
+
+
+def test_a_file_written_in_pieces_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    with atomic_file(tmp_path / "a", mode=0o644) as fd:
+        write_all(fd, b"one ")
+        assert not (tmp_path / "a").exists()
+        write_all(fd, b"two")
+    assert ((tmp_path / "a").read_bytes(), mode_of(tmp_path / "a")) == (b"one two", 0o644)
+    before = tree(tmp_path)
+
+    def write_half(to: int) -> None:
+        write_all(to, b"half")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"), atomic_file(tmp_path / "a") as fd:
+        write_half(fd)
+    assert tree(tmp_path) == before
+
+
+def test_a_staged_directory_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    with stage_directory(tmp_path / "a", mode=0o755) as draft:
+        (draft / "x").write_bytes(b"x")
+        assert not (tmp_path / "a").exists()
+    assert mode_of(tmp_path / "a") == 0o755
+    before = tree(tmp_path)
+    with pytest.raises(FileNotFoundError), stage_directory(tmp_path / "b") as draft:
+        (draft / "missing" / "x").mkdir()
+    with pytest.raises(OSError, match="not empty"), stage_directory(tmp_path / "a") as draft:
+        (draft / "y").write_bytes(b"y")
+    assert tree(tmp_path) == before
+
+
 def test_a_relative_path_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_atomic("a", b"x")
@@ -141,7 +199,7 @@ def test_a_replacement_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Pat
     assert tree(tmp_path) == before
 
 
-@pytest.mark.parametrize("broken", ["open", "write", "fsync", "replace"])
+@pytest.mark.parametrize("broken", ["open", "write", "fsync", "rename"])
 def test_whatever_fails_the_old_file_stays_and_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
@@ -171,7 +229,7 @@ def test_an_interrupted_write_leaves_no_draft(tmp_path: Path, monkeypatch: pytes
 
 def test_durable_means_bytes_before_the_name_and_the_name_at_last(tmp_path: Path, calls: list[tuple[str, str]]) -> None:
     write_atomic(tmp_path / "a", b"x")
-    assert calls == [("fsync", "file"), ("replace", "a"), ("fsync", "directory")]
+    assert calls == [("fsync", "file"), ("rename", "a"), ("fsync", "directory")]
 
 
 def test_a_new_name_is_durable_too(tmp_path: Path, calls: list[tuple[str, str]]) -> None:
@@ -181,7 +239,7 @@ def test_a_new_name_is_durable_too(tmp_path: Path, calls: list[tuple[str, str]])
 
 def test_what_need_not_be_durable_does_not_wait_for_the_disk(tmp_path: Path, calls: list[tuple[str, str]]) -> None:
     write_atomic(tmp_path / "a", b"x", durable=False)
-    assert calls == [("replace", "a")]
+    assert calls == [("rename", "a")]
 
 
 def test_every_byte_is_written_however_few_the_system_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

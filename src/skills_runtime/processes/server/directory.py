@@ -13,8 +13,11 @@ from typing import Self
 
 from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY
-from skills_runtime.storage.files import write_new
-from skills_runtime.storage.locks import try_lock
+from skills_runtime.storage import (
+    explain_write,
+    try_lock,
+    write_atomic,
+)
 
 RUNTIME_DIRECTORY = "runtime"
 SOCKET = "runtime.sock"
@@ -92,13 +95,8 @@ class Place:
 
     def write(self, name: str, data: bytes) -> None:
         """Replace a file; nobody but this user can read it at any moment."""
-        draft = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
-        try:
-            write_new(draft, data, mode=FILE_MODE, dir_fd=self._descriptor)
-            self.rename(draft, name)
-        except OSError as error:
-            self.remove(draft)
-            raise StorageFailed(f"`{self.path / name}` could not be written: {error.strerror}") from error
+        with explain_write(self.path / name):
+            write_atomic(name, data, mode=FILE_MODE, durable=False, dir_fd=self._descriptor)
 
     def rename(self, name: str, other: str) -> None:
         """Give a file another name, in place of what has it."""

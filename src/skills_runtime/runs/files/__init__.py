@@ -4,7 +4,10 @@ from skills_runtime.runs.files.locate import Entry, Listing, resolve
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.paths import PathPolicy, isolated_policy, shared_policy
 from skills_runtime.runs.files.scan import Scan, ScanLimits, ScannedFile, Skipped, scan
-from skills_runtime.storage.beneath import open_beneath, open_root
+from skills_runtime.storage import (
+    open_beneath,
+    open_root,
+)
 
 __all__ = [
     "Entry",

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -22,96 +22,60 @@ from skills_runtime.ports import FileChange
 from skills_runtime.runs.files.locate import Links, Place, check_regular, digest_of, locate, lstat, opened, parents_made
 from skills_runtime.runs.files.paths import Location, PathPolicy, check_write, parse_path, refusal, shown
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
-from skills_runtime.storage.beneath import Opener, open_root
-from skills_runtime.storage.files import copy_at_most, read_at_most, write_all
-from skills_runtime.storage.nofollow import LISTING
+from skills_runtime.storage import (
+    LISTING,
+    Draft,
+    Opener,
+    copy_at_most,
+    open_new,
+    open_root,
+    read_at_most,
+    sync_path,
+    write_all,
+)
 
 MAX_CHANGES = 100
 """Each change keeps a few files open until all are made."""
 
-_UNNAMED = os.O_WRONLY | os.O_CLOEXEC | getattr(os, "O_TMPFILE", os.O_DIRECTORY)
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ACCESS_BITS = 0o777
 _MAX_TRIES = 1000
 """So many names are tried until one is free."""
 _MAX_NAME_BYTES = 200
 """So much of a name is kept in the trash, behind a number."""
-_numbers = itertools.count()
-
-
-class _Previous(NamedTuple):
-    found: os.stat_result
-    sha256: str | None
 
 
 def replace(place: Place, data: bytes, mode: int) -> str | None:
     """Put `data` in place of the regular file of that name, if any; returns the digest of what was there."""
-    before = _look(place)
-    draft = Draft(place.parent, FILE_MODE if before else mode)
+    like, digest = None, None
+    with suppress(FileNotFoundError), opened(place, os.O_RDWR) as fd:  # a file made read-only is not replaced
+        like, digest = os.fstat(fd), digest_of(fd)
+    draft = Draft(place.name, FILE_MODE if like else mode, dir_fd=place.parent)
     try:
-        draft.fill(data, before.found if before else None)
-        draft.put(place.name)
+        fill(draft, data, like)
+        draft.put()
     finally:
         draft.drop()
     sync_directory(place.parent)
-    return before.sha256 if before else None
+    return digest
 
 
-class Draft:
-    """New content beside its place; it has no name before it is put there, where the file system can do that.
-
-    So whoever is killed while it is written leaves nothing behind.
-    """
-
-    def __init__(self, directory: int, mode: int) -> None:
-        self._directory = directory
-        self._name = ""
-        try:
-            self._fd = os.open(".", _UNNAMED, mode, dir_fd=directory)
-        except OSError:  # it cannot, or nobody may: the other way tells which
-            self._fd, self._name = create(directory, _draft_names(), mode)
-
-    @property
-    def inode(self) -> int:
-        """By which it is known under any name."""
-        return os.fstat(self._fd).st_ino
-
-    def fill(self, data: bytes, like: os.stat_result | None = None) -> None:
-        """Write it, with the access that another file has, and return when it is on the disk."""
-        write_all(self._fd, data)
-        if like is not None:
-            _keep_access(self._fd, like)
-        os.fsync(self._fd)
-
-    def put(self, name: str) -> None:
-        """Put it in place of whatever has that name."""
-        if not self._name:
-            self._name = self._linked()
-        os.rename(self._name, name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
-
-    def drop(self) -> None:
-        """Let go of it; what was not put in place is gone."""
-        os.close(self._fd)
-        if self._name:
-            remove(self._directory, self._name)
-
-    def _linked(self) -> str:
-        for name in itertools.islice(_draft_names(), _MAX_TRIES):
-            with suppress(FileExistsError):
-                os.link(f"/proc/self/fd/{self._fd}", name, dst_dir_fd=self._directory, follow_symlinks=True)
-                return name
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-
-
-def _draft_names() -> Iterator[str]:
-    return (f".skills-runtime-{os.getpid()}-{number}.tmp" for number in _numbers)
+def fill(draft: Draft, data: bytes, like: os.stat_result | None) -> None:
+    """Write a draft with the access that another file has, and return when it is on the disk."""
+    write_all(draft.fd, data)
+    if like is not None:
+        own = os.fstat(draft.fd)
+        if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
+            with suppress(PermissionError):
+                os.fchown(draft.fd, like.st_uid, like.st_gid)
+        os.fchmod(draft.fd, like.st_mode & _ACCESS_BITS)
+    os.fsync(draft.fd)
 
 
 def create(directory: int, names: Iterable[str], mode: int) -> tuple[int, str]:
     """Make a new file under the first name that is free, open for writing."""
     for name in itertools.islice(names, _MAX_TRIES):
         with suppress(FileExistsError):
-            return os.open(name, _NEW, mode, dir_fd=directory), name
+            return open_new(name, mode=mode, dir_fd=directory), name
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
 
@@ -123,31 +87,8 @@ def remove(directory: int, name: str) -> None:
 
 def sync_directory(directory: int) -> None:
     """Make a change of names durable, where the directory may be opened at all."""
-    try:
-        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
-    except PermissionError:
-        return
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _look(place: Place) -> _Previous | None:
-    """What is there now; opened for writing, so that a file made read-only is not replaced."""
-    try:
-        with opened(place, os.O_RDWR) as fd:
-            return _Previous(os.fstat(fd), digest_of(fd))
-    except FileNotFoundError:
-        return None
-
-
-def _keep_access(fd: int, found: os.stat_result) -> None:
-    own = os.fstat(fd)
-    if (own.st_uid, own.st_gid) != (found.st_uid, found.st_gid):
-        with suppress(PermissionError):
-            os.fchown(fd, found.st_uid, found.st_gid)
-    os.fchmod(fd, found.st_mode & _ACCESS_BITS)
+    with suppress(PermissionError):
+        sync_path(".", dir_fd=directory)
 
 
 def discard(place: Place, trash: Path, limit: int) -> None:
@@ -388,8 +329,9 @@ def _prepare(steps: Sequence[_Step], policy: PathPolicy) -> None:
         if step.goal.change != "remove":
             with _named(step.goal.path):
                 like = found.get(step.goal.like or step.goal.path)
-                step.draft = Draft(step.place.parent, FILE_MODE if like else policy.file_mode)
-                step.draft.fill(step.goal.data, like)
+                mode = FILE_MODE if like else policy.file_mode
+                step.draft = Draft(step.place.name, mode, dir_fd=step.place.parent)
+                fill(step.draft, step.goal.data, like)
 
 
 def _check_free(step: _Step) -> None:
@@ -411,8 +353,8 @@ def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
         _check_size(policy, step.goal, data)
         if hashlib.sha256(data).hexdigest() != step.goal.before:
             raise _changed(step)
-    step.backup = Draft(step.place.parent, FILE_MODE)
-    step.backup.fill(data, found)
+    step.backup = Draft(step.place.name, FILE_MODE, dir_fd=step.place.parent)
+    fill(step.backup, data, found)
     return found
 
 
@@ -436,7 +378,7 @@ def _change_name(step: _Step, policy: PathPolicy) -> None:
     if step.draft is None:
         discard(step.place, policy.trash, policy.max_file_bytes)
     else:
-        step.draft.put(step.place.name)
+        step.draft.put()
 
 
 def _is_undone(step: _Step) -> bool:
@@ -444,9 +386,9 @@ def _is_undone(step: _Step) -> bool:
     # What happened is read from the disk: a call that failed can have had its effect all the same.
     try:
         now = _inode(step.place)
-        if now == (step.draft.inode if step.draft else None):
+        if now == (os.fstat(step.draft.fd).st_ino if step.draft else None):
             if step.backup:
-                step.backup.put(step.place.name)
+                step.backup.put()
             else:
                 os.unlink(step.place.name, dir_fd=step.place.parent)
     except OSError:

@@ -26,18 +26,19 @@ from skills_runtime.runs.files.paths import (
     refusal,
     shown,
 )
-from skills_runtime.storage.beneath import (
+from skills_runtime.storage import (
     DIRECTORY,
+    LISTING,
     MAX_LINKS,
     Beneath,
     Opener,
     best_opener,
+    first_names,
     follow,
     open_root,
     read_link,
+    sha256_of,
 )
-from skills_runtime.storage.files import sha256_of
-from skills_runtime.storage.nofollow import LISTING, first_names
 
 Links = Literal["follow", "keep"]
 """Whether a link in the last name stands for its target or for itself."""

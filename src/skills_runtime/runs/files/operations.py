@@ -35,8 +35,11 @@ from skills_runtime.runs.files.paths import (
     refusal,
     shown,
 )
-from skills_runtime.storage.beneath import Opener, best_opener
-from skills_runtime.storage.files import read_at_most
+from skills_runtime.storage import (
+    Opener,
+    best_opener,
+    read_at_most,
+)
 
 
 class _Facts(msgspec.Struct):

@@ -7,7 +7,8 @@ table of our own: the answer does not depend on the machine.
 import errno
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -17,14 +18,21 @@ import msgspec
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.runs.files.locate import is_text, kind_of, spelled
 from skills_runtime.runs.files.paths import refusal, shown
-from skills_runtime.storage.beneath import DIRECTORY, open_beneath
-from skills_runtime.storage.files import sha256_of
-from skills_runtime.storage.nofollow import LISTING, first_names
+from skills_runtime.storage import (
+    DIRECTORY,
+    LISTING,
+    Entry,
+    Parts,
+    open_beneath,
+    relative_parts,
+    sha256_of,
+    walk,
+)
 
 SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
 MAX_SKIPPED = 1000
+Order = tuple[int, list[bytes]]
 _READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_UNNOTED = getattr(os, "O_NOATIME", 0)
 
 _ANY_BYTES = "application/octet-stream"
 
@@ -152,7 +160,7 @@ def scan(root: Path, roots: Sequence[str], limits: ScanLimits = DEFAULT_LIMITS) 
         fd = os.open(root, DIRECTORY)
         try:
             for name in roots:
-                scanning.visit_root(fd, name)
+                scanning.scan_root(fd, name)
         finally:
             os.close(fd)
     except OSError as error:
@@ -165,10 +173,11 @@ class _Scanning:
 
     def __init__(self, limits: ScanLimits) -> None:
         self._limits = limits
-        self._files: list[ScannedFile] = []
-        self._skipped: list[Skipped] = []
+        self._files: list[tuple[Order, ScannedFile]] = []
+        self._skipped: list[tuple[Order, Skipped]] = []
         self._files_seen = self._others_seen = self._bytes_seen = self._bytes_hashed = 0
         self._complete = True
+        self._root = 0
 
     def result(self, roots: tuple[str, ...]) -> Scan:
         return Scan(
@@ -177,78 +186,73 @@ class _Scanning:
             bytes_seen=self._bytes_seen,
             complete=self._complete,
             limits=self._limits,
-            skipped=tuple(self._skipped),
-            files=tuple(self._files),
+            skipped=tuple(skipped for _, skipped in sorted(self._skipped, key=itemgetter(0))),
+            files=tuple(file for _, file in sorted(self._files, key=itemgetter(0))),
         )
 
-    def visit_root(self, root_fd: int, name: str) -> None:
+    def scan_root(self, root_fd: int, name: str) -> None:
         """Scan one of the named directories; one that is not there holds nothing."""
-        parts = name.split("/")
-        if not {"", ".", ".."}.isdisjoint(parts):
+        parts = relative_parts(name)
+        if parts is None:
             raise ValidationFailed(f"`{shown(name)}` is not a directory to scan", hint="use names like `workspace`")
-        above = parts[:-1]
-        if not above:
-            self._visit(root_fd, name, name, 0)
-            return
+        self._root += 1
         with suppress(FileNotFoundError):
-            parent = open_beneath(root_fd, above, DIRECTORY)
+            parent = open_beneath(root_fd, parts[:-1], DIRECTORY)
             try:
-                self._visit(parent, parts[-1], name, 0)
+                top = Entry(parts, parent, os.stat(parts[-1], dir_fd=parent, follow_symlinks=False))
+                self._visit(top)
+                if top.is_directory:
+                    self._scan_below(top)
             finally:
                 os.close(parent)
 
-    def _visit(self, directory: int, name: str, path: str, depth: int) -> None:
-        try:
-            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        except OSError as error:
-            if depth:
-                self._skip(path, _reason(error))
-            return
-        kind = kind_of(found)
-        if kind == "file":
-            self._files_seen += 1
-            self._read(directory, name, path)
-            return
-        self._others_seen += 1
-        if kind == "directory":
-            self._enter(directory, name, path, depth)
-        else:
-            self._skip(path, kind)
+    def _scan_below(self, top: Entry) -> None:
+        def enter(entry: Entry) -> bool:
+            if len(entry.parts) > self._limits.max_depth:
+                self._skip((*top.parts, *entry.parts), "limit")
+                return False
+            return True
 
-    def _enter(self, directory: int, name: str, path: str, depth: int) -> None:
-        if depth > self._limits.max_depth:
-            self._skip(path, "limit")
-            return
+        def on_error(parts: Parts, error: OSError) -> None:
+            self._skip((*top.parts, *parts), _reason(error))
+
         try:
-            fd = _opened(directory, name)
+            fd = os.open(top.name, LISTING, dir_fd=top.directory)
         except OSError as error:
-            self._skip(path, _reason(error))
+            on_error((), error)
             return
+        # More names than this cannot be visited, whatever they are.
+        room = 2 * self._limits.max_files - self._files_seen - self._others_seen
         try:
-            for child in first_names(fd, self._room() + 1):
-                if self._is_full():
-                    self._skip(f"{path}/{child}", "limit")
-                    return
-                self._visit(fd, child, f"{path}/{child}", depth + 1)
+            with closing(walk(fd, limit=room + 1, enter=enter, on_error=on_error)) as entries:
+                for entry in entries:
+                    parts = (*top.parts, *entry.parts)
+                    if max(self._files_seen, self._others_seen) >= self._limits.max_files:
+                        self._skip(parts, "limit")
+                        return
+                    self._visit(entry._replace(parts=parts))
         finally:
             os.close(fd)
 
-    def _read(self, directory: int, name: str, path: str) -> None:
-        try:
-            fd = os.open(name, _READ_ONLY, dir_fd=directory)
-        except OSError as error:
-            self._skip(path, _reason(error))
+    def _visit(self, entry: Entry) -> None:
+        if not entry.is_file:
+            self._others_seen += 1
+            if not entry.is_directory:
+                self._skip(entry.parts, "symlink" if entry.is_link else "special")
             return
+        self._files_seen += 1
         try:
-            outcome = self._hash(fd, path)
+            fd = os.open(entry.name, _READ_ONLY, dir_fd=entry.directory)
+            try:
+                outcome = self._hash(fd, entry.path)
+            finally:
+                os.close(fd)
         except OSError as error:
             outcome = _reason(error)
-        finally:
-            os.close(fd)
         if isinstance(outcome, ScannedFile):
-            self._files.append(outcome)
+            self._files.append((self._order(entry.parts), outcome))
         else:
-            self._skip(path, outcome)
+            self._skip(entry.parts, outcome)
 
     def _hash(self, fd: int, path: str) -> ScannedFile | SkipReason:
         before = os.fstat(fd)
@@ -264,32 +268,21 @@ class _Scanning:
         kind = media_type(path)
         return ScannedFile(path=spelled(path), size=count, sha256=digest, media_type=kind, escaped=not is_text(path))
 
-    def _skip(self, path: str, reason: SkipReason) -> None:
+    def _skip(self, parts: Parts, reason: SkipReason) -> None:
         if reason not in ("symlink", "special"):
             self._complete = False
         if len(self._skipped) < MAX_SKIPPED:
-            self._skipped.append(Skipped(spelled(path), reason))
+            self._skipped.append((self._order(parts), Skipped(spelled("/".join(parts)), reason)))
         else:
             self._complete = False
 
-    def _is_full(self) -> bool:
-        return max(self._files_seen, self._others_seen) >= self._limits.max_files
-
-    def _room(self) -> int:
-        """More names than this cannot be visited, whatever they are."""
-        return 2 * self._limits.max_files - self._files_seen - self._others_seen
+    def _order(self, parts: Parts) -> Order:
+        """Where it belongs in the result: root by root, and in each by the bytes of its names."""
+        return self._root, [os.fsencode(part) for part in parts]
 
 
 def _state(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _opened(directory: int, name: str) -> int:
-    """A directory to list, whose time of access is left alone: to note it can mean to wait for the disk."""
-    try:
-        return os.open(name, LISTING | _UNNOTED, dir_fd=directory)
-    except PermissionError:  # only its owner may ask for that
-        return os.open(name, LISTING, dir_fd=directory)
 
 
 def _reason(error: OSError) -> SkipReason:

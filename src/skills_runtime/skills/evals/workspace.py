@@ -12,7 +12,12 @@ import msgspec
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.actions import directory_digest
 from skills_runtime.skills.evals.suite import Suite, digest_of, places_of
-from skills_runtime.storage.files import explain_write, remove_tree, write_atomic
+from skills_runtime.storage import (
+    explain_write,
+    remove_tree,
+    stage_directory,
+    write_atomic,
+)
 
 SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"
@@ -119,15 +124,10 @@ def _copy_skill(source: Path, root: Path, target: Path) -> None:
         return links | (set(LEFT_OUT) & set(names) if Path(directory) == source else {"__pycache__"} & set(names))
 
     root.mkdir(parents=True, exist_ok=True)
-    aside = root / f".skill.{os.getpid()}"
-    remove_tree(aside, ignore_errors=True)
-    try:
-        shutil.copytree(source, aside, ignore=unwanted)
-        target.parent.mkdir(exist_ok=True)
+    target.parent.mkdir(exist_ok=True)
+    with stage_directory(target, mode=0o755) as draft:
+        shutil.copytree(source, draft, ignore=unwanted, dirs_exist_ok=True)
         remove_tree(target, ignore_errors=True)
-        aside.rename(target)
-    finally:
-        remove_tree(aside, ignore_errors=True)
 
 
 def _identity_now(suite: Suite, root: Path, model: str) -> Identity:

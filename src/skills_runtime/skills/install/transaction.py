@@ -18,7 +18,14 @@ from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.install.choosing import usable_directory_name
 from skills_runtime.skills.install.hashing import Hashed, hash_directory
 from skills_runtime.skills.install.lockfile import LockEntry, Places, lock_bytes, only_one, read_lock
-from skills_runtime.storage.files import exchange, remove_tree, sync_path, sync_tree, write_atomic
+from skills_runtime.storage import (
+    exchange,
+    remove_tree,
+    stage_directory,
+    sync_path,
+    sync_tree,
+    write_atomic,
+)
 
 STAGED = "new"
 """The directory of finished skills in that of a command."""
@@ -232,16 +239,12 @@ class VersionStore:
         if not self._holds(place, hashed.digest):
             remove_tree(place)
             self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft = self._root / f".draft-{os.getpid()}-{os.urandom(4).hex()}"
             try:
-                shutil.copytree(skill, draft, symlinks=True)
-                sync_tree(draft)
-                draft.rename(place)
-            except FileExistsError:  # another process kept the same version meanwhile
-                remove_tree(draft)
+                with stage_directory(place, mode=0o755) as draft:
+                    shutil.copytree(skill, draft, symlinks=True, dirs_exist_ok=True)
+                    sync_tree(draft)
             except OSError:
-                remove_tree(draft)
-                if not self._holds(place, hashed.digest):
+                if not self._holds(place, hashed.digest):  # else another process kept the same version meanwhile
                     raise
         by_hash = self._root / "by-hash"
         by_hash.mkdir(exist_ok=True)

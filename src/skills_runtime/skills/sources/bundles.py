@@ -24,9 +24,15 @@ from skills_runtime.skills.archives import (
     opened_zip,
 )
 from skills_runtime.skills.problems import SkillError, failure
-from skills_runtime.storage.files import remove_tree, write_new
-from skills_runtime.storage.locks import lock_directory
-from skills_runtime.storage.nofollow import open_directory, read_below, walk
+from skills_runtime.storage import (
+    lock_directory,
+    open_directory,
+    read_below,
+    remove_tree,
+    stage_directory,
+    walk,
+    write_new,
+)
 
 _EVERY_ENTRY = 65_535
 """More than a zip can list; too many files are refused by us, with the right code."""
@@ -241,19 +247,13 @@ class Bundles:
 
     def _put(self, place: Path, data: bytes, bundle: Bundle) -> None:
         """Build it aside, then put it into its place by one rename; what was there is taken away first."""
-        draft = self._cache / f".new-{os.urandom(8).hex()}"
-        draft.mkdir(mode=0o700)
-        try:
+        with stage_directory(place) as draft:
             write_new(draft / ARCHIVE, data, mode=0o400)
             _unpack(draft / FILES, contents_of(draft / ARCHIVE, self.budget, bundle.mention))
             if os.path.lexists(place):
                 old = self._cache / f".old-{os.urandom(8).hex()}"
                 place.rename(old)
                 remove_tree(old, ignore_errors=True)
-            draft.rename(place)
-        except BaseException:
-            remove_tree(draft, ignore_errors=True)
-            raise
 
 
 def _kept(place: Path, limit: int) -> bytes | None:

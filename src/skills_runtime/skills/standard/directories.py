@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -16,8 +15,12 @@ from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found
 from skills_runtime.skills.standard.parse import Parsed, Properties, parse_skill
 from skills_runtime.skills.standard.skill_yaml import parse_run
 from skills_runtime.skills.standard.specification import normal, quoted
-from skills_runtime.storage.files import remove_tree
-from skills_runtime.storage.nofollow import error_reason, open_directory, read_below
+from skills_runtime.storage import (
+    error_reason,
+    open_directory,
+    read_below,
+    stage_directory,
+)
 
 FILE_NAME = "SKILL.md"
 MAX_FILE_BYTES = 16 << 20
@@ -185,14 +188,8 @@ def new_skill(name: str, parent: Path, description: str = "") -> Path:
     if os.path.lexists(place):
         raise ValidationFailed(f"{quoted(str(place))} is there already", hint="choose another name, or another `--dir`")
     parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{name[:32]}-", dir=parent))
-    try:
+    with stage_directory(place, mode=0o755) as draft:  # fails where something was put there meanwhile
         (draft / FILE_NAME).write_text(text, encoding="utf-8")
-        draft.chmod(0o755)
-        draft.rename(place)  # fails where somebody was faster and put something there
-    except OSError:
-        remove_tree(draft, ignore_errors=True)
-        raise
     return place / FILE_NAME
 
 

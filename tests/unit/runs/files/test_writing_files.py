@@ -288,7 +288,7 @@ def test_a_file_system_that_wants_names_gets_them(
 
 def test_a_leftover_of_a_crash_is_never_in_the_way(files: RunFiles, run_root: Path) -> None:
     for number in range(50):
-        (run_root / "workspace" / f".skills-runtime-{os.getpid()}-{number}.tmp").write_text("leftover")
+        (run_root / "workspace" / f".x.{os.getpid()}.{number:012x}").write_text("leftover")
     before = tree(run_root / "workspace")
     files.write("workspace/x", b"new", create_dirs=False)
     assert tree(run_root / "workspace") == before | {"x": b"new"}
