@@ -1,8 +1,7 @@
 """The agent: Agent facade and builder, the loop, the prompt, sub-agents."""
 
 from skills_runtime.agent.agent import Agent
-from skills_runtime.agent.builder import AgentBuilder
-from skills_runtime.agent.coordinator import ChildResult, Coordinator
+from skills_runtime.agent.facades import AgentBuilder, ChildResult, Coordinator
 from skills_runtime.agent.loop import run_segment
 from skills_runtime.agent.options import ChildProfile, RunRequest
 from skills_runtime.agent.result import RunResult

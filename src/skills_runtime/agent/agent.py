@@ -5,7 +5,9 @@ comes next in a run is decided by `loop`.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, overload
 
@@ -30,10 +32,8 @@ from skills_runtime.agent.run_inputs import (
     without_secrets,
 )
 from skills_runtime.agent.run_ports import agent_ports, log_ports, secrets_in
-from skills_runtime.agent.skills.library import can_have_skills, disabled_paths, library_for
-from skills_runtime.agent.subagents.cancel import finish_tree
-from skills_runtime.agent.subagents.children import ChildRuns
-from skills_runtime.agent.sync import iterate_sync, run_sync
+from skills_runtime.agent.skills.context import can_have_skills, disabled_paths, library_for
+from skills_runtime.agent.subagents.children import ChildRuns, finish_tree
 from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.states import RunStatus
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from skills_runtime.tools.exec_sessions import ExecSessions
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 MAX_SETUPS = 256
 """How many runs may be created before the first of them is worked on; of more, skills are discovered again."""
 
@@ -388,3 +389,41 @@ def _merge_settings(
     if profile_id is not None:
         chosen["profile_id"] = profile_id
     return deep_merge(settings, chosen)
+
+
+def run_sync(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also for a caller inside a running event loop (a notebook)."""
+    return _without_loop(partial(asyncio.run, work))
+
+
+def iterate_sync(items: AsyncGenerator[T], close: Callable[[], Awaitable[None]]) -> Iterator[T]:
+    """Yield what a generator gives; a caller that leaves early closes it, and `close` is called in its loop."""
+    runner = asyncio.Runner()
+
+    async def next_item() -> T | None:
+        return await anext(items, None)
+
+    async def close_items() -> None:
+        try:
+            await items.aclose()
+        finally:
+            await close()
+
+    try:
+        while (item := _without_loop(lambda: runner.run(next_item()))) is not None:
+            yield item
+    finally:
+        try:
+            _without_loop(lambda: runner.run(close_items()))
+        finally:
+            _without_loop(runner.close)
+
+
+def _without_loop(work: Callable[[], T]) -> T:
+    """Do the work here, or in another thread where this one runs an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1, thread_name_prefix="agent-run") as aside:
+        return aside.submit(work).result()

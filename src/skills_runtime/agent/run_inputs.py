@@ -14,7 +14,7 @@ from skills_runtime.agent.loop.calls import ACTIVATE
 from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.output import demand
 from skills_runtime.agent.run_defaults import RunDefaults
-from skills_runtime.agent.skills.library import empty_library
+from skills_runtime.agent.skills.context import empty_library
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (

@@ -14,9 +14,7 @@ import msgspec
 from skills_runtime.agent.loop import AgentPorts, Control, RunScope
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.run_defaults import RunDefaults
-from skills_runtime.agent.skills.context import InboxSkills
-from skills_runtime.agent.skills.library import can_have_skills
-from skills_runtime.agent.skills.reload import SkillReloader
+from skills_runtime.agent.skills.context import InboxSkills, SkillContext, SkillReloader, can_have_skills
 from skills_runtime.ports import Backend, Children, Files, ProcessRequest, Sandbox, SandboxPlan, Secrets, Tool
 from skills_runtime.runs import KeyRing, LogPorts, Run, files_of, runs_root
 from skills_runtime.runs.spec import WorkspaceMode
@@ -169,7 +167,6 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
 
 def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library: "Library") -> list[Tool]:
     """Return the tools for skills; those that find and end them are there only where they are of use."""
-    from skills_runtime.agent.skills.context import SkillContext
     from skills_runtime.agent.skills.executions import RunExecutions
     from skills_runtime.skills.catalog import catalog_of
     from skills_runtime.tools.builtin.activate_skill import ActivateSkill

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.loop.control import Control
 from skills_runtime.agent.loop.outcomes import interrupted
-from skills_runtime.agent.subagents.cancel import finish_tree
+from skills_runtime.agent.subagents.children import finish_tree
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine.run_index import row_of
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ValidationFailed

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.agent.loop.inbox import open_inbox
-from skills_runtime.agent.subagents.cancel import finish_tree
+from skills_runtime.agent.subagents.children import finish_tree
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
 from skills_runtime.events.payloads import RunCancelled, RunCompleted
 from skills_runtime.events.states import RunStatus

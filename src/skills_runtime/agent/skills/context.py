@@ -1,15 +1,24 @@
-"""What the tools for skills know of their run: what is active, what that permits, and whom to ask for variables."""
+"""The skills of an agent and of its runs: which there are, which are active, and what is told when they change.
 
+What the model knows of skills is in the log, so a run that is resumed days later is told what changed since then, once.
+"""
+
+import asyncio
+import os
 from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.loop.calls import ACTIVATE
+from skills_runtime.agent.loop.ports import SkillChanges
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, first_skills
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
 from skills_runtime.events import Payload
-from skills_runtime.events.payloads import SkillInjected, SkillInjectionSkipped
+from skills_runtime.events.payloads import SkillCatalogOffered, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import InboxMessage, Question
 from skills_runtime.runs import Run
 from skills_runtime.skills.library import Library
@@ -18,10 +27,57 @@ from skills_runtime.skills.skill import Skill
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.ports import Secrets
-    from skills_runtime.skills import Library as Skills
-    from skills_runtime.skills import Skill
     from skills_runtime.skills.prompt.injection import Injected, Outcome
     from skills_runtime.skills.prompt.profile import Choices
+
+PAUSE_SECONDS = 0.25
+"""How long nothing is looked at after somebody has looked."""
+SHARE = 20
+"""Looking takes at most this part of the time."""
+SECONDS_EACH = 5e-6
+"""How long looking at one skill takes, about."""
+MAX_NAMED = 100
+"""How many skills of a kind the event names."""
+HOW = f"(`{ACTIVATE}` takes the names of new skills too, although its list does not have them.)"
+_SIGNS = ("$", "/")
+"""Every form of a mention has one of these."""
+
+
+def library_for(resolved: "Resolved", options: AgentOptions, variables: Mapping[str, str]) -> Library:
+    """Return the skills as a run sees them, with the variables that people were asked for."""
+    if options.library is None:
+        from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
+
+        library = library_of(resolved, variables)
+        return library.without(options.disabled_skills) if options.disabled_skills else library
+    for name, value in variables.items():
+        options.library.give(name, value)
+    return options.library
+
+
+def can_have_skills(library: Library, resolved: "Resolved") -> bool:
+    """Say whether the settings name any skills or some may be found; most runs have none."""
+    return library.has_sources or bool(resolved.settings.skills.spaces)
+
+
+@cache
+def empty_library() -> Library:
+    """Return the library of every run that has no skills."""
+    return Library()
+
+
+def disabled_paths(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:
+    """Return where skills lie that shall be left out; a path that leads nowhere would leave them in."""
+    disabled: list[Path] = []
+    for given in paths:
+        path = workspace_root / Path(given).expanduser()
+        if not os.path.lexists(path):
+            raise ConfigError(
+                f"`skills_disabled_paths` names `{given}`, which does not exist",
+                hint="name a `SKILL.md`, its directory, or a directory above it",
+            )
+        disabled.append(path)
+    return tuple(disabled)
 
 
 class SkillContext:
@@ -68,10 +124,6 @@ class SkillContext:
         return bool(value)
 
 
-_SIGNS = ("$", "/")
-"""Every form of a mention has one of these."""
-
-
 class InboxSkills:
     """Gives the events for the skills that messages mention."""
 
@@ -92,7 +144,6 @@ class InboxSkills:
         return self._events(text, choices) if choices.injection != "none" else ()
 
     def _events(self, text: str, choices: "Choices") -> list[Payload]:
-        from skills_runtime.skills import Library
         from skills_runtime.skills.prompt.assemble import chosen_for
 
         library = self._options.library or Library()
@@ -108,7 +159,6 @@ class InboxSkills:
 
     def _taught(self, outcome: "Injected | SkillInjectionSkipped") -> list[Payload]:
         """The event of a skill whose text is kept; one that is active already, with the same arguments, is not told."""
-        from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, first_skills
         from skills_runtime.skills.prompt.injection import Injected
 
         if not isinstance(outcome, Injected):
@@ -122,9 +172,7 @@ class InboxSkills:
         return [as_first(event, outcome.skill, self._options.first_skills, first_skills(self._run))]
 
 
-def _outcome(
-    skill: "Skill", library: "Skills", choices: "Choices", arguments: str
-) -> "Injected | SkillInjectionSkipped":
+def _outcome(skill: Skill, library: Library, choices: "Choices", arguments: str) -> "Injected | SkillInjectionSkipped":
     """What becomes of a skill: nobody is asked for its variables here, and a run of its own is begun by a tool."""
     from skills_runtime.skills.prompt.injection import injection
 
@@ -143,3 +191,61 @@ def _outcome(
 
 def _left_out(name: str, reason: str) -> SkillInjectionSkipped:
     return SkillInjectionSkipped(skill_name=name, reason=reason)
+
+
+class SkillReloader(SkillChanges):
+    """What is new about the skills of one run."""
+
+    def __init__(self, library: Library, run: Run) -> None:
+        self._library = library
+        self._clock = run.ports.clock
+        self._next = self._clock.monotonic() + max(PAUSE_SECONDS, SHARE * SECONDS_EACH * len(library.list()))
+        self._compared: object = None
+        """The list of skills that the model was told of, or that says nothing else."""
+
+    def is_due(self) -> bool:
+        """Whether something may be new; asked at every turn, so it costs nothing."""
+        return self._clock.monotonic() >= self._next or self._library.list() is not self._compared
+
+    async def record(self, run: Run) -> None:
+        """Record what is different from what the log says was told."""
+        told = run.view.conversation.told_skills
+        began = self._clock.monotonic()
+        if began >= self._next:
+            if told:
+                await asyncio.to_thread(self._library.look_again)
+            ended = self._clock.monotonic()
+            self._next = ended + max(PAUSE_SECONDS, SHARE * (ended - began))
+        if self._library.list() is self._compared:
+            return
+        event = self._news(run, told) if told else None
+        self._compared = self._library.list()
+        if event is not None:
+            run.append(event)
+
+    def _news(self, run: Run, told: str) -> SkillCatalogOffered | None:
+        from skills_runtime.skills.catalog.delta import delta_since, marks_in, unpacked
+        from skills_runtime.skills.catalog.entries import entries_of, tokens_of
+
+        marks = marks_in(self._library)
+        if marks.digest == told:
+            return None
+        try:
+            known = unpacked(run.blobs.get(told))
+        except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs
+            return None
+        delta = delta_since(known, entries_of(marks.skills))
+        if not delta:
+            return None
+        text = "\n".join((delta.text(), *((HOW,) if delta.came else ())))
+        return SkillCatalogOffered(
+            level="full",
+            offered=len(marks.skills),
+            tokens=tokens_of(text),
+            reason="skills changed while the run was at work",
+            added=[entry.mention for entry in delta.came[:MAX_NAMED]],
+            changed=[entry.mention for entry in delta.changed[:MAX_NAMED]],
+            removed=list(delta.gone[:MAX_NAMED]),
+            text=text,
+            skills_blob=run.keep(marks.data),
+        )

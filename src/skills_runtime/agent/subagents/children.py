@@ -1,13 +1,15 @@
 """Sub-agents: real runs with a directory and a log of their own, started by a call of another run.
 
 The parent's log names them, so resuming the parent finds them again. What they use counts for the parent while they
-work: all runs below one run share one budget, however many work at the same time.
+work: all runs below one run share one budget, however many work at the same time. Sub-agents end with the run that
+began them, also those that no process works on just then.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,16 +25,18 @@ from skills_runtime.agent.budget import (
     recorded_usage,
 )
 from skills_runtime.agent.loop import Control
+from skills_runtime.agent.loop.inbox import finish_run_and_inbox
 from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
 from skills_runtime.agent.result import RunResult, result_status
-from skills_runtime.agent.subagents.cancel import cancel_child, cancel_children
+from skills_runtime.agent.skills.permissions import first_skills
 from skills_runtime.agent.subagents.questions import pass_approval, pass_question, withdraw
-from skills_runtime.errors import LogEnded, LogError, ToolError
-from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted
+from skills_runtime.errors import LogEnded, LogError, LogLocked, SkillsRuntimeError, ToolError
+from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted, RunCancelled
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import ChildStatus, Parked
+from skills_runtime.ports import ChildStatus, Inbox, Parked
+from skills_runtime.ports.people import InboxClosed
 from skills_runtime.projections import RunState, RunView
-from skills_runtime.runs import Run, RunPaths, read_view, runs_root
+from skills_runtime.runs import End, Run, RunPaths, read_view, runs_root
 from skills_runtime.runs.run import opened
 from skills_runtime.tools import Registry
 
@@ -244,7 +248,13 @@ class ChildRuns(UsageTracker):
 
     def _child_agent(self, profile: str) -> ChildAgent:
         options = child_options(self._options, self._run, self._budget, profile=profile)
-        return self._make_agent(_settings_for_part(self._resolved), options)
+        # Deliverables, output schema and review are asked of the whole task, not of a part of it.
+        settings = self._resolved.settings
+        part: dict[str, Any] = {
+            "run": settings.run.model_copy(update={"review": "none", "output_schema": None}),
+            "deliverables": settings.deliverables.model_copy(update={"required": ()}),
+        }
+        return self._make_agent(replace(self._resolved, settings=settings.model_copy(update=part)), options)
 
     def _running(self, child_id: str) -> bool:
         return child_id in self._work and not self._work[child_id][0].done()
@@ -295,6 +305,8 @@ def child_options(options: AgentOptions, run: Run, budget: Budget, *, profile: s
     left = child_budget(run.view, budget)
     if chosen.max_steps is not None:
         left = msgspec.structs.replace(left, max_steps=min(left.max_steps, chosen.max_steps))
+    # What this run knows of the skills it began with; its own parent may have known better.
+    first = first_skills(run) if library is not None else None
     return msgspec.structs.replace(
         options,
         tools=Registry(*(tool for tool in options.tools if tool.spec.name in names)),
@@ -303,27 +315,37 @@ def child_options(options: AgentOptions, run: Run, budget: Budget, *, profile: s
         depth=depth,
         hooks=(),
         library=library.only(chosen.skills) if library is not None and chosen.skills is not None else library,
-        first_skills=_first_skills(options, run),
+        first_skills=first if first is not None else options.first_skills,
     )
 
 
-def _settings_for_part(resolved: "Resolved") -> "Resolved":
-    """Return the settings without deliverables, output schema and review, which are asked of the whole task."""
-    from dataclasses import replace
-
-    settings = resolved.settings
-    part: dict[str, Any] = {
-        "run": settings.run.model_copy(update={"review": "none", "output_schema": None}),
-        "deliverables": settings.deliverables.model_copy(update={"required": ()}),
-    }
-    return replace(resolved, settings=settings.model_copy(update=part))
+def finish_tree(run: Run, inbox: Inbox | None, end: Callable[[], End]) -> None:
+    """End a run that no loop works on, and before it all that it began: who dies between the two can do it again."""
+    cancel_children(run, inbox)
+    finish_run_and_inbox(run, inbox, end)
 
 
-def _first_skills(options: AgentOptions, run: Run) -> Mapping[str, str] | None:
-    """Return what this run knows of the skills it began with, which its own parent may have known better."""
-    if options.library is None:
-        return options.first_skills
-    from skills_runtime.agent.skills.permissions import first_skills  # only with skills: it is slow to import
+def cancel_children(run: Run, inbox: Inbox | None) -> None:
+    """End all that the sub-agents of a run still wait for; one whose log cannot be used does not keep the run."""
+    for child in run.state.children.values():
+        root = Path(child.root)
+        if RunStatus(child.status).terminal or not root.exists():
+            continue
+        with suppress(SkillsRuntimeError, OSError):
+            cancel_child(root, run, "the run that began it has ended", inbox)
 
-    known = first_skills(run)
-    return known if known is not None else options.first_skills
+
+def cancel_child(root: Path, parent: Run, reason: str, inbox: Inbox | None) -> None:
+    """End a sub-agent and those below it; whoever works on it elsewhere is told to."""
+    if read_view(RunPaths(root), parent.ports).state.parent_run_id != parent.state.run_id:
+        return  # another run, which a log from elsewhere names
+    try:
+        with opened(root, parent.ports) as child:
+            cancelled = RunCancelled(message=reason, wal_locator=str(child.paths.events))
+            finish_tree(child, inbox, lambda: cancelled)
+    except LogLocked:
+        if inbox is not None:
+            with suppress(InboxClosed):  # it ends by itself just now
+                inbox.send(root.name, "cancel", {"reason": reason}, idempotency_key="ended-from-above")
+    except LogEnded:
+        return

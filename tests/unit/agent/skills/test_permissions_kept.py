@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.agent.skills import reload as skill_news
+from skills_runtime.agent.skills import context
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.runs import RunPaths, runs_root
 from skills_runtime.testing import says
@@ -28,8 +28,8 @@ PERMITS = "allowed-tools: Bash(git status:*)\n"
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(skill_news, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(skill_news, "SHARE", 0)
+    monkeypatch.setattr(context, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SHARE", 0)
     for name in ("writer", "releaser"):
         make_skill(tmp_path / "skills", name, text=skill_text(name, extra=PERMITS if name == "releaser" else ""))
     return tmp_path

@@ -12,7 +12,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.agent.loop.control import Control
 from skills_runtime.agent.options import RunRequest
 from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.agent.skills import reload as skill_news
+from skills_runtime.agent.skills import context
 from skills_runtime.config import resolve
 from skills_runtime.engine.replay import replay
 from skills_runtime.events import Event
@@ -37,8 +37,8 @@ LOOK = calls(("list_dir", {"dir_path": "."}))
 @pytest.fixture(autouse=True)
 def at_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skills are looked at before every request."""
-    monkeypatch.setattr(skill_news, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(skill_news, "SHARE", 0)
+    monkeypatch.setattr(context, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SHARE", 0)
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_many_turns_without_a_change_search_no_directory(place: Path, monkeypatc
 
 
 def test_skills_are_looked_at_now_and_then_and_not_at_every_turn(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skill_news, "PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(context, "PAUSE_SECONDS", 3600.0)
     looked: list[Library] = []
     monkeypatch.setattr(Library, "look_again", looked.append)
     run(place, FakeModel([*[LOOK] * 10, says("done")]))

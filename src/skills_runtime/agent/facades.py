@@ -1,11 +1,19 @@
-"""The Agent, put together one piece at a time."""
+"""The seed's other ways to use agents: a builder that collects the parts of one, and a coordinator of several.
 
-from collections.abc import Callable, Iterable, Mapping
+A child's task is a run like any other; what it found reaches its parent as history.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from skills_runtime.agent.agent import Agent
 from skills_runtime.agent.options import ChildProfile
+from skills_runtime.agent.result import ResultStatus, RunResult
+from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Tool
 from skills_runtime.safety import RuleBasedApprovalProvider
@@ -140,3 +148,49 @@ class AgentBuilder:
     def _with(self, **given: Any) -> Self:
         self._given.update(given)
         return self
+
+
+class ChildResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a child's task."""
+
+    summary: str
+    status: ResultStatus
+    artifacts: tuple[str, ...]
+    wal_locator: str
+
+
+class Coordinator:
+    """Hands tasks to agents; the first of them is the parent."""
+
+    def __init__(self, agents: Sequence[Agent]) -> None:
+        if not agents:
+            raise ValidationFailed("a coordinator needs an agent")
+        self._agents = tuple(agents)
+
+    def run(self, task: str) -> RunResult:
+        """Let the parent work on a task."""
+        return self._agents[0].run(task)
+
+    def run_child_task(self, task: str, *, child: int = 1) -> ChildResult:
+        """Let one of the other agents work on a task."""
+        if not 0 <= child < len(self._agents):
+            raise ValidationFailed(f"there is no agent {child}", hint=f"there are {len(self._agents)}, from 0")
+        return _child_result(self._agents[child].run(task))
+
+    def run_with_child(self, task: str, child_task: str, *, child: int = 1) -> RunResult:
+        """Let a child work first, and the parent go on from what it found."""
+        found = self.run_child_task(child_task, child=child)
+        history = [{"role": "user", "content": child_task}, {"role": "assistant", "content": found.summary}]
+        return self._agents[0].run(task, initial_history=history)
+
+    async def run_children_concurrent(self, tasks: Sequence[str]) -> list[ChildResult]:
+        """Let the other agents work on these tasks at the same time, in turn when there are more tasks than agents."""
+        others = self._agents[1:] or self._agents
+        work = [others[number % len(others)].run_async(task) for number, task in enumerate(tasks)]
+        return [_child_result(result) for result in await asyncio.gather(*work)]
+
+
+def _child_result(result: RunResult) -> ChildResult:
+    return ChildResult(
+        summary=result.final_output, status=result.status, artifacts=result.artifacts, wal_locator=result.wal_locator
+    )
