@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.agent.budget import Budget
-from skills_runtime.agent.loop.inbox import SkillsOf
+from skills_runtime.agent.loop.ports import SkillsOf
 from skills_runtime.clock import RandomIds
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ForkPoint

@@ -1,13 +1,13 @@
 """Per-agent values derived once from the settings: prices, budget, context window, and the model's backend."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from skills_runtime.agent.budget import Budget
-from skills_runtime.agent.loop.context_window import ContextRules
+from skills_runtime.agent.loop.ports import ContextRules
 from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event
@@ -95,14 +95,11 @@ def config_summary(resolved: "Resolved") -> Mapping[str, object]:
 
 def backend_for(resolved: "Resolved") -> Backend:
     """Return the model that `llm.backend` names."""
+    return BACKENDS[resolved.settings.llm.backend](resolved)
+
+
+def _openai_backend(resolved: "Resolved") -> Backend:
     llm = resolved.settings.llm
-    if llm.backend == "fake":
-        return fake_backend(Path(llm.fake.script) if llm.fake.script else None)
-    if llm.backend == "replay":
-        if llm.replay.run is None:
-            raise ConfigError("`llm.backend: replay` needs a run", hint="set `llm.replay.run` to a run directory")
-        root = Path(llm.replay.run)
-        return replay_backend(root, read_recording(root))
     retry = llm.retry
     backend = openai_backend(
         base_url=llm.base_url,
@@ -125,6 +122,26 @@ def backend_for(resolved: "Resolved") -> Backend:
             f" --set llm.api_key_env={llm.api_key_env}",
         )
     return backend
+
+
+def _fake_backend(resolved: "Resolved") -> Backend:
+    script = resolved.settings.llm.fake.script
+    return fake_backend(Path(script) if script else None)
+
+
+def _replay_backend(resolved: "Resolved") -> Backend:
+    run = resolved.settings.llm.replay.run
+    if run is None:
+        raise ConfigError("`llm.backend: replay` needs a run", hint="set `llm.replay.run` to a run directory")
+    return replay_backend(Path(run), read_recording(Path(run)))
+
+
+BACKENDS: Mapping[str, Callable[["Resolved"], Backend]] = {
+    "openai": _openai_backend,
+    "fake": _fake_backend,
+    "replay": _replay_backend,
+}
+"""What builds the model, by the name that `llm.backend` gives it."""
 
 
 class Recording(msgspec.Struct):

@@ -15,6 +15,7 @@ from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.output import demand
 from skills_runtime.agent.run_defaults import RunDefaults
 from skills_runtime.agent.skills.context import empty_library
+from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, only_first
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -25,18 +26,20 @@ from skills_runtime.events.payloads import (
     RunStarted,
     RunStateChanged,
     SkillCatalogOffered,
-    SkillInjected,
 )
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Deliverable, Run, RunSpec, is_legal_id, runs_root
+from skills_runtime.skills.catalog.delta import marks_in
+from skills_runtime.skills.prompt.assemble import assemble, exposed
+from skills_runtime.skills.prompt.injection import Apart, OwnRuns, set_apart
+from skills_runtime.skills.prompt.profile import with_template
 from skills_runtime.text import well_formed
 from skills_runtime.tools.images import recognise
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import HistoryRule, Injected, Library, MissingVariable, PromptParts
-    from skills_runtime.skills.prompt.injection import Apart, OwnRuns
+    from skills_runtime.skills import HistoryRule, Library, MissingVariable, PromptParts
 
 MAX_IMAGE_BYTES = 20 << 20
 RUNNING = RunStateChanged(before=RunStatus.PENDING.value, after=RunStatus.RUNNING.value)
@@ -73,12 +76,15 @@ def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOpti
     images = [_read_image(path) for path in request.images]
     shown = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
     attached = [ImagesAttached(images=shown)] if shown else []
-    split = _split_forked(parts, request.prompt, resolved, options)
+    split = Apart(here=parts.injected)  # the skills that the run works on, and those that get a run of their own
+    if parts.named:
+        possible = _can_fork_skills(resolved, options, request.prompt)
+        split = set_apart(parts.injected, parts.named, request.prompt, possible)
     texts = [secrets.text(skill.text).encode() for skill in split.here]
-    injected = [
-        msgspec.structs.replace(event, text_blob=_digest(text))
-        for event, text in zip(_with_permissions(split.here, resolved, options), texts, strict=True)
-    ]
+    injected: list[Payload] = []
+    for one, text in zip(split.here, texts, strict=True):
+        event = as_first(SkillPermissions(resolved)(one.skill, one.event), one.skill, options.first_skills)
+        injected.append(msgspec.structs.replace(event, text_blob=_digest(text)))
     offered, marks = _with_marks(parts.told, library, options)
     events = (*loaded, *offered, *parts.skipped, *split.told, *injected, *attached, *split.called)
     return RunInputs(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images), *marks))
@@ -92,8 +98,7 @@ def assemble_prompt(
     templates: Mapping[str, str] | None = None,
 ) -> "PromptParts":
     """Return what a run tells its model before anything else."""
-    from skills_runtime.skills import assemble, library_of
-    from skills_runtime.skills.prompt.profile import with_template
+    from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
 
     return assemble(
         with_template(resolved.settings.prompt, templates or {}),
@@ -111,9 +116,6 @@ def _with_marks(
     """Add to the event of a skill list what the model knows by it: later it is told only what is different."""
     if not any(isinstance(event, SkillCatalogOffered) for event in told):
         return list(told), []
-    from skills_runtime.agent.skills.permissions import only_first
-    from skills_runtime.skills.catalog.delta import marks_in
-
     marks = only_first(marks_in(library).data, options.first_skills)
     return [
         msgspec.structs.replace(event, skills_blob=_digest(marks)) if isinstance(event, SkillCatalogOffered) else event
@@ -121,24 +123,11 @@ def _with_marks(
     ], [marks]
 
 
-def _split_forked(parts: "PromptParts", task: str, resolved: "Resolved", options: AgentOptions) -> "Apart":
-    """Say which of the skills are worked on in the run, and which by runs of their own."""
-    from skills_runtime.skills.prompt.injection import Apart, set_apart
-
-    if not parts.named:
-        return Apart(here=parts.injected)
-    return set_apart(parts.injected, parts.named, task, _can_fork_skills(resolved, options, task))
-
-
-def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> "OwnRuns":
+def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> OwnRuns:
     """Say whether the skills a task names are worked on by runs of their own where they ask for it.
 
     Only in a run that has no parent: one that another run began is such a run itself, and works on what it was given.
     """
-    from skills_runtime.skills import exposed
-    from skills_runtime.skills.prompt.injection import OwnRuns
-    from skills_runtime.skills.prompt.profile import with_template
-
     if options.depth or options.library is None:
         return OwnRuns()
     if options.children is not None:
@@ -150,16 +139,6 @@ def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> 
     if is_left_out or options.tools.find(ACTIVATE) is not None:
         return OwnRuns(reason=f"the tool `{ACTIVATE}` is not offered")
     return OwnRuns(possible=True)
-
-
-def _with_permissions(skills: "Sequence[Injected]", resolved: "Resolved", options: AgentOptions) -> list[SkillInjected]:
-    """Return the events of the skills that a run begins with, each with what it permits."""
-    if not skills:
-        return []
-    from skills_runtime.agent.skills.permissions import SkillPermissions, as_first
-
-    add_permissions = SkillPermissions(resolved)
-    return [as_first(add_permissions(one.skill, one.event), one.skill, options.first_skills) for one in skills]
 
 
 def _newest(history: list[dict[str, str]], rule: "HistoryRule") -> list[dict[str, str]]:

@@ -20,6 +20,9 @@ from skills_runtime.runs import KeyRing, LogPorts, Run, files_of, runs_root
 from skills_runtime.runs.spec import WorkspaceMode
 from skills_runtime.safety import Gate
 from skills_runtime.safety.sanitize import Fingerprint
+from skills_runtime.skills.catalog import catalog_of
+from skills_runtime.skills.prompt.assemble import exposed
+from skills_runtime.skills.prompt.profile import with_template
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -66,6 +69,11 @@ def agent_ports(
     modes: dict[str, WorkspaceMode] = {"shared": "shared", "isolated": "isolated"}
     mode = modes.get(run.state.workspace_mode, settings.sandbox.workspace)
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
+    scope = RunScope()
+    if (sessions := options.sessions) is not None:  # those outlast the run, and are only lent to it
+        from skills_runtime.tools.exec_sessions import Lent, RunSessions  # loads all about processes
+
+        scope.hold(RunSessions, lambda: Lent(sessions))
     return AgentPorts(
         backend=backend,
         tools=build_toolset(run, resolved, options),
@@ -96,7 +104,7 @@ def agent_ports(
         human_timeout_ms=settings.run.human_timeout_ms,
         control=control,
         children=options.children or children,
-        scope=_scope(options),
+        scope=scope,
     )
 
 
@@ -133,24 +141,11 @@ def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], 
     return files
 
 
-def _scope(options: AgentOptions) -> RunScope:
-    """Return what tools hold on to; sessions that outlast the run are only lent to it."""
-    scope, sessions = RunScope(), options.sessions
-    if sessions is not None:
-        from skills_runtime.tools.exec_sessions import Lent, RunSessions
-
-        scope.hold(RunSessions, lambda: Lent(sessions))
-    return scope
-
-
 def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Registry:
     """Return the tools a model is told of: the agent's and those for skills, less what prompt or parent leave out.
 
     One of the agent's own wins over one for skills of the same name.
     """
-    from skills_runtime.skills import exposed
-    from skills_runtime.skills.prompt.profile import with_template
-
     tools, library = options.tools, options.library
     if library is not None:
         own = _skill_tools(run, resolved, options, library)
@@ -168,7 +163,6 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
 def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library: "Library") -> list[Tool]:
     """Return the tools for skills; those that find and end them are there only where they are of use."""
     from skills_runtime.agent.skills.executions import RunExecutions
-    from skills_runtime.skills.catalog import catalog_of
     from skills_runtime.tools.builtin.activate_skill import ActivateSkill
     from skills_runtime.tools.builtin.read_skill_file import ReadSkillFile
     from skills_runtime.tools.builtin.search_skills import SearchSkills
@@ -177,19 +171,12 @@ def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library:
     from skills_runtime.tools.builtin.unload_skill import UnloadSkill
 
     settings, context = resolved.settings.skills, SkillContext(run, resolved, options, library)
-    references, skills = settings.references, library.list()
+    skills = library.list()
     tools: list[Tool] = []
     if settings.actions.enabled:
         tools.append(SkillExec(library, enabled=True, runner=RunExecutions(run.paths.root / "executions", library)))
-    if references.enabled:
-        tools.append(
-            SkillRefRead(
-                library,
-                enabled=True,
-                allow_assets=references.allow_assets,
-                default_max_bytes=references.default_max_bytes,
-            )
-        )
+    if settings.references.enabled:
+        tools.append(SkillRefRead(library, **dict(settings.references)))
     if not skills and not library.all():
         return tools
     tools += [
@@ -213,12 +200,7 @@ def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
     library, skills = library_of(resolved), resolved.settings.skills
     if can_have_skills(library, resolved):
         tools["skill_exec"] = SkillExec(library, enabled=skills.actions.enabled)
-        tools["skill_ref_read"] = SkillRefRead(
-            library,
-            enabled=skills.references.enabled,
-            allow_assets=skills.references.allow_assets,
-            default_max_bytes=skills.references.default_max_bytes,
-        )
+        tools["skill_ref_read"] = SkillRefRead(library, **dict(skills.references))
     return tools
 
 

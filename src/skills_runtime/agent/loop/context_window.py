@@ -1,13 +1,9 @@
-"""The model's window: how much fits it, when it is time to make room, and what can be done then.
+"""The model's context window: how much fits it, when it is time to make room, and what can be done then."""
 
-Pure.
-"""
-
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
+from typing import Literal
 
 from skills_runtime.agent.loop.human import ask
+from skills_runtime.agent.loop.ports import AgentPorts, ContextRules
 from skills_runtime.agent.loop.prompt import excerpt, shortened
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
@@ -30,10 +26,6 @@ from skills_runtime.projections import Call, Content, Conversation
 from skills_runtime.projections.pending import CONTEXT
 from skills_runtime.runs import Run, keep_artifact
 
-if TYPE_CHECKING:
-    from skills_runtime.agent.loop.ports import AgentPorts
-
-Mode = Literal["compact_first", "ask_first", "fail_fast"]
 Reason = Literal["resume", "threshold", "context_length_exceeded"]
 """Why a conversation is compacted."""
 
@@ -50,22 +42,6 @@ CHOICES = (
     Choice("terminate", "end this run"),
 )
 WHAT_NOW = Question(question="The conversation no longer fits the model. What now?", choices=CHOICES)
-
-
-class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How much fits the model, and what happens when it is full."""
-
-    mode: Mode = "compact_first"
-    window_tokens: int = 128_000
-    compact_at: float = 0.8
-    max_compactions: int = 0
-    keep_last_messages: int = 6
-    history_max_chars: int = 24_000
-    skills_max_chars: int = 100_000
-    """How much text of active skills stays when the rest is summed up; the newest stay."""
-    extra_steps: int = 20
-    extra_wall_time_sec: int = 600
-    fallback_mode: Literal["compact_first", "fail_fast"] = "compact_first"
 
 
 def tokens_in(conversation: Conversation) -> int:
@@ -133,12 +109,12 @@ Keep names, paths, numbers and decisions exact. Answer with the summary only.
 """
 
 
-def needs_room(run: Run, ports: "AgentPorts") -> bool:
+def needs_room(run: Run, ports: AgentPorts) -> bool:
     """Whether something is due before the model is asked: what was decided earlier, or a summary in good time."""
     return _is_recovering(run) or due(run.view.conversation, ports.context) is not None
 
 
-async def make_room(run: Run, ports: "AgentPorts") -> Stop:
+async def make_room(run: Run, ports: AgentPorts) -> Stop:
     """Do what is due before the model is asked."""
     if _is_recovering(run):
         return await recover(run, ports, ModelError(TOO_LONG, kind="context_length_exceeded"))
@@ -148,7 +124,7 @@ async def make_room(run: Run, ports: "AgentPorts") -> Stop:
     return None
 
 
-async def recover(run: Run, ports: "AgentPorts", error: ModelError) -> Stop:
+async def recover(run: Run, ports: AgentPorts, error: ModelError) -> Stop:
     """Make room after the model refused the conversation as too long, or raise its error."""
     conversation, locator = run.view.conversation, str(run.paths.events)
     if not conversation.recovery:
@@ -167,7 +143,7 @@ async def recover(run: Run, ports: "AgentPorts", error: ModelError) -> Stop:
     return None
 
 
-async def compact(run: Run, ports: "AgentPorts", *, reason: Reason) -> None:
+async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
     """Replace all but the newest messages by a summary, which is also kept as a file."""
     rules, count = ports.context, run.view.conversation.compactions + 1
     run.append(CompactionStarted(reason=reason, mode=rules.mode))
@@ -196,7 +172,7 @@ async def compact(run: Run, ports: "AgentPorts", *, reason: Reason) -> None:
     await run.commit_async()
 
 
-async def _decide(run: Run, ports: "AgentPorts") -> None:
+async def _decide(run: Run, ports: AgentPorts) -> None:
     """Record what shall be done; raises `Parked` when somebody has to say so and nobody has yet."""
     rules, conversation = ports.context, run.view.conversation
     if not run.view.pending.knows(_name_of_question(conversation)):
@@ -216,7 +192,7 @@ async def _decide(run: Run, ports: "AgentPorts") -> None:
     await run.commit_async()
 
 
-async def _said(run: Run, ports: "AgentPorts") -> str | None:
+async def _said(run: Run, ports: AgentPorts) -> str | None:
     """What somebody wants done; nothing when nobody can be asked, or nobody answers in time."""
     name = _name_of_question(run.view.conversation)
     if ports.human is None and ports.inbox is None and not run.view.pending.knows(name):
@@ -239,7 +215,7 @@ def _name_of_question(conversation: Conversation) -> str:
     return f"{CONTEXT}#{conversation.compactions + 1}"
 
 
-async def _summary(run: Run, ports: "AgentPorts") -> str:
+async def _summary(run: Run, ports: AgentPorts) -> str:
     """What the planner makes of the conversation, never longer than what it is given; raises when that is nothing."""
     limit = room_for_summary(ports.context)
     history = excerpt(run.view.conversation, run.blobs.get, limit=limit)

@@ -2,27 +2,24 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from skills_runtime.agent.loop.inbox import receive_messages
+from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.events.payloads import HumanRequest, HumanResponse
 from skills_runtime.ports import HumanIO, Parked, Question
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 
-if TYPE_CHECKING:
-    from skills_runtime.agent.loop.ports import AgentPorts
-
-LOOK_SECONDS = 0.25
-"""How often the inbox is looked into while somebody is asked."""
+POLL_SECONDS = 0.25
+"""How often the inbox is read while a person is asked."""
 
 
 async def ask(
-    run: Run, ports: "AgentPorts", call: Call, questions: Sequence[Question], *, number: int = 1
+    run: Run, ports: AgentPorts, call: Call, questions: Sequence[Question], *, number: int = 1
 ) -> Mapping[str, str]:
-    """The answers by question id; raises `Parked` when they have to be waited for."""
+    """Return the answers by question id; raise `Parked` when they have to be waited for."""
     if number > 1:  # a call may ask several times, and finds each answer again when it is repeated
         call = msgspec.structs.replace(call, id=f"{call.id}#{number}")
     pending = run.view.pending
@@ -33,58 +30,52 @@ async def ask(
         first = next(iter(given.values()), "")
         run.append(HumanResponse(call_id=call.id, answer=first, answers=dict(given)), step_id=call.step_id)
         await run.commit_async()
-    return _by_id(pending.responses[call.id], questions)
+    response = pending.responses[call.id]
+    if len(questions) == 1:  # the log gives a single answer no name of its own
+        return {questions[0].id: next(iter(response.values()), "")}
+    return {one.id: response.get(one.id, "") for one in questions}
 
 
-def _by_id(given: Mapping[str, str], questions: Sequence[Question]) -> dict[str, str]:
-    """Every answer by what whoever asks calls its question; the log gives a single one no name of its own."""
-    if len(questions) == 1:
-        return {questions[0].id: next(iter(given.values()), "")}
-    return {one.id: given.get(one.id, "") for one in questions}
-
-
-async def _ask_now(run: Run, ports: "AgentPorts", call: Call, questions: Sequence[Question]) -> Mapping[str, str]:
+async def _ask_now(run: Run, ports: AgentPorts, call: Call, questions: Sequence[Question]) -> Mapping[str, str]:
+    """Record the question, then wait for an answer where a person can be asked right now."""
     # Asked again by who goes on with the run: what somebody thinks about it then is not work either.
     if ports.human is not None or call.id not in run.view.pending.questions:
-        run.append(_request(call, questions), step_id=call.step_id)
+        only = questions[0] if len(questions) == 1 else None
+        request = HumanRequest(
+            call_id=call.id,
+            question=only.question if only else "; ".join(one.question for one in questions),
+            choices=[choice.label for choice in only.choices] if only else [],
+            context=only.context if only else "",
+            tool=call.tool,
+            questions=[] if only else [msgspec.to_builtins(one) for one in questions],
+        )
+        run.append(request, step_id=call.step_id)
         await run.commit_async()
     if ports.human is None:
         raise Parked(call.id)
     with ports.control.waiting():
-        return await _heard(run, ports, ports.human, call, questions)
+        return await _first_answer(run, ports, ports.human, call, questions)
 
 
-async def _heard(
-    run: Run, ports: "AgentPorts", human: HumanIO, call: Call, questions: Sequence[Question]
+async def _first_answer(
+    run: Run, ports: AgentPorts, human: HumanIO, call: Call, questions: Sequence[Question]
 ) -> Mapping[str, str]:
-    """What they say here, or what somebody else says first from somewhere else."""
-    said = asyncio.create_task(_said(human, call, questions, ports.human_timeout_ms))
+    """Return what the person here answers, or what the inbox brings first."""
+
+    async def ask_each() -> dict[str, str]:
+        # Whatever the caller's own code takes for an answer, the log holds text.
+        timeout_ms = ports.human_timeout_ms
+        return {one.id: str(await human.ask(one, call_id=call.id, timeout_ms=timeout_ms)) for one in questions}
+
+    answers = asyncio.create_task(ask_each())
     try:
-        while not said.done():
-            await asyncio.wait([said], timeout=LOOK_SECONDS)
+        while not answers.done():
+            await asyncio.wait([answers], timeout=POLL_SECONDS)
             await receive_messages(run, ports)
             if call.id in run.view.pending.answers:
                 return run.view.pending.answers[call.id]
             if run.view.pending.cancelled:
                 raise Parked(call.id)
-        return said.result()
+        return answers.result()
     finally:
-        said.cancel()
-
-
-async def _said(human: HumanIO, call: Call, questions: Sequence[Question], timeout_ms: int | None) -> dict[str, str]:
-    # Whatever somebody's own code takes for an answer, the log holds text.
-    return {one.id: str(await human.ask(one, call_id=call.id, timeout_ms=timeout_ms)) for one in questions}
-
-
-def _request(call: Call, questions: Sequence[Question]) -> HumanRequest:
-    only = questions[0] if len(questions) == 1 else None
-    several: list[dict[str, Any]] = [] if only else [msgspec.to_builtins(one) for one in questions]
-    return HumanRequest(
-        call_id=call.id,
-        question=only.question if only else "; ".join(one.question for one in questions),
-        choices=[choice.label for choice in only.choices] if only else [],
-        context=only.context if only else "",
-        tool=call.tool,
-        questions=several,
-    )
+        answers.cancel()

@@ -4,25 +4,18 @@ What a message means is read off the log. An inbox that cannot be reached is not
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.loop.ports import AgentPorts, SkillsOf
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.events import Payload
 from skills_runtime.events.payloads import InboxReceived, RunCompleted
 from skills_runtime.ports import Inbox, InboxMessage
 from skills_runtime.ports.people import ClosingInbox
 from skills_runtime.runs import End, Run, finish_run, finish_run_async
 from skills_runtime.safety.approvals import stray_decisions
-
-if TYPE_CHECKING:
-    from skills_runtime.agent.loop.ports import AgentPorts
-
-SkillsOf = Callable[[InboxMessage], Iterable[Payload]]
-"""Returns the events for the skills that a message mentions."""
 
 
 def open_inbox(run: Run, inbox: Inbox | None) -> None:
@@ -31,7 +24,7 @@ def open_inbox(run: Run, inbox: Inbox | None) -> None:
         inbox.open_for(run.state.run_id)
 
 
-async def receive_messages(run: Run, ports: "AgentPorts") -> None:
+async def receive_messages(run: Run, ports: AgentPorts) -> None:
     """Record every pending message, and every decision that counts for nothing."""
     if ports.inbox is not None:
         await _receive(run, ports.inbox, ports.skills_of)

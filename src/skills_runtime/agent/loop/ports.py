@@ -1,21 +1,39 @@
 """What the loop needs besides the run itself, as one frozen value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
 from skills_runtime.agent.budget import Budget, Usage, UsageTracker
-from skills_runtime.agent.loop.context_window import ContextRules
 from skills_runtime.agent.loop.control import Control
-from skills_runtime.agent.loop.inbox import SkillsOf
+from skills_runtime.events import Payload
 from skills_runtime.llm import Price
-from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, Sandbox, Secrets
+from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, InboxMessage, Sandbox, Secrets
 from skills_runtime.ports.tools import Held
 from skills_runtime.runs import Run
 from skills_runtime.safety import Gate
 from skills_runtime.tools import Registry
+
+SkillsOf = Callable[[InboxMessage], Iterable[Payload]]
+"""Returns the events for the skills that a message mentions."""
+
+
+class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How much fits the model, and what happens when it is full."""
+
+    mode: Literal["compact_first", "ask_first", "fail_fast"] = "compact_first"
+    window_tokens: int = 128_000
+    compact_at: float = 0.8
+    max_compactions: int = 0
+    keep_last_messages: int = 6
+    history_max_chars: int = 24_000
+    skills_max_chars: int = 100_000
+    """How much text of active skills stays when the rest is summed up; the newest stay."""
+    extra_steps: int = 20
+    extra_wall_time_sec: int = 600
+    fallback_mode: Literal["compact_first", "fail_fast"] = "compact_first"
 
 
 class RunScope:
