@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.skills.install import hash_directory
-from skills_runtime.skills.install.hashing import Entry, dictionary_key, digest_of, hash_files
+from skills_runtime.skills.install.hashing import HashedEntry, collation_key, content_digest, hash_files
 from tests.support.examples import examples
 
 NAMES = st.text(
@@ -38,7 +38,7 @@ def test_only_the_same_content_has_the_same_digest(one: dict[str, bytes], other:
 @given(st.lists(NAMES, max_size=6))
 def test_any_names_have_an_order(names: list[str]) -> None:
     turned = names[::-1]
-    assert sorted(names, key=dictionary_key) == sorted(turned, key=dictionary_key)
+    assert sorted(names, key=collation_key) == sorted(turned, key=collation_key)
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -53,6 +53,6 @@ def test_a_directory_has_the_hash_of_its_files(files: dict[str, bytes]) -> None:
 
 
 def _digest(files: dict[str, bytes]) -> str:
-    return digest_of(
-        Entry(path, "file", len(data), executable=False, content=data.hex()) for path, data in files.items()
+    return content_digest(
+        HashedEntry(path, "file", len(data), executable=False, content=data.hex()) for path, data in files.items()
     )

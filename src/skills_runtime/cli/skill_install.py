@@ -18,12 +18,12 @@ from skills_runtime.config.environment import process_environ
 from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.skills.discovery import is_trusted
 from skills_runtime.skills.discovery import places_of as discovery_places
-from skills_runtime.skills.install.consents import consents
-from skills_runtime.skills.install.lockfile import Places, project_places, user_places
-from skills_runtime.skills.install.operations import Installed, install
-from skills_runtime.skills.install.prepare import Preparation, Prepared, Trust, refuse_malicious
+from skills_runtime.skills.install.consents import read_consents
+from skills_runtime.skills.install.lockfile import InstallPaths, project_places, user_places
+from skills_runtime.skills.install.operations import Installed, install_prepared
+from skills_runtime.skills.install.prepare import Preparation, Prepared, SignaturePolicy, refuse_malicious
 from skills_runtime.skills.install.signatures import Signer
-from skills_runtime.skills.install.transaction import settle, working
+from skills_runtime.skills.install.transaction import finish_interrupted, open_work_directory
 from skills_runtime.text import readable, readable_line
 
 _SHOWN_FILES = 30
@@ -109,7 +109,7 @@ class Agreed:
     allowed_hosts: Sequence[str] = ()
 
 
-def places_of(scope: Literal["project", "user"], workspace_root: str) -> Places:
+def places_of(scope: Literal["project", "user"], workspace_root: str) -> InstallPaths:
     """The places that a command is about."""
     if scope == "user":
         return user_places()
@@ -121,10 +121,10 @@ def places_of(scope: Literal["project", "user"], workspace_root: str) -> Places:
 
 def trust_of(
     key: str | None, certificates: Sequence[str], identity: str | None, issuer: str | None, *, required: bool
-) -> Trust:
+) -> SignaturePolicy:
     """Whose signatures count."""
     if key is None and not certificates and identity is None and issuer is None:
-        return Trust(None, required)
+        return SignaturePolicy(None, required)
     signer = Signer(
         public_key=Path(key) if key is not None else None,
         certificates=tuple(map(Path, certificates)),
@@ -132,16 +132,18 @@ def trust_of(
         issuer=issuer,
     )
     signer.check()
-    return Trust(signer, required)
+    return SignaturePolicy(signer, required)
 
 
-def bring(places: Places, agreed: Agreed, trust: Trust, prepare: Prepare, question: str) -> list[Prepared]:
+def bring(
+    places: InstallPaths, agreed: Agreed, trust: SignaturePolicy, prepare: Prepare, question: str
+) -> list[Prepared]:
     """Prepare skills, show them, ask, and install; returns those that are new or changed."""
-    from skills_runtime.engine.skill_fetch import SkillFetcher
+    from skills_runtime.engine.skill_install import build_fetcher
 
-    fetcher = SkillFetcher(process_environ(), allowed_hosts=agreed.allowed_hosts)
-    settle(places)
-    with working(places) as work:
+    fetcher = build_fetcher(process_environ(), allowed_hosts=agreed.allowed_hosts)
+    finish_interrupted(places)
+    with open_work_directory(places) as work:
         preparation = Preparation(places, fetcher, work, trust)
         prepared = list(asyncio.run(_awaited(prepare(preparation))))
         unknown = [each for each in prepared if not is_agreed(places, each)]
@@ -150,7 +152,7 @@ def bring(places: Places, agreed: Agreed, trust: Trust, prepare: Prepare, questi
             check(each, agreed)
         if unknown:
             ask(question, agreed)
-        install(places, work, prepared, accepted_risk=agreed.accept_risk)
+        install_prepared(places, work, prepared, accepted_risk=agreed.accept_risk)
     return [each for each in prepared if each.becomes != "same"]
 
 
@@ -166,9 +168,9 @@ def check(prepared: Prepared, agreed: Agreed) -> None:
         )
 
 
-def is_agreed(places: Places, prepared: Prepared) -> bool:
+def is_agreed(places: InstallPaths, prepared: Prepared) -> bool:
     """Whether nothing changes that the user has not agreed to before."""
-    return prepared.becomes == "same" and prepared.hashed.digest in consents(places.state)
+    return prepared.becomes == "same" and prepared.hashed.digest in read_consents(places.state)
 
 
 def ask(question: str, agreed: Agreed) -> None:
@@ -195,7 +197,7 @@ def ask(question: str, agreed: Agreed) -> None:
         raise ToolError("cancelled", "nothing was changed", hint="only `y` or `yes` agrees")
 
 
-def tell(prepared: Sequence[Prepared], places: Places, *, otherwise: str = "") -> None:
+def tell(prepared: Sequence[Prepared], places: InstallPaths, *, otherwise: str = "") -> None:
     """Say what was put in place, or else that nothing was, and what is missing until it is offered."""
     for each in prepared:
         print(readable_line(shown_path(places.skills / each.name)))
@@ -208,7 +210,7 @@ def tell(prepared: Sequence[Prepared], places: Places, *, otherwise: str = "") -
         )
 
 
-def _is_offered(places: Places) -> bool:
+def _is_offered(places: InstallPaths) -> bool:
     """Whether skills at these places are offered without anything more."""
     process = process_environ()
     if places.skills == user_places().skills:

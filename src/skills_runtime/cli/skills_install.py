@@ -160,9 +160,9 @@ def skills_remove(
     """Remove skills; `skills rollback` brings them back."""
     from skills_runtime.cli.inputs import checked_text
     from skills_runtime.cli.skill_install import places_of
-    from skills_runtime.skills.install.operations import remove
+    from skills_runtime.skills.install.operations import remove_skills
 
-    remove(places_of(scope, workspace_root), [checked_text(name, "NAME") for name in names], unlocked_too=force)
+    remove_skills(places_of(scope, workspace_root), [checked_text(name, "NAME") for name in names], unlocked_too=force)
     return 0
 
 
@@ -182,16 +182,16 @@ def skills_rollback(
     """Put the version of a skill back that was there before."""
     from skills_runtime.cli.inputs import checked_text
     from skills_runtime.cli.skill_install import Agreed, ask, check, places_of, show_prepared, tell
-    from skills_runtime.skills.install.fetching import LocalFetcher
+    from skills_runtime.skills.install.fetch import LocalFetcher
     from skills_runtime.skills.install.lockfile import LockEntry
-    from skills_runtime.skills.install.operations import previous, roll_back
+    from skills_runtime.skills.install.operations import find_previous_version, roll_back
     from skills_runtime.skills.install.prepare import Preparation
-    from skills_runtime.skills.install.transaction import working
+    from skills_runtime.skills.install.transaction import open_work_directory
 
     agreed = Agreed(yes=yes, force=force, accept_risk=accept_risk, allowed_hosts=allow_host)
     places, wanted = places_of(scope, workspace_root), checked_text(name, "NAME")
-    version, kept = previous(places, wanted)
-    with working(places) as work:
+    version, kept = find_previous_version(places, wanted)
+    with open_work_directory(places) as work:
         entry = version.entry or LockEntry(source="what was here before", source_type="local")
         prepared = Preparation(places, LocalFetcher(), work).version(wanted, kept, entry)
         show_prepared([prepared], sys.stderr)
@@ -229,9 +229,9 @@ def skills_verify(
     """Compare installed skills with the lock file; exit code 20 if they differ."""
     from skills_runtime.cli.skill_install import places_of, show_installed, write_installed
     from skills_runtime.errors import EXIT_CODES
-    from skills_runtime.skills.install.operations import verify
+    from skills_runtime.skills.install.operations import verify_installed
 
-    skills = verify(places_of(scope, workspace_root))
+    skills = verify_installed(places_of(scope, workspace_root))
     (write_installed if as_json else show_installed)(skills, sys.stdout)
     wrong = ("changed", "missing", *(("extra", "unpinned") if strict else ()))
     if not any(each.status in wrong for each in skills):

@@ -2,25 +2,35 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from skills_runtime.config.environment import process_environ
-from skills_runtime.engine.skill_fetch import SkillFetcher
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import AccessRefused, RequestConflict, StorageFailed, ValidationFailed
-from skills_runtime.skills.install.lockfile import project_places
-from skills_runtime.skills.install.operations import install
-from skills_runtime.skills.install.prepare import Preparation, Prepared, refuse_malicious
-from skills_runtime.skills.install.sources import ArchiveSource, LocalSource, Source, parse_source
-from skills_runtime.skills.install.transaction import settle, working
-from skills_runtime.skills.standard.parse import parse_skill
-from skills_runtime.storage import (
-    stage_directory,
+from skills_runtime.ports.sandbox import Enclosure, Watch
+from skills_runtime.processes import Command, Limits, execute
+from skills_runtime.sandbox.egress.rules import parse_address, reach_of
+from skills_runtime.skills.install.fetch import SkillFetcher
+from skills_runtime.skills.install.git import (
+    FETCH_SECONDS,
+    MAX_OUTPUT_BYTES,
+    MAX_PACK_BYTES,
+    MAX_PACK_FILES,
+    GitCommand,
+    GitResult,
 )
+from skills_runtime.skills.install.lockfile import project_places
+from skills_runtime.skills.install.operations import install_prepared
+from skills_runtime.skills.install.prepare import Preparation, Prepared, refuse_malicious
+from skills_runtime.skills.install.sources import ArchiveSource, InstallSource, LocalSource, parse_source
+from skills_runtime.skills.install.transaction import finish_interrupted, open_work_directory
+from skills_runtime.skills.install.web import Reach
+from skills_runtime.skills.standard.parse import parse_skill
+from skills_runtime.storage import stage_directory
 
 FILE = "SKILL.md"
 
@@ -40,9 +50,9 @@ def install_skills(home: Workspace, wanted: Wanted) -> dict[str, Any]:
     places = project_places(home.workspace_root)
     source = parse_source(wanted.source, here=home.workspace_root, ref=wanted.ref)
     _refuse_elsewhere(source, home)
-    settle(places)
-    with working(places) as work:
-        preparation = Preparation(places, SkillFetcher(process_environ()), work)
+    finish_interrupted(places)
+    with open_work_directory(places) as work:
+        preparation = Preparation(places, build_fetcher(process_environ()), work)
         prepared = asyncio.run(_prepared(preparation, source, wanted))
         shown = [_shown(one) for one in prepared]
         if not wanted.agreed:
@@ -52,11 +62,11 @@ def install_skills(home: Workspace, wanted: Wanted) -> dict[str, Any]:
                 "these are not the skills that were agreed to", hint="look at them again", details={"skills": shown}
             )
         _check(prepared)
-        install(places, work, prepared)
+        install_prepared(places, work, prepared)
     return {"installed": True, "skills": shown}
 
 
-async def _prepared(preparation: Preparation, source: Source, wanted: Wanted) -> list[Prepared]:
+async def _prepared(preparation: Preparation, source: InstallSource, wanted: Wanted) -> list[Prepared]:
     return await preparation.install(source, wanted.skills, everything=wanted.everything)
 
 
@@ -70,7 +80,7 @@ def _check(prepared: Sequence[Prepared]) -> None:
             )
 
 
-def _refuse_elsewhere(source: Source, home: Workspace) -> None:
+def _refuse_elsewhere(source: InstallSource, home: Workspace) -> None:
     """A client names nothing on this machine but what is in the workspace."""
     match source:
         case LocalSource(path=place):
@@ -141,3 +151,29 @@ def _put(parent: Path, name: str, data: bytes) -> Path:
     except OSError as error:
         raise StorageFailed(f"the skill could not be written: {error.strerror}") from error
     return place / FILE
+
+
+def build_fetcher(environment: Mapping[str, str], *, allowed_hosts: Collection[str] = ()) -> SkillFetcher:
+    """Build a fetcher that runs git as a process of its own and knows which addresses are public."""
+    return SkillFetcher(environment, _run_git, classify_address, allowed_hosts=allowed_hosts)
+
+
+async def _run_git(command: GitCommand) -> GitResult:
+    watch = Watch(disk_path=str(command.cwd), disk_bytes=MAX_PACK_BYTES, disk_files=MAX_PACK_FILES)
+    finished = await execute(
+        Command(command.argv, command.cwd, command.environment, stdin=command.stdin, enclosure=Enclosure(watch=watch)),
+        Limits(wall_seconds=FETCH_SECONDS, output_bytes=MAX_OUTPUT_BYTES),
+    )
+    return GitResult(
+        exit_code=finished.exit_code,
+        ended_by=finished.ended_by,
+        stdout=finished.stdout.head + finished.stdout.tail,
+        stderr=finished.stderr.head + finished.stderr.tail,
+        is_cut=finished.stdout.left_out > 0,
+    )
+
+
+def classify_address(address: str) -> Reach:
+    """Tell where an IP address leads; one that cannot be parsed is `special`."""
+    parsed = parse_address(address)
+    return "special" if parsed is None else reach_of(parsed)

@@ -10,9 +10,9 @@ import pytest
 from skills_runtime.skills.install import consented, installed
 from tests.e2e.cli.programs import call, environment, invoke, start
 from tests.e2e.cli.terminals import CTRL_C, CTRL_D, on_a_terminal
-from tests.unit.engine.sites import site
-from tests.unit.engine.test_skill_fetch_git import commit, git
-from tests.unit.engine.test_skill_fetch_web import ANSWERS
+from tests.unit.skills.install.sites import site
+from tests.unit.skills.install.test_git import commit, git
+from tests.unit.skills.install.test_web import ANSWERS
 from tests.unit.skills.samples import make_skill, skill_text
 
 

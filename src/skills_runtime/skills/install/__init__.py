@@ -2,24 +2,24 @@
 
 from skills_runtime.skills.archives import ArchiveLimits, unpack
 from skills_runtime.skills.install.consents import consented
-from skills_runtime.skills.install.fetching import Fetched, Fetcher, LocalFetcher, Wanted
+from skills_runtime.skills.install.fetch import Fetched, Fetcher, FetchRequest, LocalFetcher
 from skills_runtime.skills.install.hashing import Hashed, hash_directory
-from skills_runtime.skills.install.lockfile import Lock, LockEntry, Places, project_places, read_lock, user_places
-from skills_runtime.skills.install.operations import Installed, installed, verify
-from skills_runtime.skills.install.sources import Source, parse_source
+from skills_runtime.skills.install.lockfile import InstallPaths, Lock, LockEntry, project_places, read_lock, user_places
+from skills_runtime.skills.install.operations import Installed, installed, verify_installed
+from skills_runtime.skills.install.sources import InstallSource, parse_source
 
 __all__ = [
     "ArchiveLimits",
+    "FetchRequest",
     "Fetched",
     "Fetcher",
     "Hashed",
+    "InstallPaths",
+    "InstallSource",
     "Installed",
     "LocalFetcher",
     "Lock",
     "LockEntry",
-    "Places",
-    "Source",
-    "Wanted",
     "consented",
     "hash_directory",
     "installed",
@@ -28,5 +28,5 @@ __all__ = [
     "read_lock",
     "unpack",
     "user_places",
-    "verify",
+    "verify_installed",
 ]

@@ -12,7 +12,7 @@ import msgspec
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import StorageFailed
 from skills_runtime.skills.install.hashing import hash_directory
-from skills_runtime.skills.install.lockfile import LockEntry, only_one, user_places
+from skills_runtime.skills.install.lockfile import LockEntry, exclusive_directory, user_places
 from skills_runtime.storage.files import write_atomic
 
 MAX_VERSIONS = 20
@@ -29,7 +29,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
     accepted_risk: bool = False
 
 
-class Version(msgspec.Struct, frozen=True, kw_only=True):
+class InstalledVersion(msgspec.Struct, frozen=True, kw_only=True):
     """A version that was installed once."""
 
     digest: str
@@ -44,37 +44,37 @@ def consented(skill_dir: Path, *, state: Path | None = None) -> bool:
         digest = hash_directory(skill_dir).digest
     except OSError:
         return False
-    return digest in consents(state or user_places().state)
+    return digest in read_consents(state or user_places().state)
 
 
-def consents(state: Path) -> Mapping[str, Consent]:
+def read_consents(state: Path) -> Mapping[str, Consent]:
     """Every consent by the digest it is for."""
     return _read(state / "consents.json", dict[str, Consent])
 
 
 def record_consents(state: Path, given: Mapping[str, Consent]) -> None:
     """Remember consents."""
-    with only_one(state):
-        _write(state / "consents.json", {**consents(state), **given})
+    with exclusive_directory(state):
+        _write(state / "consents.json", {**read_consents(state), **given})
 
 
-def versions(state: Path, place: Path) -> tuple[Version, ...]:
+def earlier_versions(state: Path, place: Path) -> tuple[InstalledVersion, ...]:
     """The versions that were at a place before, the last one first."""
-    return tuple(_read(state / "versions.json", dict[str, list[Version]]).get(str(place), ()))
+    return tuple(_read(state / "versions.json", dict[str, list[InstalledVersion]]).get(str(place), ()))
 
 
-def record_version(state: Path, place: Path, version: Version) -> None:
+def record_version(state: Path, place: Path, version: InstalledVersion) -> None:
     """Remember what is about to be replaced or removed."""
-    with only_one(state):
-        known = _read(state / "versions.json", dict[str, list[Version]])
+    with exclusive_directory(state):
+        known = _read(state / "versions.json", dict[str, list[InstalledVersion]])
         before = [each for each in known.get(str(place), ()) if each.digest != version.digest]
         _write(state / "versions.json", {**known, str(place): [version, *before][:MAX_VERSIONS]})
 
 
 def forget_versions(state: Path, place: Path, until: str) -> None:
     """Forget versions up to and including one, which is in place again."""
-    with only_one(state):
-        known = _read(state / "versions.json", dict[str, list[Version]])
+    with exclusive_directory(state):
+        known = _read(state / "versions.json", dict[str, list[InstalledVersion]])
         kept = known.get(str(place), [])
         digests = [each.digest for each in kept]
         if until in digests:

@@ -37,7 +37,7 @@ Key = tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[int, ...], str]
 
 
 @lru_cache(maxsize=4096)
-def dictionary_key(text: str) -> Key:
+def collation_key(text: str) -> Key:
     """What to sort a path by: letters first, then accents, then capitals, and the text itself where all agree."""
     letters: list[tuple[int, int]] = []
     accents: list[int] = []
@@ -78,20 +78,20 @@ def _letter(character: str) -> tuple[int, int]:
     return (3, ord(character)) if character.isalpha() else (1, _AFTER_SIGNS + ord(character))
 
 
-Kind = Literal["file", "link", "other"]
+EntryKind = Literal["file", "link", "other"]
 
-MAX_FILES = 10_000
-MAX_BYTES = 256 << 20
+MAX_SKILL_FILES = 10_000
+MAX_SKILL_BYTES = 256 << 20
 _NOT_HASHED = frozenset({".git", "node_modules"})
 """Directories that the public hash leaves out."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class HashedEntry(msgspec.Struct, frozen=True):
     """One thing below the directory of a skill that is no directory."""
 
     path: str
     """Relative, with slashes."""
-    kind: Kind
+    kind: EntryKind
     size: int
     executable: bool
     content: str
@@ -105,7 +105,7 @@ class Hashed(msgspec.Struct, frozen=True):
     """As the public lock file has it."""
     digest: str
     """Ours: of every path, kind and content, each told apart."""
-    entries: tuple[Entry, ...]
+    entries: tuple[HashedEntry, ...]
 
     @property
     def size(self) -> int:
@@ -119,21 +119,21 @@ def hash_directory(directory: Path) -> Hashed:
     with open_directory(real) as top:
         entries = tuple(_entries(top, directory))
         public = hash_files(
-            (entry.path, read_below(top, entry.path.split("/"), limit=MAX_BYTES)) for entry in _counted(entries)
+            (entry.path, read_below(top, entry.path.split("/"), limit=MAX_SKILL_BYTES)) for entry in _counted(entries)
         )
-    return Hashed(public, digest_of(entries), entries)
+    return Hashed(public, content_digest(entries), entries)
 
 
 def hash_files(files: Iterable[tuple[str, bytes]]) -> str:
     """The public hash: SHA-256 over each path and its content, in the order of paths."""
     whole = hashlib.sha256()
-    for path, content in sorted(files, key=lambda file: dictionary_key(file[0])):
+    for path, content in sorted(files, key=lambda file: collation_key(file[0])):
         whole.update(path.encode(errors="surrogateescape"))
         whole.update(content)
     return whole.hexdigest()
 
 
-def digest_of(entries: Iterable[Entry]) -> str:
+def content_digest(entries: Iterable[HashedEntry]) -> str:
     """Our digest: each path with its length, so that none runs into what follows it."""
     whole = hashlib.sha256(b"skill-content-1\n")
     for entry in sorted(entries, key=lambda one: one.path.encode(errors="surrogateescape")):
@@ -142,13 +142,13 @@ def digest_of(entries: Iterable[Entry]) -> str:
     return whole.hexdigest()
 
 
-def _counted(entries: Iterable[Entry]) -> Iterator[Entry]:
+def _counted(entries: Iterable[HashedEntry]) -> Iterator[HashedEntry]:
     for entry in entries:
         if entry.kind == "file" and not _NOT_HASHED.intersection(entry.path.split("/")[:-1]):
             yield entry
 
 
-def _entries(top: int, directory: Path) -> Iterator[Entry]:
+def _entries(top: int, directory: Path) -> Iterator[HashedEntry]:
     files = size = 0
     for found in walk(top):
         if found.is_directory:
@@ -156,19 +156,19 @@ def _entries(top: int, directory: Path) -> Iterator[Entry]:
         files += 1
         entry = _entry(found)
         size += entry.size
-        if files > MAX_FILES or size > MAX_BYTES:
+        if files > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
             raise ValidationFailed(
-                f"the skill in `{directory}` has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB",
+                f"the skill in `{directory}` has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB",
                 hint="keep a skill small, and its data elsewhere",
             )
         yield entry
 
 
-def _entry(found: WalkEntry) -> Entry:
+def _entry(found: WalkEntry) -> HashedEntry:
     if found.is_file:
-        data = found.read(MAX_BYTES + 1)
+        data = found.read(MAX_SKILL_BYTES + 1)
         executable = bool(found.status.st_mode & stat.S_IXUSR)
-        return Entry(found.path, "file", len(data), executable, hashlib.sha256(data).hexdigest())
-    kind: Kind = "link" if found.is_link else "other"
+        return HashedEntry(found.path, "file", len(data), executable, hashlib.sha256(data).hexdigest())
+    kind: EntryKind = "link" if found.is_link else "other"
     said = os.fsencode(found.target()) if found.is_link else b""
-    return Entry(found.path, kind, 0, executable=False, content=hashlib.sha256(said).hexdigest())
+    return HashedEntry(found.path, kind, 0, executable=False, content=hashlib.sha256(said).hexdigest())

@@ -18,17 +18,17 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.storage.locks import lock_directory
 from skills_runtime.text import one_line
 
-Scope = Literal["project", "user"]
+InstallScope = Literal["project", "user"]
 
 PROJECT_LOCK = "skills-lock.json"
 USER_LOCK = ".skill-lock.json"
 STAGING = ".skills-staging"
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class InstallPaths(msgspec.Struct, frozen=True, kw_only=True):
     """The directories and files of one scope."""
 
-    scope: Scope
+    scope: InstallScope
     root: Path
     """The project, or the home of the user."""
     skills: Path
@@ -45,7 +45,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.skills.parent / STAGING
 
 
-def project_places(root: Path, environ: Mapping[str, str] | None = None) -> Places:
+def project_places(root: Path, environ: Mapping[str, str] | None = None) -> InstallPaths:
     """The places of a project; its directory of skills must be inside of it."""
     real = Path(os.path.realpath(root))
     skills = Path(os.path.realpath(real / ".agents" / "skills"))
@@ -54,7 +54,7 @@ def project_places(root: Path, environ: Mapping[str, str] | None = None) -> Plac
             f"`.agents/skills` of `{root}` leads out of the project, to `{skills}`",
             hint="replace the link by a directory, or install for the user with `--scope user`",
         )
-    return Places(
+    return InstallPaths(
         scope="project",
         root=real,
         skills=skills,
@@ -64,7 +64,7 @@ def project_places(root: Path, environ: Mapping[str, str] | None = None) -> Plac
     )
 
 
-def user_places(environ: Mapping[str, str] | None = None) -> Places:
+def user_places(environ: Mapping[str, str] | None = None) -> InstallPaths:
     """The places of the user, which all projects share."""
     process = process_environ(environ)
     mine = home(process)
@@ -72,11 +72,11 @@ def user_places(environ: Mapping[str, str] | None = None) -> Places:
     named = process.get("XDG_STATE_HOME", "")
     lock = Path(named) / "skills" / USER_LOCK if Path(named).is_absolute() else agents / USER_LOCK
     skills = Path(os.path.realpath(agents / "skills"))
-    return Places(scope="user", root=mine, skills=skills, lock=lock, store=_store(environ), state=_state(environ))
+    return InstallPaths(scope="user", root=mine, skills=skills, lock=lock, store=_store(environ), state=_state(environ))
 
 
 @contextmanager
-def only_one(directory: Path) -> Generator[None]:
+def exclusive_directory(directory: Path) -> Generator[None]:
     """Wait until nobody else works in a directory, which is made if need be; who dies lets go."""
     directory.mkdir(mode=0o755, parents=True, exist_ok=True)
     with lock_directory(directory):
@@ -94,8 +94,8 @@ def _state(environ: Mapping[str, str] | None) -> Path:
     return state_home(environ) / "skills"
 
 
-VERSIONS: Mapping[Scope, int] = {"project": 1, "user": 3}
-MAX_BYTES = 8 << 20
+LOCK_VERSIONS: Mapping[InstallScope, int] = {"project": 1, "user": 3}
+MAX_LOCK_BYTES = 8 << 20
 _CONFLICT = b"<<<<<<<"
 
 
@@ -143,19 +143,19 @@ _FIELDS = {
 """The fields of an entry and what they are called here, in the order they are written."""
 
 
-def read_lock(places: Places) -> Lock:
+def read_lock(places: InstallPaths) -> Lock:
     """The lock file of a scope; one that is not there is empty."""
     try:
         with places.lock.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(MAX_LOCK_BYTES + 1)
     except FileNotFoundError:
-        return Lock(version=VERSIONS[places.scope])
+        return Lock(version=LOCK_VERSIONS[places.scope])
     return parse_lock(data, places.lock, places.scope)
 
 
-def parse_lock(data: bytes, path: Path, scope: Scope) -> Lock:
+def parse_lock(data: bytes, path: Path, scope: InstallScope) -> Lock:
     """The lock file in some bytes."""
-    if len(data) > MAX_BYTES:
+    if len(data) > MAX_LOCK_BYTES:
         raise _unusable(path, "it is too long")
     if _CONFLICT in data:
         raise _unusable(path, "git has left both sides of a merge in it")
@@ -165,8 +165,8 @@ def parse_lock(data: bytes, path: Path, scope: Scope) -> Lock:
         raise _unusable(path, f"it is not JSON: {error}") from error
     fields = _mapping(document, path, "it is no JSON object")
     version = fields.pop("version", None)
-    if not isinstance(version, int) or isinstance(version, bool) or version != VERSIONS[scope]:
-        raise _unusable(path, f"its version is {one_line(str(version))[:40]}, not {VERSIONS[scope]}")
+    if not isinstance(version, int) or isinstance(version, bool) or version != LOCK_VERSIONS[scope]:
+        raise _unusable(path, f"its version is {one_line(str(version))[:40]}, not {LOCK_VERSIONS[scope]}")
     skills = _mapping(fields.pop("skills", None), path, "it has no `skills`")
     return Lock(
         version=version, skills={name: _entry(name, value, path) for name, value in skills.items()}, other=fields

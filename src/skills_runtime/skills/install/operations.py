@@ -8,21 +8,28 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import NotFound, SkillsRuntimeError, ValidationFailed
-from skills_runtime.skills.install.choosing import usable_directory_name
 from skills_runtime.skills.install.consents import (
     Consent,
-    Version,
-    consents,
+    InstalledVersion,
+    earlier_versions,
     forget_versions,
     now,
+    read_consents,
     record_consents,
     record_version,
-    versions,
 )
 from skills_runtime.skills.install.hashing import Hashed, hash_directory
-from skills_runtime.skills.install.lockfile import LockEntry, Places, project_places, read_lock, user_places
-from skills_runtime.skills.install.prepare import Prepared, matches
-from skills_runtime.skills.install.transaction import Change, VersionStore, apply, installed_digest, settle, working
+from skills_runtime.skills.install.lockfile import InstallPaths, LockEntry, project_places, read_lock, user_places
+from skills_runtime.skills.install.prepare import Prepared, matches_lock
+from skills_runtime.skills.install.selection import check_directory_name
+from skills_runtime.skills.install.transaction import (
+    SkillChange,
+    VersionStore,
+    apply_changes,
+    finish_interrupted,
+    installed_digest,
+    open_work_directory,
+)
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.standard.directories import find_skill_file
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
@@ -46,18 +53,20 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 def installed(project: Path | None = None) -> tuple[Installed, ...]:
     """The skills of a project, or of the user where no project is named, by name."""
-    return verify(project_places(project) if project is not None else user_places())
+    return verify_installed(project_places(project) if project is not None else user_places())
 
 
-def verify(places: Places) -> tuple[Installed, ...]:
+def verify_installed(places: InstallPaths) -> tuple[Installed, ...]:
     """Compare every installed skill with the lock file."""
-    settle(places)
-    lock, agreed = read_lock(places).skills, consents(places.state)
+    finish_interrupted(places)
+    lock, agreed = read_lock(places).skills, read_consents(places.state)
     names = sorted(lock.keys() | _directories(places))
     return tuple(_looked_at(places, name, lock.get(name), agreed.keys()) for name in names)
 
 
-def install(places: Places, work: Path, prepared: Sequence[Prepared], *, accepted_risk: bool = False) -> None:
+def install_prepared(
+    places: InstallPaths, work: Path, prepared: Sequence[Prepared], *, accepted_risk: bool = False
+) -> None:
     """Put prepared skills in place; whoever calls this has asked the user."""
     for each in prepared:
         _keep_before(places, each.name, each.before, each.locked)
@@ -71,17 +80,17 @@ def install(places: Places, work: Path, prepared: Sequence[Prepared], *, accepte
         )
         for each in prepared
     }
-    apply(places, work, [_change(each) for each in prepared])
+    apply_changes(places, work, [_change(each) for each in prepared])
     record_consents(places.state, agreed)
 
 
-def remove(places: Places, names: Sequence[str], *, unlocked_too: bool) -> None:
+def remove_skills(places: InstallPaths, names: Sequence[str], *, unlocked_too: bool) -> None:
     """Take skills and their entries away; each can be put back by `rollback`."""
-    settle(places)
+    finish_interrupted(places)
     lock = read_lock(places).skills
-    changes: list[Change] = []
+    changes: list[SkillChange] = []
     for name in dict.fromkeys(names):
-        place = places.skills / usable_directory_name(name)
+        place = places.skills / check_directory_name(name)
         if name not in lock and not os.path.lexists(place):
             raise NotFound(f"no skill `{name}` is installed", hint="`skills verify` shows what is there")
         if name not in lock and not unlocked_too:
@@ -91,16 +100,16 @@ def remove(places: Places, names: Sequence[str], *, unlocked_too: bool) -> None:
             )
         before = hash_directory(place) if place.is_dir() and not place.is_symlink() else None
         _keep_before(places, name, before, lock.get(name))
-        changes.append(Change(name=name, remove=True, expected=before.digest if before else None))
+        changes.append(SkillChange(name=name, remove=True, expected=before.digest if before else None))
     _applied(places, changes)
 
 
-def write_lock_from_installed(places: Places) -> tuple[Installed, ...]:
+def write_lock_from_installed(places: InstallPaths) -> tuple[Installed, ...]:
     """Make the lock file say what is there: where a skill came from is kept, what it is, is counted anew."""
-    changes: list[Change] = []
-    for each in verify(places):
+    changes: list[SkillChange] = []
+    for each in verify_installed(places):
         if each.status == "missing":
-            changes.append(Change(name=each.name))
+            changes.append(SkillChange(name=each.name))
         elif each.status != "ok":
             hashed = hash_directory(each.directory)
             fresh = LockEntry(source=f"./{os.path.relpath(each.directory, places.root)}", source_type="local")
@@ -109,19 +118,19 @@ def write_lock_from_installed(places: Places) -> tuple[Installed, ...]:
             locked = msgspec.structs.replace(
                 entry, computed_hash=hashed.computed_hash, digest=hashed.digest, commit=commit
             )
-            changes.append(Change(name=each.name, entry=locked))
+            changes.append(SkillChange(name=each.name, entry=locked))
     if changes:
         _applied(places, changes)
-    return verify(places)
+    return verify_installed(places)
 
 
-def previous(places: Places, name: str) -> tuple[Version, Path]:
+def find_previous_version(places: InstallPaths, name: str) -> tuple[InstalledVersion, Path]:
     """The version that was installed before the present one, and where it is kept."""
-    settle(places)
-    place = places.skills / usable_directory_name(name)
+    finish_interrupted(places)
+    place = places.skills / check_directory_name(name)
     current = installed_digest(places, name)
     store = VersionStore(places.store)
-    earlier = [version for version in versions(places.state, place) if version.digest != current]
+    earlier = [version for version in earlier_versions(places.state, place) if version.digest != current]
     if not earlier:
         raise NotFound(
             f"no earlier version of `{name}` is known here", hint="only what was replaced here can come back"
@@ -135,39 +144,39 @@ def previous(places: Places, name: str) -> tuple[Version, Path]:
     return earlier[0], kept
 
 
-def roll_back(places: Places, work: Path, prepared: Prepared, version: Version) -> None:
+def roll_back(places: InstallPaths, work: Path, prepared: Prepared, version: InstalledVersion) -> None:
     """Put an earlier version in place again, with the entry it had."""
     agreed = {prepared.hashed.digest: Consent(name=prepared.name, source=prepared.entry.source, at=now())}
     if prepared.before is not None:
         VersionStore(places.store).keep(places.skills / prepared.name, prepared.before)
     change = msgspec.structs.replace(_change(prepared), entry=version.entry)
-    apply(places, work, [change])
+    apply_changes(places, work, [change])
     record_consents(places.state, agreed)
     forget_versions(places.state, places.skills / prepared.name, version.digest)
 
 
-def _applied(places: Places, changes: Sequence[Change]) -> None:
-    with working(places) as work:
-        apply(places, work, changes)
+def _applied(places: InstallPaths, changes: Sequence[SkillChange]) -> None:
+    with open_work_directory(places) as work:
+        apply_changes(places, work, changes)
 
 
-def _change(prepared: Prepared) -> Change:
+def _change(prepared: Prepared) -> SkillChange:
     before = prepared.before.digest if prepared.before else None
     staged = prepared.staged if prepared.becomes != "same" else None
-    return Change(
+    return SkillChange(
         name=prepared.name, staged=staged, digest=prepared.hashed.digest, entry=prepared.entry, expected=before
     )
 
 
-def _keep_before(places: Places, name: str, before: Hashed | None, entry: LockEntry | None) -> None:
+def _keep_before(places: InstallPaths, name: str, before: Hashed | None, entry: LockEntry | None) -> None:
     if before is None:
         return
     place = places.skills / name
     VersionStore(places.store).keep(place, before)
-    record_version(places.state, place, Version(digest=before.digest, entry=entry, at=now()))
+    record_version(places.state, place, InstalledVersion(digest=before.digest, entry=entry, at=now()))
 
 
-def _looked_at(places: Places, name: str, entry: LockEntry | None, agreed: Container[str]) -> Installed:
+def _looked_at(places: InstallPaths, name: str, entry: LockEntry | None, agreed: Container[str]) -> Installed:
     directory = places.skills / name
     if not directory.is_dir():
         return Installed(name=name, directory=directory, status="missing", consented=False, entry=entry)
@@ -177,7 +186,7 @@ def _looked_at(places: Places, name: str, entry: LockEntry | None, agreed: Conta
         status = "extra"
     elif not entry.computed_hash and not entry.digest:
         status = "unpinned"
-    elif not matches(entry, hashed):
+    elif not matches_lock(entry, hashed):
         status = "changed"
     return Installed(
         name=name,
@@ -189,7 +198,7 @@ def _looked_at(places: Places, name: str, entry: LockEntry | None, agreed: Conta
     )
 
 
-def _directories(places: Places) -> set[str]:
+def _directories(places: InstallPaths) -> set[str]:
     if not places.skills.is_dir():
         return set()
     return {
@@ -201,10 +210,10 @@ def _directories(places: Places) -> set[str]:
     }
 
 
-def changed_skills(places: Places) -> tuple[dict[Path, str], tuple[Problem, ...]]:
+def changed_skills(places: InstallPaths) -> tuple[dict[Path, str], tuple[Problem, ...]]:
     """The directories of changed skills, each with what is to be said of it, and what keeps one from knowing more."""
     try:
-        lock, given = read_lock(places).skills, consents(places.state)
+        lock, given = read_lock(places).skills, read_consents(places.state)
     except SkillsRuntimeError as error:
         return {}, (_unknown(places, error.message, error.hint),)
     except OSError as error:
@@ -225,12 +234,12 @@ def _why(directory: Path, entry: LockEntry, agreed: frozenset[str], *, is_known:
     except (OSError, SkillsRuntimeError):
         return "it cannot be compared with what was installed; `skills verify` says more"
     if entry.computed_hash or entry.digest:
-        return "" if matches(entry, hashed) else "it is not what the lock file says; `skills verify` compares"
+        return "" if matches_lock(entry, hashed) else "it is not what the lock file says; `skills verify` compares"
     is_other = is_known and hashed.digest not in agreed
     return "it is not what you agreed to when it was installed; `skills verify` compares" if is_other else ""
 
 
-def _unknown(places: Places, message: str, hint: str) -> Problem:
+def _unknown(places: InstallPaths, message: str, hint: str) -> Problem:
     return Problem(
         code="SKILL_LOCK_UNREADABLE",
         message=f"nobody can tell whether installed skills were changed: {message}",

@@ -10,13 +10,26 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from skills_runtime.errors import NotFound, PolicyDenied
-from skills_runtime.skills.install.choosing import Offered, choose, copy_skill, offered_in, usable_directory_name
-from skills_runtime.skills.install.consents import consents, now
-from skills_runtime.skills.install.fetching import Fetched, Fetcher, Wanted
-from skills_runtime.skills.install.hashing import Entry, Hashed, hash_directory
-from skills_runtime.skills.install.lockfile import Lock, LockEntry, Places, read_lock
-from skills_runtime.skills.install.signatures import Signed, Signer, check_signature
-from skills_runtime.skills.install.sources import GitSource, Source, entry_for, label_of, path_of, source_of
+from skills_runtime.skills.install.consents import now, read_consents
+from skills_runtime.skills.install.fetch import Fetched, Fetcher, FetchRequest
+from skills_runtime.skills.install.hashing import Hashed, HashedEntry, hash_directory
+from skills_runtime.skills.install.lockfile import InstallPaths, Lock, LockEntry, read_lock
+from skills_runtime.skills.install.selection import (
+    Offered,
+    check_directory_name,
+    copy_skill,
+    find_offered,
+    select_offered,
+)
+from skills_runtime.skills.install.signatures import SignatureStatus, Signer, check_signature
+from skills_runtime.skills.install.sources import (
+    GitSource,
+    InstallSource,
+    entry_for,
+    locked_path,
+    locked_source,
+    source_label,
+)
 from skills_runtime.skills.install.transaction import STAGED, VersionStore
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
 from skills_runtime.storage.nofollow import open_directory, read_below
@@ -25,7 +38,7 @@ from skills_runtime.text import unified_diff
 if TYPE_CHECKING:
     from skills_runtime.skills.scan import Finding
 
-MAX_LINES = 400
+MAX_DIFF_LINES = 400
 """How much of a difference is shown; the rest is counted."""
 _MAX_TEXT = 256 << 10
 
@@ -42,12 +55,14 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
     """What changed in its text, as programs write it; none where it is no text."""
 
 
-def differences(before: Path, old: Hashed, after: Path, new: Hashed) -> tuple[FileChange, ...]:
+def compare_files(before: Path, old: Hashed, after: Path, new: Hashed) -> tuple[FileChange, ...]:
     """Each file that differs between two directories, by path."""
     return tuple(_changes(before, _by_path(old), after, _by_path(new)))
 
 
-def _changes(before: Path, old: dict[str, Entry], after: Path, new: dict[str, Entry]) -> Iterator[FileChange]:
+def _changes(
+    before: Path, old: dict[str, HashedEntry], after: Path, new: dict[str, HashedEntry]
+) -> Iterator[FileChange]:
     for path in sorted(old.keys() | new.keys()):
         was, becomes = old.get(path), new.get(path)
         if was is None and becomes is not None:
@@ -59,11 +74,11 @@ def _changes(before: Path, old: dict[str, Entry], after: Path, new: dict[str, En
             yield FileChange(path=path, kind="changed", before=was.size, after=becomes.size, lines=lines)
 
 
-def _by_path(hashed: Hashed) -> dict[str, Entry]:
+def _by_path(hashed: Hashed) -> dict[str, HashedEntry]:
     return {entry.path: entry for entry in hashed.entries}
 
 
-def _text(root: Path, entry: Entry) -> list[str] | None:
+def _text(root: Path, entry: HashedEntry) -> list[str] | None:
     if entry.kind != "file" or entry.size > _MAX_TEXT:
         return None
     with open_directory(root.resolve()) as top:
@@ -78,8 +93,8 @@ def _lines(path: str, before: list[str] | None, after: list[str] | None) -> tupl
     if before is None or after is None:
         return ()
     lines = list(unified_diff(before, after, (f"before/{path}", f"after/{path}"), end=""))
-    if len(lines) > MAX_LINES:
-        return (*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines")
+    if len(lines) > MAX_DIFF_LINES:
+        return (*lines[:MAX_DIFF_LINES], f"… {len(lines) - MAX_DIFF_LINES} more lines")
     return tuple(lines)
 
 
@@ -100,13 +115,13 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
     """The kind of program its action is, if it has one."""
     notes: tuple[str, ...]
     """What is odd about its `SKILL.md`, and what the scan did not read."""
-    signature: Signed
+    signature: SignatureStatus
     verdict: Literal["clean", "suspicious", "malicious"]
     """What the security scan comes to."""
     findings: tuple[str, ...] = ()
 
 
-def screen(directory: Path, hashed: Hashed, inspected: Inspected, signature: Signed) -> Screened:
+def screen(directory: Path, hashed: Hashed, inspected: Inspected, signature: SignatureStatus) -> Screened:
     """Look at a skill that is about to be installed."""
     from skills_runtime.skills.scan import scan_directory  # a large table of rules that nothing else here needs
 
@@ -179,10 +194,10 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def edited(self) -> bool:
         """Whether somebody changed the installed skill since it was locked."""
-        return self.before is not None and self.locked is not None and not matches(self.locked, self.before)
+        return self.before is not None and self.locked is not None and not matches_lock(self.locked, self.before)
 
 
-class Trust(msgspec.Struct, frozen=True):
+class SignaturePolicy(msgspec.Struct, frozen=True):
     """Whose signatures count, and whether there must be one."""
 
     signer: Signer | None = None
@@ -192,20 +207,22 @@ class Trust(msgspec.Struct, frozen=True):
 class Preparation:
     """Fetches and stages for one command; `work` is its directory in the staging place."""
 
-    def __init__(self, places: Places, fetcher: Fetcher, work: Path, trust: Trust | None = None) -> None:
+    def __init__(
+        self, places: InstallPaths, fetcher: Fetcher, work: Path, trust: SignaturePolicy | None = None
+    ) -> None:
         self._places = places
         self._fetcher = fetcher
         self._work = work
-        self._trust = trust or Trust()
+        self._trust = trust or SignaturePolicy()
         self._lock: Lock = read_lock(places)
         self._fetches = 0
 
-    async def install(self, source: Source, names: Sequence[str], *, everything: bool) -> list[Prepared]:
+    async def install(self, source: InstallSource, names: Sequence[str], *, everything: bool) -> list[Prepared]:
         """The skills somebody wants of a source."""
-        wanted = Wanted(source=source, skills=tuple(names), everything=everything)
+        wanted = FetchRequest(source=source, skills=tuple(names), everything=everything)
         fetched = await self._fetcher.fetch(wanted, self._new_directory(source))
         within = source.path if isinstance(source, GitSource) else None
-        chosen = choose(offered_in(fetched.root, within), names, everything=everything)
+        chosen = select_offered(find_offered(fetched.root, within), names, everything=everything)
         return [self._stage(each, source, fetched) for each in chosen]
 
     async def update(self, names: Sequence[str]) -> list[Prepared]:
@@ -228,13 +245,13 @@ class Preparation:
         kept = self._kept(name, entry)
         if kept is not None:
             return self._staged(name, kept, kept, entry)
-        source = source_of(name, entry, root=self._places.root)
+        source = locked_source(name, entry, root=self._places.root)
         named = self._is_known(entry)
-        wanted = Wanted(source=source, skills=(name,), commit=entry.commit, named_by_user=named)
+        wanted = FetchRequest(source=source, skills=(name,), commit=entry.commit, named_by_user=named)
         fetched = await self._fetcher.fetch(wanted, self._new_directory(source))
         offered = _found(name, entry, fetched)
         prepared = self._staged(name, offered.directory, fetched.root, entry)
-        if not matches(entry, prepared.hashed):
+        if not matches_lock(entry, prepared.hashed):
             raise PolicyDenied(
                 f"the skill `{name}` at its source is not the one that was locked",
                 hint=f"`skills update {name}` shows what changed and asks whether to take it",
@@ -250,33 +267,33 @@ class Preparation:
         """A version out of the store."""
         return self._staged(name, kept, kept, entry)
 
-    def _groups(self, names: Sequence[str]) -> list[tuple[Source, list[str]]]:
+    def _groups(self, names: Sequence[str]) -> list[tuple[InstallSource, list[str]]]:
         """Sources with the skills that come from them, so that each is fetched once."""
-        groups: dict[Source, list[str]] = {}
+        groups: dict[InstallSource, list[str]] = {}
         for name in dict.fromkeys(names):
-            groups.setdefault(source_of(name, self._lock.skills[name], root=self._places.root), []).append(name)
+            groups.setdefault(locked_source(name, self._lock.skills[name], root=self._places.root), []).append(name)
         return list(groups.items())
 
-    async def _newest(self, source: Source, names: list[str]) -> list[Prepared]:
+    async def _newest(self, source: InstallSource, names: list[str]) -> list[Prepared]:
         named = all(self._is_known(self._lock.skills[name]) for name in names)
-        wanted = Wanted(source=source, skills=tuple(names), named_by_user=named)
+        wanted = FetchRequest(source=source, skills=tuple(names), named_by_user=named)
         fetched = await self._fetcher.fetch(wanted, self._new_directory(source))
         return [self._stage(_found(name, self._lock.skills[name], fetched), source, fetched, name) for name in names]
 
     def _is_known(self, entry: LockEntry) -> bool:
         """Whether the user agreed to something from the same source before."""
-        return any(consent.source == entry.source for consent in consents(self._places.state).values())
+        return any(consent.source == entry.source for consent in read_consents(self._places.state).values())
 
     def _kept(self, name: str, entry: LockEntry) -> Path | None:
-        place = self._places.skills / usable_directory_name(name)
-        if place.is_dir() and not place.is_symlink() and matches(entry, hash_directory(place)):
+        place = self._places.skills / check_directory_name(name)
+        if place.is_dir() and not place.is_symlink() and matches_lock(entry, hash_directory(place)):
             return place
         store = VersionStore(self._places.store)
         kept = store.get(entry.digest) if entry.digest else None
         kept = kept or (store.find(entry.computed_hash) if entry.computed_hash else None)
-        return kept if kept is not None and matches(entry, hash_directory(kept)) else None
+        return kept if kept is not None and matches_lock(entry, hash_directory(kept)) else None
 
-    def _stage(self, offered: Offered, source: Source, fetched: Fetched, name: str | None = None) -> Prepared:
+    def _stage(self, offered: Offered, source: InstallSource, fetched: Fetched, name: str | None = None) -> Prepared:
         called = name or offered.name
         entry = entry_for(source, root=self._places.root, skill_path=offered.path)
         locked = self._lock.skills.get(called)
@@ -291,7 +308,7 @@ class Preparation:
         return msgspec.structs.replace(prepared, entry=final)
 
     def _staged(self, name: str, directory: Path, within: Path, entry: LockEntry) -> Prepared:
-        usable_directory_name(name)
+        check_directory_name(name)
         staged = self._work / STAGED / name
         copy_skill(directory, staged, within=within)
         hashed = hash_directory(staged)
@@ -306,18 +323,18 @@ class Preparation:
             before=before,
             locked=self._lock.skills.get(name),
             screened=screen(staged, hashed, inspect_directory(staged, mode="lenient"), signature),
-            changes=differences(place, before, staged, hashed) if before else (),
+            changes=compare_files(place, before, staged, hashed) if before else (),
         )
 
-    def _new_directory(self, source: Source) -> Path:
+    def _new_directory(self, source: InstallSource) -> Path:
         """Where a source goes; a skill that is the whole source and has no name gets that of the directory."""
         self._fetches += 1
         above = self._work / f"fetched-{self._fetches}"
         above.mkdir(mode=0o700)
-        return above / label_of(source)
+        return above / source_label(source)
 
 
-def matches(entry: LockEntry, hashed: Hashed) -> bool:
+def matches_lock(entry: LockEntry, hashed: Hashed) -> bool:
     """Whether a directory is what the lock file says; our digest counts where the lock file has it."""
     digest_holds = entry.digest is None or entry.digest == hashed.digest
     return (
@@ -327,13 +344,13 @@ def matches(entry: LockEntry, hashed: Hashed) -> bool:
 
 def _found(name: str, entry: LockEntry, fetched: Fetched) -> Offered:
     """The skill of an entry in its source: at its path, or by its name where it was moved."""
-    offers = offered_in(fetched.root)
-    path = path_of(entry)
+    offers = find_offered(fetched.root)
+    path = locked_path(entry)
     at_path = [offer for offer in offers if path is not None and offer.path == path and offer.problem is None]
-    return at_path[0] if at_path else choose(offers, [name], everything=False)[0]
+    return at_path[0] if at_path else select_offered(offers, [name], everything=False)[0]
 
 
-def _times(places: Places, other: Mapping[str, Any], tree: str, becomes: Becomes) -> dict[str, Any]:
+def _times(places: InstallPaths, other: Mapping[str, Any], tree: str, becomes: Becomes) -> dict[str, Any]:
     """The fields that only the lock file of a user has."""
     if places.scope == "project":
         return dict(other)
@@ -342,7 +359,7 @@ def _times(places: Places, other: Mapping[str, Any], tree: str, becomes: Becomes
     return {**other, "skillFolderHash": tree, "installedAt": other.get("installedAt", moment), "updatedAt": changed}
 
 
-async def locked_skills(places: Places, preparation: Preparation) -> list[Prepared]:
+async def locked_skills(places: InstallPaths, preparation: Preparation) -> list[Prepared]:
     """Every locked skill, made ready as it was locked; one that cannot be had like that stops all of them."""
     lock = read_lock(places)
     if not lock.skills:

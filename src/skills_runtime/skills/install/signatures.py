@@ -14,10 +14,10 @@ from skills_runtime.errors import ConfigError, PolicyDenied, ValidationFailed
 if TYPE_CHECKING:
     from model_signing.verifying import Config
 
-FILE_NAME = "skill.oms.sig"
+SIGNATURE_FILE = "skill.oms.sig"
 _MISSING = "install it with `pip install 'skills-runtime[signing]'`"
 
-Signed = Literal["verified", "unsigned", "unchecked"]
+SignatureStatus = Literal["verified", "unsigned", "unchecked"]
 """Verified; without a signature; with one, but nobody said whose counts."""
 
 
@@ -43,15 +43,15 @@ class Signer(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValidationFailed(f"there is no file `{path}` to check signatures with", hint="check the path")
 
 
-def check_signature(skill: Path, signer: Signer | None, *, required: bool) -> Signed:
+def check_signature(skill: Path, signer: Signer | None, *, required: bool) -> SignatureStatus:
     """Whether the skill in a directory is what its signer signed; a signature that does not hold is always refused."""
-    signature = skill / FILE_NAME
+    signature = skill / SIGNATURE_FILE
     if signer is not None:
         signer.check()
     if not signature.is_file():
         if required:
             raise PolicyDenied(
-                f"the skill `{skill.name}` is not signed: it has no `{FILE_NAME}`",
+                f"the skill `{skill.name}` is not signed: it has no `{SIGNATURE_FILE}`",
                 hint="leave out `--require-signature` only if you trust where it comes from",
             )
         return "unsigned"

@@ -15,7 +15,7 @@ from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.install.lockfile import LockEntry
 from skills_runtime.text import one_line
 
-ARCHIVES = (".zip", ".skill", ".tar", ".tar.gz", ".tgz")
+ARCHIVE_SUFFIXES = (".zip", ".skill", ".tar", ".tar.gz", ".tgz")
 _SHORT = re.compile(r"(?P<owner>[A-Za-z0-9][\w.-]*)/(?P<repo>[\w.-]+)(?P<path>(?:/[\w. -]+)*)(?:@(?P<ref>[\w./+-]+))?")
 _REF = re.compile(r"(?!-)(?!.*\.\.)(?!.*//)[\w./+@-]{1,200}")
 _SSH = re.compile(r"\w[\w.-]*@\w[\w.-]*:(?!/)[\w./~-]+")
@@ -60,14 +60,14 @@ class IndexSource(msgspec.Struct, frozen=True):
     url: str
 
 
-Source = GitSource | LocalSource | ArchiveSource | IndexSource
+InstallSource = GitSource | LocalSource | ArchiveSource | IndexSource
 
 
-def parse_source(text: str, *, here: Path, ref: str | None = None) -> Source:
+def parse_source(text: str, *, here: Path, ref: str | None = None) -> InstallSource:
     """The source that somebody means; what exists as a path is one."""
     given = text.strip()
     if not given or any(not each.isprintable() for each in given) or given.startswith("-"):
-        raise unusable(text)
+        raise unusable_source(text)
     if ref is not None:
         checked_ref(ref)
     source = _address(given, ref) if _is_address(given) else _near(given, here, ref)
@@ -85,7 +85,7 @@ def checked_ref(ref: str) -> str:
     return ref
 
 
-def unusable(text: str) -> ValidationFailed:
+def unusable_source(text: str) -> ValidationFailed:
     """The error for text that names no source."""
     return ValidationFailed(
         f"`{one_line(text)[:120]}` does not say where a skill comes from",
@@ -97,7 +97,7 @@ def _is_address(text: str) -> bool:
     return "://" in text or _SSH.fullmatch(text.split("#")[0]) is not None
 
 
-def _near(text: str, here: Path, ref: str | None) -> Source:
+def _near(text: str, here: Path, ref: str | None) -> InstallSource:
     path = here / Path(text).expanduser()
     if path.is_dir():
         return LocalSource(path)
@@ -105,12 +105,12 @@ def _near(text: str, here: Path, ref: str | None) -> Source:
         if path.name.lower() == "skill.md":
             return LocalSource(path.parent)
         return ArchiveSource(str(path))
-    if text.startswith((".", "/", "~")) or text.lower().endswith(ARCHIVES):
+    if text.startswith((".", "/", "~")) or text.lower().endswith(ARCHIVE_SUFFIXES):
         raise NotFound(f"there is nothing at `{one_line(text)}`", hint="check the path")
     bare, _, fragment = text.partition("#")
     short = _SHORT.fullmatch(bare)
     if short is None or ".." in bare:
-        raise unusable(text)
+        raise unusable_source(text)
     name = f"{short['owner']}/{short['repo'].removesuffix('.git')}"
     return GitSource(
         url=f"https://github.com/{name}.git",
@@ -121,7 +121,7 @@ def _near(text: str, here: Path, ref: str | None) -> Source:
     )
 
 
-def _address(text: str, ref: str | None) -> Source:
+def _address(text: str, ref: str | None) -> InstallSource:
     bare, _, fragment = text.partition("#")
     wants_git = bare.startswith("git+")
     bare = bare.removeprefix("git+")
@@ -132,13 +132,13 @@ def _address(text: str, ref: str | None) -> Source:
     if parts.password or (parts.username and parts.scheme != "ssh"):
         raise ValidationFailed("an address must not hold a password", hint="use ssh for what is not public")
     if parts.scheme not in ("https", "http", "ssh", "file") or (parts.scheme != "file" and not parts.hostname):
-        raise unusable(text)
+        raise unusable_source(text)
     if parts.scheme in ("ssh", "file"):
         if len(parts.path) < 2 or (parts.hostname or "x").startswith("-"):
-            raise unusable(text)
+            raise unusable_source(text)
         return GitSource(url=bare, name=bare, ref=version)
     forge = _FORGES.get(parts.hostname or "")
-    if bare.lower().endswith(ARCHIVES) and not wants_git:
+    if bare.lower().endswith(ARCHIVE_SUFFIXES) and not wants_git:
         return ArchiveSource(bare)
     if forge is None and not wants_git and not parts.path.endswith(".git"):
         return IndexSource(bare)
@@ -153,7 +153,7 @@ def _repository(url: str, forge: str | None, ref: str | None) -> GitSource:
     )
     path = unquote(parts.path).rstrip("/")
     if "//" in path or ".." in path or not path.strip("/"):
-        raise unusable(url)
+        raise unusable_source(url)
     tree = _TREE.fullmatch(path) if forge else None
     if tree is not None:
         within = (tree["path"] or "").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
@@ -175,11 +175,11 @@ def _fragment(text: str) -> str | None:
     return checked_ref(text) if text else None
 
 
-def label_of(source: Source) -> str:
+def source_label(source: InstallSource) -> str:
     """What a source may be called where it has to have a name."""
     text = {GitSource: "url", LocalSource: "path", ArchiveSource: "location", IndexSource: "url"}[type(source)]
     last = str(getattr(source, text)).rstrip("/").split("/")[-1].lower()
-    for suffix in (*ARCHIVES, ".git"):
+    for suffix in (*ARCHIVE_SUFFIXES, ".git"):
         last = last.removesuffix(suffix)
     return re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:60] or "skill"
 
@@ -187,7 +187,7 @@ def label_of(source: Source) -> str:
 _GIT_KINDS = ("github", "gitlab", "git")
 
 
-def entry_for(source: Source, *, root: Path, skill_path: str | None = None) -> LockEntry:
+def entry_for(source: InstallSource, *, root: Path, skill_path: str | None = None) -> LockEntry:
     """What a lock file says of where a skill comes from; `root` is what local paths are relative to."""
     if isinstance(source, GitSource):
         file = f"{skill_path}/SKILL.md" if skill_path else "SKILL.md"
@@ -204,13 +204,15 @@ def entry_for(source: Source, *, root: Path, skill_path: str | None = None) -> L
     return LockEntry(source=_relative_to(source.path, root), source_type="local", skill_path=path)
 
 
-def source_of(name: str, entry: LockEntry, *, root: Path) -> Source:
+def locked_source(name: str, entry: LockEntry, *, root: Path) -> InstallSource:
     """Where a locked skill comes from."""
     if entry.source_type in _GIT_KINDS:
         return _locked_repository(entry, root)
     if entry.source_type == "well-known":
         return IndexSource(entry.source_url or entry.source)
-    if entry.source_type == "archive" or (entry.source_type == "local" and entry.source.lower().endswith(ARCHIVES)):
+    if entry.source_type == "archive" or (
+        entry.source_type == "local" and entry.source.lower().endswith(ARCHIVE_SUFFIXES)
+    ):
         remote = entry.source.startswith(("https://", "http://"))
         return ArchiveSource(entry.source if remote else str(root / Path(entry.source).expanduser()))
     if entry.source_type == "local":
@@ -221,7 +223,7 @@ def source_of(name: str, entry: LockEntry, *, root: Path) -> Source:
     )
 
 
-def path_of(entry: LockEntry) -> str | None:
+def locked_path(entry: LockEntry) -> str | None:
     """The directory of a skill in its source, empty for the whole source, nothing where the lock does not say."""
     if entry.skill_path is None:
         return None

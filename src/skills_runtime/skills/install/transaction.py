@@ -15,24 +15,17 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import StorageFailed, ValidationFailed
-from skills_runtime.skills.install.choosing import usable_directory_name
 from skills_runtime.skills.install.hashing import Hashed, hash_directory
-from skills_runtime.skills.install.lockfile import LockEntry, Places, lock_bytes, only_one, read_lock
-from skills_runtime.storage import (
-    exchange,
-    remove_tree,
-    stage_directory,
-    sync_path,
-    sync_tree,
-    write_atomic,
-)
+from skills_runtime.skills.install.lockfile import InstallPaths, LockEntry, exclusive_directory, lock_bytes, read_lock
+from skills_runtime.skills.install.selection import check_directory_name
+from skills_runtime.storage import exchange, remove_tree, stage_directory, sync_path, sync_tree, write_atomic
 
 STAGED = "new"
 """The directory of finished skills in that of a command."""
 _JOURNAL = "journal.json"
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of one skill."""
 
     name: str
@@ -64,26 +57,26 @@ class _Journal(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def working(places: Places) -> Generator[Path]:
+def open_work_directory(places: InstallPaths) -> Generator[Path]:
     """A directory in the staging place for one command; nothing of it is left afterwards."""
-    with only_one(places.skills.parent):
+    with exclusive_directory(places.skills.parent):
         work = _real_directory(places.staging) / f"work-{os.getpid()}-{os.urandom(6).hex()}"
         (work / STAGED).mkdir(mode=0o700, parents=True)
     try:
         yield work
     finally:
-        with only_one(places.skills.parent):
+        with exclusive_directory(places.skills.parent):
             if _read(places) is None:
                 remove_tree(work)
                 _clear(places)
 
 
-def apply(places: Places, work: Path, changes: Sequence[Change]) -> None:
+def apply_changes(places: InstallPaths, work: Path, changes: Sequence[SkillChange]) -> None:
     """Do all changes; a skill that somebody else changed meanwhile is not touched, nor any other."""
     for change in changes:
         if change.staged is not None:
             sync_tree(change.staged)
-    with only_one(places.skills.parent):
+    with exclusive_directory(places.skills.parent):
         _finish(places)
         for change in changes:
             _check(places, change)
@@ -100,11 +93,11 @@ def apply(places: Places, work: Path, changes: Sequence[Change]) -> None:
         _finish(places)
 
 
-def settle(places: Places) -> None:
+def finish_interrupted(places: InstallPaths) -> None:
     """Finish what a process that died began, and clear away what it left."""
     if not os.path.lexists(places.staging):
         return
-    with only_one(places.skills.parent):
+    with exclusive_directory(places.skills.parent):
         if not os.path.lexists(places.staging):
             return
         _real_directory(places.staging)
@@ -116,7 +109,7 @@ def settle(places: Places) -> None:
         _clear(places)
 
 
-def _clear_drafts(places: Places) -> None:
+def _clear_drafts(places: InstallPaths) -> None:
     """Remove what was being written when a process died."""
     for directory, name in ((places.staging, _JOURNAL), (places.lock.parent, places.lock.name)):
         for draft in directory.glob(f".{name}.*"):
@@ -125,19 +118,19 @@ def _clear_drafts(places: Places) -> None:
                 draft.unlink(missing_ok=True)
 
 
-def _clear(places: Places) -> None:
+def _clear(places: InstallPaths) -> None:
     with suppress(OSError):  # somebody else is at work in it
         places.staging.rmdir()
 
 
-def installed_digest(places: Places, name: str) -> str | None:
+def installed_digest(places: InstallPaths, name: str) -> str | None:
     """The digest of what is installed under a name, or nothing."""
     place = places.skills / name
     return hash_directory(place).digest if place.is_dir() and not place.is_symlink() else None
 
 
-def _check(places: Places, change: Change) -> None:
-    place = places.skills / usable_directory_name(change.name)
+def _check(places: InstallPaths, change: SkillChange) -> None:
+    place = places.skills / check_directory_name(change.name)
     if os.path.lexists(place) and not place.is_symlink() and not place.is_dir():
         raise ValidationFailed(f"`{place}` is in the way: it is no directory", hint="move it away")
     if (change.staged is not None or change.remove) and installed_digest(places, change.name) != change.expected:
@@ -146,7 +139,7 @@ def _check(places: Places, change: Change) -> None:
         )
 
 
-def _finish(places: Places) -> None:
+def _finish(places: InstallPaths) -> None:
     """Do what the journal says, as far as it is not done; every step may be done twice."""
     journal = _read(places)
     if journal is None:
@@ -162,7 +155,7 @@ def _finish(places: Places) -> None:
     sync_path(places.staging)
 
 
-def _do(places: Places, step: _Step, work: Path) -> None:
+def _do(places: InstallPaths, step: _Step, work: Path) -> None:
     place = places.skills / step.name
     aside = work / f"before-{step.name}"
     if step.remove:
@@ -182,7 +175,7 @@ def _do(places: Places, step: _Step, work: Path) -> None:
     _put_in_place(staged, place, aside)
 
 
-def _read(places: Places) -> _Journal | None:
+def _read(places: InstallPaths) -> _Journal | None:
     path = places.staging / _JOURNAL
     try:
         journal = msgspec.json.decode(path.read_bytes(), type=_Journal)
@@ -192,7 +185,7 @@ def _read(places: Places) -> _Journal | None:
         raise StorageFailed(f"`{path}` is not what this program wrote", hint="delete it, and try again") from error
     names = [journal.work, *(step.name for step in journal.steps), *(step.staged or "x" for step in journal.steps)]
     for name in names:
-        usable_directory_name(name)
+        check_directory_name(name)
     return journal
 
 

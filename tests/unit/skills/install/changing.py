@@ -4,48 +4,48 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from skills_runtime.skills.install import Places, hash_directory, project_places
-from skills_runtime.skills.install.fetching import LocalFetcher
+from skills_runtime.skills.install import InstallPaths, hash_directory, project_places
+from skills_runtime.skills.install.fetch import LocalFetcher
 from skills_runtime.skills.install.lockfile import LockEntry
-from skills_runtime.skills.install.operations import install
+from skills_runtime.skills.install.operations import install_prepared
 from skills_runtime.skills.install.prepare import Preparation, Prepared
 from skills_runtime.skills.install.sources import LocalSource
-from skills_runtime.skills.install.transaction import STAGED, Change, apply, working
+from skills_runtime.skills.install.transaction import STAGED, SkillChange, apply_changes, open_work_directory
 from tests.unit.skills.samples import make_skill
 
 DIED = 9
 
 
-def places_in(root: Path) -> Places:
+def places_in(root: Path) -> InstallPaths:
     """The places of a project whose user has nothing else."""
     project = root / "project"
     project.mkdir(parents=True, exist_ok=True)
     return project_places(project, {"HOME": str(root / "home")})
 
 
-async def prepared_from(places: Places, work: Path, source: Path) -> list[Prepared]:
+async def prepared_from(places: InstallPaths, work: Path, source: Path) -> list[Prepared]:
     """All skills of a directory, ready to be installed."""
     return await Preparation(places, LocalFetcher(), work).install(LocalSource(source), [], everything=True)
 
 
-async def install_from(places: Places, source: Path) -> None:
+async def install_from(places: InstallPaths, source: Path) -> None:
     """Install all skills of a directory, as if the user had agreed."""
-    with working(places) as work:
-        install(places, work, await prepared_from(places, work, source))
+    with open_work_directory(places) as work:
+        install_prepared(places, work, await prepared_from(places, work, source))
 
 
-def put(places: Places, name: str, text: str) -> None:
+def put(places: InstallPaths, name: str, text: str) -> None:
     """Install a skill of one file without asking anybody."""
-    with working(places) as work:
-        apply(places, work, [staged_change(places, work, name, text)])
+    with open_work_directory(places) as work:
+        apply_changes(places, work, [staged_change(places, work, name, text)])
 
 
-def staged_change(places: Places, work: Path, name: str, text: str) -> Change:
+def staged_change(places: InstallPaths, work: Path, name: str, text: str) -> SkillChange:
     """A change that gives a skill another text."""
     staged = make_skill(work / STAGED, name, text=text, files={"scripts/run.sh": text})
     hashed = hash_directory(staged)
     place = places.skills / name
-    return Change(
+    return SkillChange(
         name=name,
         staged=staged,
         digest=hashed.digest,

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.install import hash_directory
-from skills_runtime.skills.install.hashing import dictionary_key, hash_files
+from skills_runtime.skills.install.hashing import collation_key, hash_files
 from tests.unit.skills.samples import make_skill, skill_text
 
 # What `localeCompare` of JavaScript makes of these, as Node 20 sorts them.
@@ -22,8 +22,8 @@ SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789aAbBcCdDeEfFgGhHiIjJkKlLmM
 
 def test_paths_are_sorted_as_other_installers_sort_them() -> None:
     turned, signs = SORTED[::-1], SIGNS[::-1]
-    assert sorted(turned, key=dictionary_key) == SORTED
-    assert "".join(sorted(signs, key=dictionary_key)) == SIGNS
+    assert sorted(turned, key=collation_key) == SORTED
+    assert "".join(sorted(signs, key=collation_key)) == SIGNS
 
 
 def test_the_public_hash_is_that_of_paths_and_contents_in_order(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_pipe_does_not_hold_up_the_count(tmp_path: Path) -> None:
 
 
 def test_a_skill_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skills_runtime.skills.install.hashing.MAX_FILES", 2)
+    monkeypatch.setattr("skills_runtime.skills.install.hashing.MAX_SKILL_FILES", 2)
     skill = make_skill(tmp_path, "writer", text=skill_text(), files={"a": "", "b": ""})
     with pytest.raises(ValidationFailed, match="more than 2 files"):
         hash_directory(skill)

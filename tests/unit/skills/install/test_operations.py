@@ -7,18 +7,24 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import NotFound, PolicyDenied, StorageFailed, ValidationFailed
-from skills_runtime.skills.install import Places, consented, hash_directory, read_lock, verify
-from skills_runtime.skills.install.fetching import LocalFetcher
+from skills_runtime.skills.install import InstallPaths, consented, hash_directory, read_lock, verify_installed
+from skills_runtime.skills.install.fetch import LocalFetcher
 from skills_runtime.skills.install.lockfile import user_places
-from skills_runtime.skills.install.operations import install, previous, remove, roll_back, write_lock_from_installed
+from skills_runtime.skills.install.operations import (
+    find_previous_version,
+    install_prepared,
+    remove_skills,
+    roll_back,
+    write_lock_from_installed,
+)
 from skills_runtime.skills.install.prepare import Preparation, locked_skills
-from skills_runtime.skills.install.transaction import VersionStore, working
+from skills_runtime.skills.install.transaction import VersionStore, open_work_directory
 from tests.unit.skills.install.changing import install_from, places_in, prepared_from
 from tests.unit.skills.samples import make_skill, skill_text
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> InstallPaths:
     return places_in(tmp_path)
 
 
@@ -33,27 +39,27 @@ def change(source: Path, text: str) -> None:
     (source / "writer/SKILL.md").write_text(skill_text("writer", text))
 
 
-async def go_back(places: Places) -> None:
-    version, kept = previous(places, "writer")
-    with working(places) as work:
+async def go_back(places: InstallPaths) -> None:
+    version, kept = find_previous_version(places, "writer")
+    with open_work_directory(places) as work:
         assert version.entry is not None
         prepared = Preparation(places, LocalFetcher(), work).version("writer", kept, version.entry)
         roll_back(places, work, prepared, version)
 
 
-async def frozen(places: Places) -> list[str]:
+async def frozen(places: InstallPaths) -> list[str]:
     """Install what is locked; the names of what that changed."""
-    with working(places) as work:
+    with open_work_directory(places) as work:
         prepared = await locked_skills(places, Preparation(places, LocalFetcher(), work))
-        install(places, work, prepared)
+        install_prepared(places, work, prepared)
         return [each.name for each in prepared if each.becomes != "same"]
 
 
-def statuses(places: Places) -> dict[str, str]:
-    return {each.name: each.status for each in verify(places)}
+def statuses(places: InstallPaths) -> dict[str, str]:
+    return {each.name: each.status for each in verify_installed(places)}
 
 
-async def test_an_installed_skill_is_there_locked_and_agreed_to(places: Places, source: Path) -> None:
+async def test_an_installed_skill_is_there_locked_and_agreed_to(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     skill = places.skills / "writer"
     assert statuses(places) == {"writer": "ok"}
@@ -63,32 +69,32 @@ async def test_an_installed_skill_is_there_locked_and_agreed_to(places: Places, 
     assert consented(skill, state=places.state)
 
 
-async def test_a_changed_skill_is_no_longer_agreed_to(places: Places, source: Path) -> None:
+async def test_a_changed_skill_is_no_longer_agreed_to(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     (places.skills / "writer/scripts/run.sh").write_text("evil\n")
     assert statuses(places) == {"writer": "changed"}
     assert not consented(places.skills / "writer", state=places.state)
 
 
-def test_nobody_has_agreed_to_what_is_not_there(places: Places, tmp_path: Path) -> None:
+def test_nobody_has_agreed_to_what_is_not_there(places: InstallPaths, tmp_path: Path) -> None:
     assert not consented(tmp_path / "gone", state=places.state)
 
 
-async def test_damaged_consents_are_never_taken_for_agreement(places: Places, source: Path) -> None:
+async def test_damaged_consents_are_never_taken_for_agreement(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     (places.state / "consents.json").write_text("{")
     with pytest.raises(StorageFailed):
         consented(places.skills / "writer", state=places.state)
 
 
-async def test_what_is_missing_or_not_locked_is_told(places: Places, source: Path) -> None:
+async def test_what_is_missing_or_not_locked_is_told(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     make_skill(places.skills, "mine")
     shutil.rmtree(places.skills / "writer")
     assert statuses(places) == {"mine": "extra", "writer": "missing"}
 
 
-async def test_an_update_can_be_taken_back_and_again(places: Places, source: Path) -> None:
+async def test_an_update_can_be_taken_back_and_again(places: InstallPaths, source: Path) -> None:
     for text in ("First.", "Second.", "Third."):
         change(source, text)
         await install_from(places, source)
@@ -97,38 +103,38 @@ async def test_an_update_can_be_taken_back_and_again(places: Places, source: Pat
         assert text in (places.skills / "writer/SKILL.md").read_text()
         assert statuses(places) == {"writer": "ok"}
     with pytest.raises(NotFound, match="no earlier version"):
-        previous(places, "writer")
+        find_previous_version(places, "writer")
 
 
-async def test_a_removed_skill_can_be_put_back(places: Places, source: Path) -> None:
+async def test_a_removed_skill_can_be_put_back(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
-    remove(places, ["writer"], unlocked_too=False)
+    remove_skills(places, ["writer"], unlocked_too=False)
     assert (statuses(places), read_lock(places).skills) == ({}, {})
     await go_back(places)
     assert statuses(places) == {"writer": "ok"}
 
 
-def test_what_somebody_wrote_here_is_not_removed_by_accident(places: Places) -> None:
+def test_what_somebody_wrote_here_is_not_removed_by_accident(places: InstallPaths) -> None:
     make_skill(places.skills, "mine")
     with pytest.raises(ValidationFailed, match="not in the lock file"):
-        remove(places, ["mine"], unlocked_too=False)
-    remove(places, ["mine"], unlocked_too=True)
+        remove_skills(places, ["mine"], unlocked_too=False)
+    remove_skills(places, ["mine"], unlocked_too=True)
     assert statuses(places) == {}
     with pytest.raises(NotFound):
-        remove(places, ["mine"], unlocked_too=True)
+        remove_skills(places, ["mine"], unlocked_too=True)
 
 
-async def test_an_earlier_version_that_was_tampered_with_does_not_come_back(places: Places, source: Path) -> None:
+async def test_an_earlier_version_that_was_tampered_with_does_not_come_back(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     first = hash_directory(places.skills / "writer").digest
     change(source, "Second.")
     await install_from(places, source)
     (places.store / first / "SKILL.md").write_text("evil")
     with pytest.raises(NotFound, match="no longer kept"):
-        previous(places, "writer")
+        find_previous_version(places, "writer")
 
 
-async def test_a_frozen_install_needs_no_source_once_a_version_is_kept(places: Places, source: Path) -> None:
+async def test_a_frozen_install_needs_no_source_once_a_version_is_kept(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     shutil.rmtree(places.skills)
     shutil.rmtree(source)
@@ -136,14 +142,14 @@ async def test_a_frozen_install_needs_no_source_once_a_version_is_kept(places: P
     assert statuses(places) == {"writer": "ok"}
 
 
-async def test_a_frozen_install_fetches_what_is_not_kept(places: Places, source: Path) -> None:
+async def test_a_frozen_install_fetches_what_is_not_kept(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     shutil.rmtree(places.skills)
     shutil.rmtree(places.store)
     assert await frozen(places) == ["writer"]
 
 
-async def test_a_frozen_install_refuses_what_is_not_the_same_any_more(places: Places, source: Path) -> None:
+async def test_a_frozen_install_refuses_what_is_not_the_same_any_more(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     shutil.rmtree(places.skills)
     shutil.rmtree(places.store)
@@ -153,7 +159,9 @@ async def test_a_frozen_install_refuses_what_is_not_the_same_any_more(places: Pl
     assert statuses(places) == {"writer": "missing"}
 
 
-async def test_a_frozen_install_refuses_another_skill_with_the_same_public_hash(places: Places, source: Path) -> None:
+async def test_a_frozen_install_refuses_another_skill_with_the_same_public_hash(
+    places: InstallPaths, source: Path
+) -> None:
     (source / "writer/x").write_text("bc")
     await install_from(places, source)
     shutil.rmtree(places.skills)
@@ -165,19 +173,19 @@ async def test_a_frozen_install_refuses_another_skill_with_the_same_public_hash(
         await frozen(places)
 
 
-async def test_what_is_installed_as_locked_is_left_alone(places: Places, source: Path) -> None:
+async def test_what_is_installed_as_locked_is_left_alone(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     shutil.rmtree(places.store)
     shutil.rmtree(source)
     assert await frozen(places) == []
 
 
-async def test_an_empty_lock_file_installs_nothing(places: Places) -> None:
+async def test_an_empty_lock_file_installs_nothing(places: InstallPaths) -> None:
     with pytest.raises(NotFound, match="nothing locked"):
         await frozen(places)
 
 
-async def test_the_lock_file_can_be_written_from_what_is_installed(places: Places, source: Path) -> None:
+async def test_the_lock_file_can_be_written_from_what_is_installed(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     make_skill(places.skills, "mine")
     (places.skills / "writer/SKILL.md").write_text(skill_text("writer", "Mine now."))
@@ -210,14 +218,16 @@ async def test_an_entry_of_another_installer_without_a_hash_is_unpinned(tmp_path
     assert statuses(places) == {"writer": "unpinned"}
 
 
-async def test_a_skill_inside_a_skill_is_not_installed_by_itself(places: Places, source: Path) -> None:
+async def test_a_skill_inside_a_skill_is_not_installed_by_itself(places: InstallPaths, source: Path) -> None:
     make_skill(source, "writer/examples/inner")
     await install_from(places, source)
     assert statuses(places) == {"writer": "ok"}
     assert (places.skills / "writer/examples/inner/SKILL.md").exists()
 
 
-async def test_links_are_followed_only_inside_of_what_was_fetched(places: Places, source: Path, tmp_path: Path) -> None:
+async def test_links_are_followed_only_inside_of_what_was_fetched(
+    places: InstallPaths, source: Path, tmp_path: Path
+) -> None:
     (source / "shared.md").write_text("shared")
     (source / "writer/shared.md").symlink_to("../shared.md")
     await install_from(places, source)
@@ -229,18 +239,18 @@ async def test_links_are_followed_only_inside_of_what_was_fetched(places: Places
         await install_from(places, source)
 
 
-async def test_a_link_in_a_circle_is_refused(places: Places, source: Path) -> None:
+async def test_a_link_in_a_circle_is_refused(places: InstallPaths, source: Path) -> None:
     (source / "writer/loop").symlink_to(source / "writer")
     with pytest.raises(ValidationFailed, match="leads out of what was fetched, or nowhere"):
         await install_from(places, source)
 
 
-async def test_what_changes_is_told_file_by_file(places: Places, source: Path) -> None:
+async def test_what_changes_is_told_file_by_file(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     change(source, "Another.")
     (source / "writer/scripts/run.sh").unlink()
     (source / "writer/new.bin").write_bytes(b"\0\1")
-    with working(places) as work:
+    with open_work_directory(places) as work:
         prepared = (await prepared_from(places, work, source))[0]
     assert [(each.path, each.kind) for each in prepared.changes] == [
         ("SKILL.md", "changed"),
@@ -262,7 +272,9 @@ def test_a_version_is_kept_once_and_found_by_its_public_hash(tmp_path: Path) -> 
     assert [store.find("../x"), store.get("0" * 64), store.find("0" * 64)] == [None, None, None]
 
 
-async def test_a_skill_somebody_put_links_into_can_be_replaced_and_comes_back(places: Places, source: Path) -> None:
+async def test_a_skill_somebody_put_links_into_can_be_replaced_and_comes_back(
+    places: InstallPaths, source: Path
+) -> None:
     await install_from(places, source)
     (places.skills / "writer/again.md").symlink_to("SKILL.md")
     change(source, "Second.")

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from model_signing import signing
 
 from skills_runtime.errors import ConfigError, PolicyDenied, ValidationFailed
-from skills_runtime.skills.install.signatures import FILE_NAME, Signer, check_signature
+from skills_runtime.skills.install.signatures import SIGNATURE_FILE, Signer, check_signature
 from tests.unit.skills.samples import make_skill
 
 
@@ -32,7 +32,7 @@ def signed(tmp_path: Path) -> tuple[Path, Signer]:
     private, public = make_key(tmp_path, "key")
     skill = make_skill(tmp_path, "writer", files={"scripts/run.sh": "echo"})
     config = signing.Config().use_elliptic_key_signer(private_key=private)  # pyright: ignore[reportUnknownMemberType]
-    config.sign(skill, skill / FILE_NAME)  # pyright: ignore[reportUnknownMemberType]
+    config.sign(skill, skill / SIGNATURE_FILE)  # pyright: ignore[reportUnknownMemberType]
     return skill, Signer(public_key=public)
 
 
@@ -59,7 +59,7 @@ def test_the_signature_of_somebody_else_is_refused(signed: tuple[Path, Signer], 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"verificationMaterial": 1}'])
 def test_a_signature_that_is_none_is_refused(data: bytes, signed: tuple[Path, Signer]) -> None:
-    (signed[0] / FILE_NAME).write_bytes(data)
+    (signed[0] / SIGNATURE_FILE).write_bytes(data)
     with pytest.raises(PolicyDenied, match="does not hold"):
         check_signature(*signed, required=False)
 

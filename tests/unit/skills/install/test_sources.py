@@ -13,10 +13,10 @@ from skills_runtime.skills.install.sources import (
     IndexSource,
     LocalSource,
     entry_for,
-    label_of,
+    locked_path,
+    locked_source,
     parse_source,
-    path_of,
-    source_of,
+    source_label,
 )
 
 HUB = "https://github.com/owner/repo.git"
@@ -51,10 +51,10 @@ def test_a_repository_is_recognised(text: str, tmp_path: Path) -> None:
 def test_the_lock_file_leads_back_to_a_repository(text: str, tmp_path: Path) -> None:
     source = parse_source(text, here=tmp_path)
     entry = entry_for(source, root=tmp_path, skill_path="skills/pdf")
-    back = source_of("pdf", entry, root=tmp_path)
+    back = locked_source("pdf", entry, root=tmp_path)
     assert isinstance(source, GitSource)
     assert back == msgspec.structs.replace(source, path=None)
-    assert path_of(entry) == "skills/pdf"
+    assert locked_path(entry) == "skills/pdf"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_lock_file_leads_back_to_a_repository(text: str, tmp_path: Path) -> 
 def test_other_addresses_are_sites_or_archives(text: str, kind: type, tmp_path: Path) -> None:
     source = parse_source(text, here=tmp_path)
     assert isinstance(source, kind)
-    assert source_of("a", entry_for(source, root=tmp_path), root=tmp_path) == source
+    assert locked_source("a", entry_for(source, root=tmp_path), root=tmp_path) == source
 
 
 def test_what_is_there_as_a_path_is_one(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_local_path_is_locked_relative_to_the_project(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     entry = entry_for(LocalSource(tmp_path / "mine"), root=tmp_path)
     assert (entry.source, entry.source_type) == ("./mine", "local")
-    assert source_of("mine", entry, root=tmp_path) == LocalSource(tmp_path / "mine")
+    assert locked_source("mine", entry, root=tmp_path) == LocalSource(tmp_path / "mine")
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_only_a_repository_has_versions(tmp_path: Path) -> None:
 def test_a_source_of_another_program_is_named(tmp_path: Path) -> None:
     entry = LockEntry(source="left-pad", source_type="node_modules")
     with pytest.raises(ValidationFailed, match="node_modules"):
-        source_of("pad", entry, root=tmp_path)
+        locked_source("pad", entry, root=tmp_path)
 
 
 def test_a_source_has_a_label_that_can_be_a_directory() -> None:
-    assert label_of(GitSource(url="https://x.org/o/My_Repo.git", name="x")) == "my-repo"
-    assert label_of(ArchiveSource("/tmp/writer.skill")) == "writer"
-    assert label_of(IndexSource("https://x.org/")) == "x-org"
+    assert source_label(GitSource(url="https://x.org/o/My_Repo.git", name="x")) == "my-repo"
+    assert source_label(ArchiveSource("/tmp/writer.skill")) == "writer"
+    assert source_label(IndexSource("https://x.org/")) == "x-org"

@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ValidationFailed
-from skills_runtime.skills.install import Places, hash_directory, read_lock, verify
+from skills_runtime.skills.install import InstallPaths, hash_directory, read_lock, verify_installed
 from skills_runtime.skills.install import transaction as applying
-from skills_runtime.skills.install.transaction import Change, apply, settle, working
+from skills_runtime.skills.install.transaction import (
+    SkillChange,
+    apply_changes,
+    finish_interrupted,
+    open_work_directory,
+)
 from tests.unit.skills.install.changing import dies_at, places_in, put, staged_change
 from tests.unit.skills.samples import skill_text
 
@@ -17,16 +22,16 @@ OLD, NEW = skill_text("a", "The old one."), skill_text("a", "The new one.")
 MOMENTS = 400
 
 
-def change_everything(places: Places) -> None:
+def change_everything(places: InstallPaths) -> None:
     """Replace one skill, add one, remove one."""
-    with working(places) as work:
+    with open_work_directory(places) as work:
         replaced = staged_change(places, work, "a", NEW)
         added = staged_change(places, work, "b", NEW)
-        removed = Change(name="c", remove=True, expected=hash_directory(places.skills / "c").digest)
-        apply(places, work, [replaced, added, removed])
+        removed = SkillChange(name="c", remove=True, expected=hash_directory(places.skills / "c").digest)
+        apply_changes(places, work, [replaced, added, removed])
 
 
-def whole_state(places: Places) -> tuple[tuple[str, str], ...]:
+def whole_state(places: InstallPaths) -> tuple[tuple[str, str], ...]:
     """What is there, by name and text."""
     return tuple(sorted((each.name, (each / "SKILL.md").read_text()) for each in places.skills.iterdir()))
 
@@ -58,8 +63,8 @@ def test_a_process_that_dies_at_any_moment_leaves_old_or_new_skills(
         if exchange:
             assert (places.skills / "a/SKILL.md").read_text() in (OLD, NEW)
             assert (places.skills / "a/scripts/run.sh").read_text() in (OLD, NEW)
-        settle(places)
-        assert {each.status for each in verify(places)} == {"ok"}
+        finish_interrupted(places)
+        assert {each.status for each in verify_installed(places)} == {"ok"}
         assert whole_state(places) in (BEFORE, AFTER)
         assert sorted(read_lock(places).skills) == [name for name, _ in whole_state(places)]
         assert sorted(each.name for each in places.root.iterdir()) == [".agents", "skills-lock.json"]
@@ -89,26 +94,26 @@ def test_two_at_once_both_get_their_turn(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert [(each.name, each.status) for each in verify(places)] == [(name, "ok") for name in "abcd"]
+    assert [(each.name, each.status) for each in verify_installed(places)] == [(name, "ok") for name in "abcd"]
     assert not places.staging.exists()
 
 
 def test_what_somebody_else_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     places = places_in(tmp_path)
     put(places, "a", OLD)
-    with working(places) as work:
+    with open_work_directory(places) as work:
         change = staged_change(places, work, "a", NEW)
         (places.skills / "a/SKILL.md").write_text("mine")
         with pytest.raises(ValidationFailed, match="meanwhile"):
-            apply(places, work, [change])
+            apply_changes(places, work, [change])
     assert (places.skills / "a/SKILL.md").read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", ".hidden", "", "a\0b", "con"])
 def test_no_change_reaches_out_of_the_directory_of_skills(name: str, tmp_path: Path) -> None:
     places = places_in(tmp_path)
-    with working(places) as work, pytest.raises(ValidationFailed):
-        apply(places, work, [Change(name=name, remove=True)])
+    with open_work_directory(places) as work, pytest.raises(ValidationFailed):
+        apply_changes(places, work, [SkillChange(name=name, remove=True)])
 
 
 def test_a_journal_that_somebody_forged_does_nothing(tmp_path: Path) -> None:
@@ -123,7 +128,7 @@ def test_a_journal_that_somebody_forged_does_nothing(tmp_path: Path) -> None:
     ):
         (places.staging / "journal.json").write_bytes(forged)
         with pytest.raises((StorageFailed, ValidationFailed)):
-            settle(places)
+            finish_interrupted(places)
     assert whole_state(places) == (("a", OLD),)
 
 
@@ -136,7 +141,7 @@ def test_a_link_in_the_place_of_the_staging_directory_is_refused(tmp_path: Path)
     with pytest.raises(ValidationFailed, match="not a directory"):
         put(places, "a", OLD)
     with pytest.raises(ValidationFailed, match="not a directory"):
-        settle(places)
+        finish_interrupted(places)
     assert (tmp_path / "precious/work-1-x").read_text() == "keep"
 
 
@@ -146,15 +151,17 @@ def test_a_link_in_the_place_of_a_skill_is_replaced_and_not_followed(tmp_path: P
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/keep").write_text("keep")
     (places.skills / "a").symlink_to(tmp_path / "mine")
-    with working(places) as work:
+    with open_work_directory(places) as work:
         change = staged_change(places, work, "a", NEW)
-        apply(places, work, [Change(name="a", staged=change.staged, digest=change.digest, entry=change.entry)])
+        apply_changes(
+            places, work, [SkillChange(name="a", staged=change.staged, digest=change.digest, entry=change.entry)]
+        )
     assert not (places.skills / "a").is_symlink()
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["keep"]
 
 
 def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
     places = places_in(tmp_path)
-    with pytest.raises(ValidationFailed), working(places) as work:
-        apply(places, work, [staged_change(places, work, "a", NEW), Change(name="..", remove=True)])
+    with pytest.raises(ValidationFailed), open_work_directory(places) as work:
+        apply_changes(places, work, [staged_change(places, work, "a", NEW), SkillChange(name="..", remove=True)])
     assert list(places.skills.parent.iterdir()) == []

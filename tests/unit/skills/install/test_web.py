@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.engine.skill_fetch import SkillFetcher, Web, host_of
+from skills_runtime.engine.skill_install import build_fetcher, classify_address
 from skills_runtime.errors import NotFound, PolicyDenied, ToolError, ValidationFailed
-from skills_runtime.skills.install import Fetched, Wanted
-from skills_runtime.skills.install.fetching import index_addresses, parse_index
+from skills_runtime.skills.install import Fetched, FetchRequest
+from skills_runtime.skills.install.fetch import index_addresses, parse_index
 from skills_runtime.skills.install.sources import ArchiveSource, IndexSource
-from tests.unit.engine.sites import Answers, site
+from skills_runtime.skills.install.web import Web, host_of
+from tests.unit.skills.install.sites import Answers, site
 from tests.unit.skills.samples import skill_text
 
 NEW = "/.well-known/agent-skills/index.json"
@@ -50,7 +51,9 @@ ANSWERS: Answers = {
 
 
 async def fetch(url: str, into: Path, *names: str, everything: bool = False) -> Fetched:
-    return await SkillFetcher({}).fetch(Wanted(source=IndexSource(url), skills=names, everything=everything), into)
+    return await build_fetcher({}).fetch(
+        FetchRequest(source=IndexSource(url), skills=names, everything=everything), into
+    )
 
 
 def files_in(place: Path) -> list[str]:
@@ -121,7 +124,7 @@ async def test_a_list_cannot_send_us_to_a_private_host_that_nobody_typed(tmp_pat
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "[fd00:ec2::254]", "100.100.100.200"])
 async def test_where_clouds_keep_credentials_is_never_asked_even_if_somebody_types_it(host: str) -> None:
-    async with Web({host.strip("[]")}) as web:
+    async with Web({host.strip("[]")}, classify_address) as web:
         with pytest.raises(PolicyDenied, match="not on the open internet"):
             await web.get(f"http://{host}/latest", limit=10)
 
@@ -134,7 +137,7 @@ async def test_redirects_in_a_circle_end(tmp_path: Path) -> None:
 
 async def test_more_than_was_allowed_is_refused() -> None:
     with site({"/a": bytes(2000)}) as (url, _):
-        async with Web({"127.0.0.1"}) as web:
+        async with Web({"127.0.0.1"}, classify_address) as web:
             assert len(await web.get(f"{url}/a", limit=2000)) == 2000
             with pytest.raises(PolicyDenied, match="more than 1999 bytes"):
                 await web.get(f"{url}/a", limit=1999)
@@ -143,15 +146,15 @@ async def test_more_than_was_allowed_is_refused() -> None:
 async def test_a_site_that_does_not_answer_is_told() -> None:
     with site({}) as (url, _):
         pass
-    async with Web({"127.0.0.1"}) as web:
+    async with Web({"127.0.0.1"}, classify_address) as web:
         with pytest.raises(ToolError, match="cannot be downloaded"):
             await web.get(url, limit=10)
 
 
 async def test_an_archive_behind_an_address_is_unpacked(tmp_path: Path) -> None:
     with site({"/writer.skill": WRITER}) as (url, _):
-        wanted = Wanted(source=ArchiveSource(f"{url}/writer.skill"))
-        fetched = await SkillFetcher({}).fetch(wanted, tmp_path / "out")
+        wanted = FetchRequest(source=ArchiveSource(f"{url}/writer.skill"))
+        fetched = await build_fetcher({}).fetch(wanted, tmp_path / "out")
     assert files_in(tmp_path) == ["out/SKILL.md", "out/scripts/run.sh"]
     assert fetched.root == tmp_path / "out"
 

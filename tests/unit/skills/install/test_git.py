@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.engine import skill_fetch as fetching
-from skills_runtime.engine.skill_fetch import SkillFetcher
+from skills_runtime.engine.skill_install import build_fetcher
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.skills.install import Fetched, Wanted
+from skills_runtime.skills.install import Fetched, FetchRequest
 from skills_runtime.skills.install.sources import GitSource
 from tests.unit.skills.samples import make_skill
 
@@ -58,8 +57,8 @@ async def fetch(
     environment: Mapping[str, str] | None = None,
 ) -> Fetched:
     source = GitSource(url=f"file://{place}", name="x", ref=ref, path=path)
-    fetcher = SkillFetcher(environment or {"PATH": os.environ["PATH"]})
-    return await fetcher.fetch(Wanted(source=source, commit=commit), into)
+    fetcher = build_fetcher(environment or {"PATH": os.environ["PATH"]})
+    return await fetcher.fetch(FetchRequest(source=source, commit=commit), into)
 
 
 def files_in(place: Path) -> list[str]:
@@ -145,7 +144,7 @@ async def test_nothing_of_a_repository_or_its_user_is_executed(repository: Path,
 async def test_protocols_that_start_programs_are_off(url: str, tmp_path: Path) -> None:
     source = GitSource(url=url, name="x")
     with pytest.raises(NotFound):
-        await SkillFetcher({"PATH": os.environ["PATH"]}).fetch(Wanted(source=source), tmp_path / "out")
+        await build_fetcher({"PATH": os.environ["PATH"]}).fetch(FetchRequest(source=source), tmp_path / "out")
     assert not (tmp_path / "ran").exists()
 
 
@@ -166,7 +165,7 @@ async def test_a_link_in_a_repository_does_not_lead_a_file_out(repository: Path,
 async def test_a_repository_with_too_many_files_is_refused(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "MAX_FILES", 2)
+    monkeypatch.setattr("skills_runtime.skills.install.git.MAX_REPOSITORY_FILES", 2)
     with pytest.raises(ValidationFailed, match="too much to look through"):
         await fetch(repository, tmp_path / "out")
     assert (await fetch(repository, tmp_path / "part", path="skills/reader")).commit

@@ -13,7 +13,7 @@ import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.archives import refuse_clashes, refused, safe_parts
-from skills_runtime.skills.install.hashing import MAX_BYTES, MAX_FILES
+from skills_runtime.skills.install.hashing import MAX_SKILL_BYTES, MAX_SKILL_FILES
 from skills_runtime.skills.sources.search import Search
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
@@ -38,7 +38,7 @@ class Offered(msgspec.Struct, frozen=True):
     inspected: Inspected
 
 
-def offered_in(root: Path, within: str | None = None) -> list[Offered]:
+def find_offered(root: Path, within: str | None = None) -> list[Offered]:
     """Each skill of a source; a skill inside another one belongs to that and is not offered by itself."""
     base = Path(os.path.realpath(root))
     start = base.joinpath(*safe_parts(within)) if within else base
@@ -57,7 +57,7 @@ def offered_in(root: Path, within: str | None = None) -> list[Offered]:
     return offers
 
 
-def choose(offers: Sequence[Offered], wanted: Sequence[str], *, everything: bool) -> list[Offered]:
+def select_offered(offers: Sequence[Offered], wanted: Sequence[str], *, everything: bool) -> list[Offered]:
     """The skills that were asked for: by name or path, all that can be used, or the only one there is."""
     if not offers:
         raise NotFound("there is no skill in the source", hint="a skill is a directory with a `SKILL.md`")
@@ -89,7 +89,7 @@ def choose(offers: Sequence[Offered], wanted: Sequence[str], *, everything: bool
     return chosen
 
 
-def usable_directory_name(name: str) -> str:
+def check_directory_name(name: str) -> str:
     """A name that can be that of a directory; others are refused."""
     if len(safe_parts(name)) != 1 or name.startswith("."):
         raise ValidationFailed(f"`{one_line(name)[:80]}` cannot be the name of a skill", hint="it needs another name")
@@ -121,7 +121,7 @@ def _listed(offers: Sequence[Offered]) -> str:
     return ", ".join(names) + (f" and {len(offers) - _SHOWN} more" if len(offers) > _SHOWN else "")
 
 
-LEFT_OUT = frozenset({".git", "node_modules", "__pycache__"})
+_LEFT_OUT = frozenset({".git", "node_modules", "__pycache__"})
 """Directories that are no part of a skill: history, what others wrote, and what nobody can read."""
 _LITTER = frozenset({".DS_Store"})
 
@@ -151,7 +151,7 @@ class _Copying:
         with os.scandir(source) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
         for entry in listed:
-            if entry.name in LEFT_OUT or entry.name in _LITTER:
+            if entry.name in _LEFT_OUT or entry.name in _LITTER:
                 continue
             here = (*parts, entry.name)
             safe_parts("/".join(here))
@@ -183,8 +183,8 @@ class _Copying:
 
     def _room(self, size: int) -> None:
         self._size += size
-        if self._size > MAX_BYTES or len(self.files) + len(self.directories) > MAX_FILES:
+        if self._size > MAX_SKILL_BYTES or len(self.files) + len(self.directories) > MAX_SKILL_FILES:
             raise ValidationFailed(
-                f"the skill has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB",
+                f"the skill has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB",
                 hint="a skill is small; keep its data elsewhere",
             )

@@ -1,0 +1,266 @@
+"""Brings the sources of skills here: directories, archives, git repositories, and sites that list their skills."""
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
+
+from skills_runtime.errors import NotFound, PolicyDenied, ValidationFailed
+from skills_runtime.skills.archives import ArchiveLimits, safe_parts, unpack
+from skills_runtime.skills.install.git import RunGit, fetch_repository
+from skills_runtime.skills.install.selection import check_directory_name
+from skills_runtime.skills.install.sources import ArchiveSource, GitSource, IndexSource, InstallSource, LocalSource
+from skills_runtime.skills.install.web import ClassifyAddress, Web, check_host, host_of
+from skills_runtime.text import one_line
+
+
+class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a source that is needed."""
+
+    source: InstallSource
+    skills: tuple[str, ...] = ()
+    """The names of the skills, where a source can give them apart; none means all, or the only one."""
+    everything: bool = True
+    """Whether all of several skills are meant where none is named."""
+    commit: str | None = None
+    """The exact version, where it is known."""
+    named_by_user: bool = True
+    """Whether the user named the source, now or before; a lock file alone may be anybody's."""
+
+
+class Fetched(msgspec.Struct, frozen=True, kw_only=True):
+    """A source as it was brought here."""
+
+    root: Path
+    commit: str | None = None
+    """The version it is, if the source has versions."""
+    trees: Mapping[str, str] = {}
+    """The names git has for directories of the source."""
+
+
+class Fetcher(Protocol):
+    """Brings sources here."""
+
+    async def fetch(self, request: FetchRequest, into: Path) -> Fetched:
+        """Put a source below a new directory, or raise and leave nothing that counts."""
+        ...
+
+
+class LocalFetcher:
+    """Brings what is on this machine: directories and archives."""
+
+    async def fetch(self, request: FetchRequest, into: Path) -> Fetched:
+        """A directory is looked at where it is; an archive is unpacked."""
+        source = request.source
+        if isinstance(source, LocalSource):
+            if not source.path.is_dir():
+                raise NotFound(f"the directory `{source.path}` is gone", hint="install the skill from another place")
+            return Fetched(root=source.path)
+        if isinstance(source, ArchiveSource) and not source.is_remote:
+            unpack(Path(source.location), into)
+            return Fetched(root=into)
+        raise NotFound("this source is not on this machine", hint="allow fetching, or install from a path")
+
+
+MAX_INDEX_BYTES = 1 << 20
+MAX_INDEXED_SKILLS = 2_000
+MAX_INDEXED_FILES = 200
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_WELL_KNOWN = ("/.well-known/agent-skills/index.json", "/.well-known/skills/index.json")
+_SHOWN = 20
+
+
+class Download(msgspec.Struct, frozen=True):
+    """One thing to be downloaded, and what it must be."""
+
+    url: str
+    path: str
+    """Where it goes in the directory of the skill."""
+    digest: str | None
+    """Its SHA-256 in hex; the older version of the list has none."""
+
+
+class IndexedSkill(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill that a site offers."""
+
+    name: str
+    kind: Literal["file", "archive", "files"]
+    downloads: tuple[Download, ...]
+
+
+def index_addresses(url: str) -> tuple[str, ...]:
+    """Return where the list of a site may be, the likeliest first."""
+    if urlsplit(url).path.endswith(".json"):
+        return (url,)
+    parts = urlsplit(url)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    below = [f"{origin}{parts.path.rstrip('/')}{path}" for path in _WELL_KNOWN]
+    return tuple(dict.fromkeys([*below, *(f"{origin}{path}" for path in _WELL_KNOWN)]))
+
+
+def parse_index(data: bytes, address: str) -> tuple[IndexedSkill, ...]:
+    """Parse the list of a site; one entry that is wrong makes the whole list unusable."""
+    try:
+        document = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _wrong(address, f"it is not JSON: {error}") from error
+    skills = cast("dict[str, Any]", document).get("skills") if isinstance(document, dict) else None
+    if not isinstance(skills, list) or len(cast("list[Any]", skills)) > MAX_INDEXED_SKILLS:
+        raise _wrong(address, "it has no list of skills, or one without end")
+    listed = tuple(_parse_entry(entry, address) for entry in cast("list[Any]", skills))
+    names = [each.name for each in listed]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise _wrong(address, f"it has `{twice}` twice")
+    return listed
+
+
+def select_indexed(skills: Sequence[IndexedSkill], names: Sequence[str], *, everything: bool) -> list[IndexedSkill]:
+    """Return the skills of a site to download: those named, the only one, or all."""
+    offered = {skill.name: skill for skill in skills}
+    shown = ", ".join(f"`{name}`" for name in list(offered)[:_SHOWN])
+    missing = next((name for name in names if name not in offered), None)
+    if missing is not None or not skills:
+        raise NotFound(f"the site has no skill `{one_line(missing or '')}`", hint=f"it has: {shown or 'none'}")
+    if names:
+        return [offered[name] for name in dict.fromkeys(names)]
+    if len(skills) > 1 and not everything:
+        raise ValidationFailed(
+            f"the site has {len(skills)} skills: {shown}", hint="choose with `--skill NAME`, or take `--all`"
+        )
+    return list(skills)
+
+
+def _parse_entry(entry: Any, address: str) -> IndexedSkill:
+    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    name = fields.get("name")
+    if not isinstance(name, str):
+        raise _wrong(address, "a skill has no name")
+    check_directory_name(name)
+    if "files" in fields and "url" not in fields:
+        return IndexedSkill(name=name, kind="files", downloads=_file_downloads(name, fields["files"], address))
+    kind, url, digest = fields.get("type"), fields.get("url"), fields.get("digest")
+    match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    if kind not in ("skill-md", "archive") or not isinstance(url, str) or match is None:
+        raise _wrong(address, f"`{name}` has no type, address and digest that can be used")
+    download = Download(urljoin(address, url), "SKILL.md", match[1])
+    return IndexedSkill(name=name, kind="archive" if kind == "archive" else "file", downloads=(download,))
+
+
+def _file_downloads(name: str, files: Any, address: str) -> tuple[Download, ...]:
+    if not isinstance(files, list) or not 0 < len(cast("list[Any]", files)) <= MAX_INDEXED_FILES:
+        raise _wrong(address, f"`{name}` has no list of files, or one without end")
+    base = urljoin(address, ".")
+    downloads: list[Download] = []
+    for file in cast("list[Any]", files):
+        if not isinstance(file, str):
+            raise _wrong(address, f"a file of `{name}` has no name")
+        path = "/".join(safe_parts(file))
+        downloads.append(Download(f"{base}{quote(name)}/{quote(path)}", path, None))
+    return tuple(downloads)
+
+
+def _wrong(address: str, why: str) -> ValidationFailed:
+    return ValidationFailed(
+        f"the list of skills at `{one_line(address)[:200]}` cannot be used: {why}",
+        hint="ask whoever runs the site to correct it",
+        details={"code": "SKILL_INDEX_INVALID"},
+    )
+
+
+_ARCHIVE_BYTES = ArchiveLimits().archive_bytes
+_FILE_BYTES = 8 << 20
+
+
+class SkillFetcher:
+    """Fetches sources of all kinds.
+
+    `environment` is where git finds its program and the agent that holds ssh keys. Hosts that are not on the open
+    internet are asked only if the user named the source, or allowed the host.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        run_git: RunGit,
+        classify: ClassifyAddress,
+        *,
+        allowed_hosts: Collection[str] = (),
+    ) -> None:
+        self._environment = environment
+        self._run_git = run_git
+        self._classify = classify
+        self._allowed = frozenset(host.lower() for host in allowed_hosts)
+
+    async def fetch(self, request: FetchRequest, into: Path) -> Fetched:
+        """Put a source below a new directory."""
+        source = request.source
+        if isinstance(source, GitSource):
+            if source.url.startswith(("https://", "http://")):
+                await check_host(host_of(source.url), self._hosts(request, source.url), self._classify)
+            checkout = await fetch_repository(source, request.commit, into, self._environment, self._run_git)
+            return Fetched(root=into, commit=checkout.commit, trees=checkout.trees)
+        if isinstance(source, IndexSource):
+            async with Web(self._hosts(request, source.url), self._classify) as web:
+                await _download_index(web, source.url, request, into)
+            return Fetched(root=into)
+        if isinstance(source, ArchiveSource) and source.is_remote:
+            async with Web(self._hosts(request, source.location), self._classify) as web:
+                data = await web.get(source.location, limit=_ARCHIVE_BYTES)
+            _unpack_bytes(data, into)
+            return Fetched(root=into)
+        return await LocalFetcher().fetch(request, into)
+
+    def _hosts(self, request: FetchRequest, url: str) -> frozenset[str]:
+        return self._allowed | {host_of(url)} if request.named_by_user else self._allowed
+
+
+async def _download_index(web: Web, url: str, request: FetchRequest, into: Path) -> None:
+    """Download the wanted skills of a site, each into a directory of its name."""
+    for address in index_addresses(url):
+        data = await web.find(address, limit=MAX_INDEX_BYTES)
+        if data is not None:
+            break
+    else:
+        raise NotFound(
+            f"`{url}` lists no skills at a well-known address",
+            hint="for a git repository write `git+` before the address, or end it with `.git`",
+        )
+    chosen = select_indexed(parse_index(data, address), request.skills, everything=request.everything)
+    into.mkdir(mode=0o700)
+    for skill in chosen:
+        directory = into / skill.name
+        if skill.kind == "archive":
+            _unpack_bytes(await _download(web, skill.downloads[0], _ARCHIVE_BYTES), directory)
+            continue
+        directory.mkdir(mode=0o700)
+        for download in skill.downloads:
+            target = directory / download.path
+            target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                file.write(await _download(web, download, _FILE_BYTES))
+
+
+async def _download(web: Web, download: Download, limit: int) -> bytes:
+    data = await web.get(download.url, limit=limit)
+    if download.digest is not None and hashlib.sha256(data).hexdigest() != download.digest:
+        raise PolicyDenied(
+            f"what `{download.url}` gave is not what the site's list says",
+            hint="nothing was installed; try again later, or ask whoever runs the site",
+            details={"code": "SKILL_INDEX_DIGEST_MISMATCH"},
+        )
+    return data
+
+
+def _unpack_bytes(data: bytes, into: Path) -> None:
+    archive = into.with_name(f"{into.name}.archive")
+    archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        archive.write_bytes(data)
+        unpack(archive, into)
+    finally:
+        archive.unlink(missing_ok=True)
