@@ -12,7 +12,7 @@ import pytest
 
 from skills_runtime.executions.contract import request_digest
 from skills_runtime.executions.layout import key_digest
-from skills_runtime.executions.store import Keeper
+from skills_runtime.executions.store import ExecutionStore
 from tests.support.children import Child, Zygote, zygote
 from tests.support.crashes import INPUT, Promised, carry_out, keeper_of
 from tests.support.disks import Power, power, require_fuse
@@ -71,7 +71,7 @@ def broken(machine: Path, place: Path, promised: list[Promised]) -> list[Promise
         shutil.rmtree(place / "later", ignore_errors=True)
 
 
-def is_kept(keeper: Keeper, place: Path, one: Promised) -> bool:
+def is_kept(keeper: ExecutionStore, place: Path, one: Promised) -> bool:
     """Whether the same key still means the same execution, with everything that was told of it."""
     request = request_digest(find(place).mention.text, INPUT)
     if keeper.found_by_key(key_digest(one.key), request) != one.execution_id:

@@ -39,10 +39,9 @@ from skills_runtime.events.payloads import (
 from skills_runtime.events.states import RunStatus
 from skills_runtime.executions import ExecutionLimits
 from skills_runtime.executions.contract import request_digest
-from skills_runtime.executions.jobs import Ended, Stop
-from skills_runtime.executions.layout import Place, key_digest
-from skills_runtime.executions.programs import definition_of
-from skills_runtime.executions.store import Begun, Keeper, Wanted, Within
+from skills_runtime.executions.jobs import Ended, Stop, definition_of
+from skills_runtime.executions.layout import ExecutionLayout, key_digest
+from skills_runtime.executions.store import ExecutionIds, ExecutionRequest, ExecutionStore, StartedExecution
 from skills_runtime.ledger import SqliteInbox, open_ledger
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import (
@@ -556,24 +555,24 @@ class Promised(msgspec.Struct, frozen=True):
     stdout: str = ""
 
 
-def keeper_of(disk: Path, stages: Path) -> Keeper:
+def keeper_of(disk: Path, stages: Path) -> ExecutionStore:
     """A keeper of the executions on a disk, who works somewhere else."""
-    place = Place(disk / "deep" / "executions")
+    place = ExecutionLayout(disk / "deep" / "executions")
     place.make()
-    return Keeper(place, ExecutionLimits(), stages)
+    return ExecutionStore(place, ExecutionLimits(), stages)
 
 
-def wanted(skills: Path, key: str, *, keyed: bool = True) -> Wanted:
+def wanted(skills: Path, key: str, *, keyed: bool = True) -> ExecutionRequest:
     """An execution as somebody asks for it, under a key or not."""
     skill = find(skills)
-    return Wanted(
+    return ExecutionRequest(
         skill=skill,
         run=definition_of(skill),
         data=INPUT,
         request=request_digest(skill.mention.text, INPUT),
         timeout_ms=1000,
         key=key_digest(key) if keyed else None,
-        within=Within(),
+        within=ExecutionIds(),
     )
 
 
@@ -584,14 +583,16 @@ def carry_out(say: IO[bytes], hear: IO[bytes], disk: Path, elsewhere: Path, seed
         key = f"{seed}-{number}"
         asked = wanted(elsewhere, key, keyed=keyed)
         begun = keeper.begin(asked, Stop())
-        assert isinstance(begun, Begun)
+        assert isinstance(begun, StartedExecution)
         _tell(say, Promised(key, begun.record.execution_id, "running"))
         if chance.random() < 0.8:
             _tell(say, _ended(keeper, begun, asked, key, chance))
         say.write(b"\n")
 
 
-def _ended(keeper: Keeper, begun: Begun, asked: Wanted, key: str, chance: random.Random) -> Promised:
+def _ended(
+    keeper: ExecutionStore, begun: StartedExecution, asked: ExecutionRequest, key: str, chance: random.Random
+) -> Promised:
     out = begun.stage / "skill" / "out" / "deep"
     out.mkdir(parents=True)
     (out / "file").write_bytes(chance.randbytes(2000))

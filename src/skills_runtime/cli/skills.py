@@ -366,12 +366,12 @@ def skills_exec(
     assignments: Assignments,
 ) -> int:
     """Execute a skill behind the fence, without a model; its output is JSON."""
-    from skills_runtime.agent.skills.executing import executor_for
     from skills_runtime.cli.inputs import checked_path, checked_text, resolve_settings
     from skills_runtime.cli.sandbox_command import Visits
     from skills_runtime.cli.skill_execution import execute, input_of, skill_named, tell
     from skills_runtime.cli.skill_report import library_at
     from skills_runtime.executions import PoolLimits
+    from skills_runtime.executions.settings import build_executor
     from skills_runtime.skills import library_of
 
     given = ConfigOptions(workspace_root, config, assignments)
@@ -383,6 +383,6 @@ def skills_exec(
     if artifacts_dir is not None:
         place = checked_path(artifacts_dir, option="--artifacts-dir")
     # One execution needs nothing that waits for the next.
-    executor = executor_for(place, resolved, library, doorman=Visits().doorman, pool=PoolLimits(warm=0))
+    executor = build_executor(place, resolved, library, doorman=Visits().doorman, pool=PoolLimits(warm=0))
     execution = execute(executor, skill, value, timeout_ms=timeout_ms, key=key)
     return tell(execution, as_json=as_json)

@@ -1,10 +1,10 @@
 """Deterministic execution of skills: no prompt and no model, JSON in and JSON out."""
 
 from skills_runtime.executions.executor import Executor
+from skills_runtime.executions.jobs import Interpreter, Packages
 from skills_runtime.executions.layout import stages_in_memory
-from skills_runtime.executions.programs import Interpreter, Packages
 from skills_runtime.executions.runner import Supplies
-from skills_runtime.executions.store import Within
+from skills_runtime.executions.store import ExecutionIds
 from skills_runtime.executions.values import (
     Artifact,
     Execution,
@@ -18,6 +18,7 @@ from skills_runtime.executions.values import (
 __all__ = [
     "Artifact",
     "Execution",
+    "ExecutionIds",
     "ExecutionLimits",
     "Executor",
     "Failure",
@@ -27,6 +28,5 @@ __all__ = [
     "Record",
     "Refused",
     "Supplies",
-    "Within",
     "stages_in_memory",
 ]

@@ -14,14 +14,13 @@ from typing import Any, Self
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import Busy, IllegalTransition, NotFound, SkillsRuntimeError, StorageFailed
 from skills_runtime.executions import contract
-from skills_runtime.executions.jobs import MakeFence
-from skills_runtime.executions.layout import Place, check_same, key_digest, not_there
-from skills_runtime.executions.pools import Pool
-from skills_runtime.executions.programs import definition_of
-from skills_runtime.executions.retention import Retention, Tidied, tidied
-from skills_runtime.executions.runner import Live, Performer, Slots, Supplies
-from skills_runtime.executions.store import Keeper, Wanted, Within
+from skills_runtime.executions.jobs import MakeFence, definition_of
+from skills_runtime.executions.layout import ExecutionLayout, check_same, key_digest, not_there
+from skills_runtime.executions.retention import RemovalCount, Retention, remove_expired
+from skills_runtime.executions.runner import ActiveExecution, ConcurrencyLimit, ExecutionRunner, Supplies
+from skills_runtime.executions.store import ExecutionIds, ExecutionRequest, ExecutionStore
 from skills_runtime.executions.values import Execution, ExecutionLimits, PoolLimits, Record, Status
+from skills_runtime.executions.zygotes import Pool
 from skills_runtime.ports import Clock, ProcessRequest
 from skills_runtime.skills.skill import Skill
 
@@ -42,15 +41,15 @@ class Executor:
         supplies: Supplies | None = None,
     ) -> None:
         self.limits = limits or ExecutionLimits()
-        self._place = Place(place)
+        self._place = ExecutionLayout(place)
         self._fence = fence
         self._pool_limits = pool or PoolLimits()
         self._supplies = supplies or Supplies()
         self._opening = asyncio.Lock()
-        self._slots = Slots(self._pool_limits)
-        self._opened: tuple[Keeper, Pool, Performer] | None = None
-        self._lives: set[Live] = set()
-        self._by_key: dict[str, Live] = {}
+        self._slots = ConcurrencyLimit(self._pool_limits)
+        self._opened: tuple[ExecutionStore, Pool, ExecutionRunner] | None = None
+        self._lives: set[ActiveExecution] = set()
+        self._by_key: dict[str, ActiveExecution] = {}
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -81,7 +80,7 @@ class Executor:
         *,
         key: str | None = None,
         timeout_ms: int | None = None,
-        within: Within | None = None,
+        within: ExecutionIds | None = None,
     ) -> Execution:
         """Execute a skill and wait for its end; a caller who gives up ends it.
 
@@ -90,7 +89,7 @@ class Executor:
         """
         run, limits = definition_of(skill), self.limits
         data = contract.input_text(value, limit=limits.input_bytes)
-        wanted = Wanted(
+        wanted = ExecutionRequest(
             skill=skill,
             run=run,
             data=data,
@@ -99,7 +98,7 @@ class Executor:
                 timeout_ms, run.timeout_ms, default=limits.timeout_ms, longest=limits.max_timeout_ms
             ),
             key=key_digest(key) if key is not None else None,
-            within=within or Within(),
+            within=within or ExecutionIds(),
         )
         keeper = await self._open()
         if wanted.key is not None:
@@ -143,9 +142,9 @@ class Executor:
         keeper = await self._open()
         await asyncio.to_thread(keeper.forget, execution.record)
 
-    async def tidy(self, keep: Retention, clock: Clock | None = None) -> Tidied:
+    async def tidy(self, keep: Retention, clock: Clock | None = None) -> RemovalCount:
         """Remove what has ended and need not be kept any longer."""
-        return await tidied(await self._open(), keep, clock or SystemClock())
+        return await remove_expired(await self._open(), keep, clock or SystemClock())
 
     async def aclose(self) -> None:
         """End everything that is under way, and every process that waits."""
@@ -162,27 +161,21 @@ class Executor:
                 performer.close()
                 await asyncio.to_thread(keeper.close)
 
-    async def _open(self) -> Keeper:
+    async def _open(self) -> ExecutionStore:
         async with self._opening:
             if self._closed:
                 raise Busy("executions are being shut down")
             if self._opened is None:
-                keeper = await asyncio.to_thread(self._keep)
+                keeper = await asyncio.to_thread(self._open_store)
                 pool = Pool(keeper.stages, self._fence, self._pool_limits)
-                performer = Performer(keeper, pool, self._fence, self._supplies, threads=self._slots.most)
+                performer = ExecutionRunner(keeper, pool, self._fence, self._supplies, threads=self._slots.most)
                 self._opened = (keeper, pool, performer)
             return self._opened[0]
 
-    def _keep(self) -> Keeper:
+    def _open_store(self) -> ExecutionStore:
         self._place.make()
-        keeper = Keeper(self._place, self.limits, self._stages())
-        keeper.recover()
-        return keeper
-
-    def _stages(self) -> Path | None:
-        """Where executions work; a place that no fence can be put around is not used."""
         stages = self._supplies.stages
-        if stages is not None:
+        if stages is not None:  # a directory that no fence can be put around is not used
             probe = stages / f"probe-{os.getpid()}"
             try:
                 probe.mkdir(mode=0o700)
@@ -194,7 +187,9 @@ class Executor:
                     probe.rmdir()
                     if stages is None:
                         probe.parent.rmdir()
-        return stages
+        keeper = ExecutionStore(self._place, self.limits, stages)
+        keeper.recover()
+        return keeper
 
     def _listed(self, limit: int, after: str | None, status: Status | None, skill: str | None) -> Sequence[Record]:
         place = self._place
@@ -214,7 +209,7 @@ class Executor:
                 found.append(record)
         return found
 
-    async def _known_by_key(self, keeper: Keeper, key: str, request: str) -> Execution | None:
+    async def _known_by_key(self, keeper: ExecutionStore, key: str, request: str) -> Execution | None:
         """The execution that a key stands for, waited for if it is under way."""
         if key not in self._by_key:
             found = await asyncio.to_thread(keeper.found_by_key, key, request)
@@ -227,7 +222,7 @@ class Executor:
         check_same(live.request, request)
         return await live.follow()
 
-    async def _settled(self, keeper: Keeper, execution_id: str) -> Execution:
+    async def _settled(self, keeper: ExecutionStore, execution_id: str) -> Execution:
         """An execution when it has ended, whoever runs it."""
         while True:
             execution = await asyncio.to_thread(keeper.load, execution_id)
@@ -238,21 +233,22 @@ class Executor:
             else:
                 await asyncio.sleep(WAIT_SECONDS)
 
-    def _launch(self, wanted: Wanted) -> Live:
-        live = Live(wanted.request)
+    def _launch(self, wanted: ExecutionRequest) -> ActiveExecution:
+        live = ActiveExecution(wanted.request)
         self._lives.add(live)
         if wanted.key is not None:
             self._by_key[wanted.key] = live
         live.task = asyncio.get_running_loop().create_task(self._carry_out(wanted, live))
-        live.task.add_done_callback(lambda _: self._over(wanted, live))
+
+        def done(_: asyncio.Task[Execution]) -> None:
+            self._lives.discard(live)
+            if wanted.key is not None:
+                self._by_key.pop(wanted.key, None)
+
+        live.task.add_done_callback(done)
         return live
 
-    def _over(self, wanted: Wanted, live: Live) -> None:
-        self._lives.discard(live)
-        if wanted.key is not None:
-            self._by_key.pop(wanted.key, None)
-
-    async def _carry_out(self, wanted: Wanted, live: Live) -> Execution:
+    async def _carry_out(self, wanted: ExecutionRequest, live: ActiveExecution) -> Execution:
         async with self._slots.one():
             assert self._opened is not None, "it is closed only when nothing is under way"
             keeper, _, performer = self._opened
@@ -261,12 +257,8 @@ class Executor:
             try:
                 done = await performer.perform(wanted, program, live)
             except OSError as error:
-                raise _not_kept(error) from error
+                raise StorageFailed(
+                    f"the execution cannot be kept: {os.strerror(error.errno or 0)}",
+                    hint="make room where executions are kept",
+                ) from error
         return await self._settled(keeper, done) if isinstance(done, str) else done
-
-
-def _not_kept(error: OSError) -> StorageFailed:
-    """The error for a place that takes no more; nothing of the execution is left."""
-    return StorageFailed(
-        f"the execution cannot be kept: {os.strerror(error.errno or 0)}", hint="make room where executions are kept"
-    )

@@ -1,19 +1,105 @@
-"""One job of an execution, where its streams go and what ends it, and running it in a process made for it."""
+"""One job of an execution: the program for a skill's entry, its environment and streams, and a new process for it."""
 
 import asyncio
+import fcntl
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from skills_runtime.errors import SandboxError
+from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.executions.inside.zygote import LOWER
 from skills_runtime.executions.values import Written
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
-from skills_runtime.processes import Finished, Limits, execute_plan
+from skills_runtime.processes import Limits, execute_plan
 from skills_runtime.sandbox.egress import Doorman
+from skills_runtime.skills.scripts import Entry, entry_of
+from skills_runtime.skills.skill import RunDefinition, Skill
+from skills_runtime.storage.files import write_all
+
+MakeFence = Callable[[Path], Sandbox]
+"""The sandbox around everything that runs in a directory."""
+MakeEgressCallbacks = Callable[[], Doorman]
+"""Watches the network of a skill that has one."""
+_SEAL_SEAL = 1
+
+ARTIFACTS, SKILL, INPUT = "artifacts", "skill", "input.json"
+"""In the directory of a stage: the copy of the skill, with a place for what it leaves behind, and its input."""
+_OF_THE_INTERPRETER = ("PYTHON", "LD_", "MALLOC_", "GLIBC_")
+"""Variables that a program looks at when it starts: a process that is already there cannot be told them."""
+
+
+class Interpreter(msgspec.Struct, frozen=True):
+    """A Python with the packages that a script needs."""
+
+    program: str
+    readable: tuple[Path, ...] = ()
+
+
+class Packages(Protocol):
+    """Provides the packages that scripts say they need."""
+
+    async def interpreter(self, skill: Skill, file: str) -> Interpreter | None:
+        """The Python for a file of a skill, or nothing where any will do."""
+        ...
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """How a skill is started."""
+
+    entry: Entry
+    argv: tuple[str, ...]
+    readable: tuple[Path, ...] = ()
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the entry is a Python script."""
+        return self.entry.file.endswith(".py")
+
+
+def definition_of(skill: Skill) -> RunDefinition:
+    """Return how the skill runs; one that does not run by itself is refused."""
+    if skill.run is None or skill.directory is None:
+        raise ValidationFailed(
+            f"the skill `{skill.name}` cannot be run by itself: it has no `skill.yaml`",
+            hint="only skills with a `skill.yaml` and an entry such as `run.py` can be executed",
+        )
+    return skill.run
+
+
+async def program_of(skill: Skill, packages: Packages | None) -> Program:
+    """Find what the entry of a skill is started with."""
+    entry = entry_of(skill)
+    if packages is not None and entry.file.endswith(".py"):
+        found = await packages.interpreter(skill, entry.file)
+        if found is not None:
+            return Program(entry=entry, argv=(found.program, entry.file), readable=found.readable)
+    return Program(entry=entry, argv=(entry.program, entry.file))
+
+
+def build_environment(skill: Skill, execution_id: str, stage: Path, declared: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of an execution besides the little every process needs."""
+    work = f"{stage}/{SKILL}"
+    return {
+        "SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": work,
+        **declared,
+        "SKILL_NAME": skill.run.name if skill.run is not None else skill.name,
+        "SKILL_EXECUTION_ID": execution_id,
+        "SKILL_ARTIFACTS_DIR": f"{work}/{ARTIFACTS}",
+        "SKILL_INPUT_FILE": f"{stage}/{INPUT}",
+        "SKILLS_RUNTIME_SDK_SKILL_MENTION": skill.mention.text,
+        "SKILLS_RUNTIME_SDK_SKILL_ACTION_ID": "run",
+        "SKILLS_RUNTIME_SDK_SKILL_BUNDLE_ROOT": work,
+    }
+
+
+def can_be_warm(run: RunDefinition, declared: Mapping[str, str]) -> bool:
+    """Tell whether a process that is already there can do the same as a new one."""
+    alike = run.isolation == "copy" and not run.network
+    return run.warm and alike and not any(name.startswith(_OF_THE_INTERPRETER) for name in declared)
+
 
 StopReason = Literal["timeout", "cancelled", "stdout_limit"]
 EndedBy = Literal["exit", "timeout", "cancelled", "stdout_limit", "resource_limit", "lost"]
@@ -94,7 +180,7 @@ class Sink:
         if room > 0:
             part = piece[:room]
             self.kept += part
-            os.write(self._fd, part)  # a short write is made up for at the end
+            write_all(self._fd, part)
         if self.overflowed:
             self._beyond()
 
@@ -142,14 +228,10 @@ class Sinks:
 
 
 def sealed_input(data: bytes) -> int:
-    """A descriptor to read the input from, which nobody can change, however large it is."""
-    import fcntl
-
+    """Return a descriptor to read the input from, which nobody can change, however large it is."""
     fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
+        write_all(fd, data)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | _SEAL_SEAL)
         os.lseek(fd, 0, os.SEEK_SET)
     except BaseException:
@@ -157,14 +239,6 @@ def sealed_input(data: bytes) -> int:
         raise
     return fd
 
-
-_SEAL_SEAL = 1
-
-
-MakeFence = Callable[[Path], Sandbox]
-"""The fence around everything that runs in a directory."""
-MakeDoorman = Callable[[], Doorman]
-"""Whoever watches the network of a skill that has one."""
 
 GRACE_SECONDS = 0.0
 """What is ended has had its time."""
@@ -184,7 +258,9 @@ def plan_of(job: Job, fence: MakeFence) -> SandboxPlan:
     return fence(job.workspace).plan(request)
 
 
-async def run_fresh(job: Job, plan: SandboxPlan, sinks: Sinks, stop: Stop, doorman: MakeDoorman = no_network) -> Ended:
+async def run_fresh(
+    job: Job, plan: SandboxPlan, sinks: Sinks, stop: Stop, doorman: MakeEgressCallbacks = no_network
+) -> Ended:
     """Run it until nothing is left of it."""
     limits = Limits(
         wall_seconds=job.timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS, lower=LOWER
@@ -196,19 +272,14 @@ async def run_fresh(job: Job, plan: SandboxPlan, sinks: Sinks, stop: Stop, doorm
         finished = await execute_plan(plan, limits, doorman, on_output=sinks.feed, stop=ending, source=source)
     finally:
         os.close(source)
+    ended_by: EndedBy = "exit"
+    if finished.ended_by in ("cancelled", "output_limit"):
+        ended_by = stop.reason or "cancelled"
+    elif finished.ended_by in ("timeout", "resource_limit"):
+        ended_by = finished.ended_by
     return Ended(
-        ended_by=_ended_by(finished, stop),
+        ended_by=ended_by,
         exit_code=finished.exit_code if finished.signal is None else -finished.signal,
         exceeded=finished.exceeded,
         isolation=plan.evidence,
     )
-
-
-def _ended_by(finished: Finished, stop: Stop) -> EndedBy:
-    if finished.ended_by in ("cancelled", "output_limit"):
-        return stop.reason or "cancelled"
-    return "timeout" if finished.ended_by == "timeout" else _by_itself(finished)
-
-
-def _by_itself(finished: Finished) -> EndedBy:
-    return "resource_limit" if finished.ended_by == "resource_limit" else "exit"

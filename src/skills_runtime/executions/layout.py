@@ -31,7 +31,7 @@ LEAST_MEMORY = 1 << 30
 """Below which executions work on the disk."""
 
 
-class Place:
+class ExecutionLayout:
     """A directory of executions."""
 
     def __init__(self, root: Path) -> None:
@@ -187,7 +187,7 @@ def _written(record: Record) -> bytes:
 MAX_KEY_CHARS = 255
 
 
-class Taken(msgspec.Struct, frozen=True):
+class KeyEntry(msgspec.Struct, frozen=True):
     """What a key stands for."""
 
     execution_id: str
@@ -207,13 +207,13 @@ def key_digest(key: str) -> str:
 class Keys:
     """The keys of one place."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ExecutionLayout) -> None:
         self._directory = place.runtime / "keys"
 
     def find(self, digest: str, request: str) -> str | None:
         """The execution that was begun under this key; another request under it is a conflict."""
         try:
-            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=Taken)
+            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
         except FileNotFoundError:
             return None
         check_same(taken.request, request)
@@ -222,7 +222,7 @@ class Keys:
     def stands_for(self, digest: str, execution_id: str) -> bool:
         """Whether a key was given to this execution."""
         try:
-            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=Taken)
+            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
         except (OSError, msgspec.MsgspecError):
             return False
         return taken.execution_id == execution_id
@@ -230,7 +230,7 @@ class Keys:
     def take(self, digest: str, request: str, execution_id: str) -> str | None:
         """Let the key stand for this execution; returns the other one if somebody was quicker."""
         try:
-            write_atomic(self._directory / digest, msgspec.json.encode(Taken(execution_id, request)), replace=False)
+            write_atomic(self._directory / digest, msgspec.json.encode(KeyEntry(execution_id, request)), replace=False)
         except FileExistsError:
             return self.find(digest, request)
         return None
@@ -239,7 +239,7 @@ class Keys:
         """Free a key whose execution never began, or is removed."""
         path: Path = self._directory / digest
         try:
-            taken = msgspec.json.decode(path.read_bytes(), type=Taken)
+            taken = msgspec.json.decode(path.read_bytes(), type=KeyEntry)
         except FileNotFoundError:
             return
         if taken.execution_id == execution_id:
@@ -263,7 +263,7 @@ _APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 class Owner:
     """This process as the runner of executions."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ExecutionLayout) -> None:
         self.name = RandomIds().new("owner")
         self._directory = place.runtime / "owners" / self.name
         # Made aside and locked: nobody may take a directory for a dead one's before it is.
@@ -321,7 +321,7 @@ class Owner:
         self._journal, self._lines = journal, 0
 
 
-def is_alive(place: Place, owner: str) -> bool:
+def is_alive(place: ExecutionLayout, owner: str) -> bool:
     """Whether somebody of this name still runs executions."""
     lock = place.runtime / "owners" / owner / LOCK
     try:
@@ -334,7 +334,7 @@ def is_alive(place: Place, owner: str) -> bool:
         os.close(fd)
 
 
-def left_behind(place: Place) -> list[tuple[Path, list[str]]]:
+def find_dead_owners(place: ExecutionLayout) -> list[tuple[Path, list[str]]]:
     """The directories of owners who are dead, with the executions they left."""
     found: list[tuple[Path, list[str]]] = []
     for directory in sorted((place.runtime / "owners").iterdir()):

@@ -13,8 +13,8 @@ from typing import TypeVar
 import msgspec
 
 from skills_runtime.errors import NotFound, SkillsRuntimeError
-from skills_runtime.executions.runner import outlast
-from skills_runtime.executions.store import Keeper
+from skills_runtime.executions.runner import wait_uncancelled
+from skills_runtime.executions.store import ExecutionStore
 from skills_runtime.executions.values import Status
 from skills_runtime.ports import Clock
 from skills_runtime.storage.nofollow import disk_usage
@@ -43,7 +43,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
         return self.days is None and self.bytes is None
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True):
+class EndedExecution(msgspec.Struct, frozen=True, kw_only=True):
     """An execution as far as it matters for how long it is kept."""
 
     execution_id: str
@@ -53,7 +53,7 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
 
 
-class Tidied(msgspec.Struct, frozen=True, kw_only=True):
+class RemovalCount(msgspec.Struct, frozen=True, kw_only=True):
     """What became of those that were to go."""
 
     removed: int = 0
@@ -62,7 +62,7 @@ class Tidied(msgspec.Struct, frozen=True, kw_only=True):
     """Those that could not be removed; they are tried again the next time."""
 
 
-def expendable(found: Iterable[Left], keep: Retention, *, now: float) -> Sequence[Left]:
+def select_expired(found: Iterable[EndedExecution], keep: Retention, *, now: float) -> Sequence[EndedExecution]:
     """Those that may go, the oldest first: never one under way, and no more than have to."""
     ended = sorted((one for one in found if one.status != "running"), key=lambda one: (one.finished, one.execution_id))
     gone = 0
@@ -77,21 +77,21 @@ def expendable(found: Iterable[Left], keep: Retention, *, now: float) -> Sequenc
     return ended[:gone]
 
 
-async def tidied(keeper: Keeper, keep: Retention, clock: Clock) -> Tidied:
+async def remove_expired(keeper: ExecutionStore, keep: Retention, clock: Clock) -> RemovalCount:
     """Remove what need not be kept any longer; one that cannot be removed does not stop the others."""
     now = _seconds(clock.now())
-    found: list[Left] = []
+    found: list[EndedExecution] = []
     ids = await _in_thread(keeper.place.ids) if now is not None and not keep.is_off else []
     for batch in _batches(ids):
         found += await _in_thread(_looked_at, keeper, batch, keep)
     removed = size = failed = 0
-    for batch in _batches(expendable(found, keep, now=now or 0.0)):
+    for batch in _batches(select_expired(found, keep, now=now or 0.0)):
         gone = await _in_thread(_removed, keeper, batch)
         removed, size, failed = removed + gone.removed, size + gone.bytes, failed + gone.failed
-    return Tidied(removed=removed, bytes=size, failed=failed)
+    return RemovalCount(removed=removed, bytes=size, failed=failed)
 
 
-def measured(directory: str) -> int:
+def measure_size(directory: str) -> int:
     """What a directory takes on the disk, as far as it can be counted; no link is followed."""
     if Path(directory).is_symlink():
         return 0
@@ -99,8 +99,8 @@ def measured(directory: str) -> int:
     return disk_usage(directory, lambda: next(entries, None) is not None)[0]
 
 
-def _looked_at(keeper: Keeper, ids: Sequence[str], keep: Retention) -> list[Left]:
-    found: list[Left] = []
+def _looked_at(keeper: ExecutionStore, ids: Sequence[str], keep: Retention) -> list[EndedExecution]:
+    found: list[EndedExecution] = []
     for execution_id in ids:
         try:
             record = keeper.place.read(execution_id)
@@ -108,12 +108,12 @@ def _looked_at(keeper: Keeper, ids: Sequence[str], keep: Retention) -> list[Left
             continue
         finished = _seconds(record.finished_at or record.created_at)
         if record.status != "running" and finished is not None:
-            size = measured(f"{keeper.place.root}/{execution_id}") if keep.bytes is not None else 0
-            found.append(Left(execution_id=execution_id, status=record.status, finished=finished, bytes=size))
+            size = measure_size(f"{keeper.place.root}/{execution_id}") if keep.bytes is not None else 0
+            found.append(EndedExecution(execution_id=execution_id, status=record.status, finished=finished, bytes=size))
     return found
 
 
-def _removed(keeper: Keeper, chosen: Sequence[Left]) -> Tidied:
+def _removed(keeper: ExecutionStore, chosen: Sequence[EndedExecution]) -> RemovalCount:
     removed = size = failed = 0
     for one in chosen:
         try:
@@ -124,7 +124,7 @@ def _removed(keeper: Keeper, chosen: Sequence[Left]) -> Tidied:
             failed += 1
         else:
             removed, size = removed + 1, size + one.bytes
-    return Tidied(removed=removed, bytes=size, failed=failed)
+    return RemovalCount(removed=removed, bytes=size, failed=failed)
 
 
 def _seconds(time: str) -> float | None:
@@ -145,5 +145,5 @@ async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
-        await outlast(working)
+        await wait_uncancelled(working)
         raise

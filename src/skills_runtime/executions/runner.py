@@ -4,35 +4,39 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError
-from skills_runtime.executions.jobs import Ended, Job, MakeDoorman, MakeFence, Stop, no_network, plan_of, run_fresh
-from skills_runtime.executions.pools import Kind, Pool
-from skills_runtime.executions.programs import (
+from skills_runtime.executions.jobs import (
     SKILL,
+    Ended,
+    Job,
+    MakeEgressCallbacks,
+    MakeFence,
     Packages,
     Program,
-    alternatives,
-    may_be_warm,
-    not_found,
+    Stop,
+    build_environment,
+    can_be_warm,
+    no_network,
+    plan_of,
     program_of,
-    told,
+    run_fresh,
 )
-from skills_runtime.executions.store import Begun, Keeper, Wanted
+from skills_runtime.executions.store import ExecutionRequest, ExecutionStore, StartedExecution
 from skills_runtime.executions.values import Execution, PoolLimits
-from skills_runtime.executions.zygotes import Unusable, Zygote
-from skills_runtime.ports import Sandbox, SandboxPlan
+from skills_runtime.executions.zygotes import Pool, Unusable, Zygote, ZygoteKind
+from skills_runtime.ports import SandboxPlan
 from skills_runtime.processes import command_of
 from skills_runtime.processes.command import find_program
 from skills_runtime.skills.skill import Skill
 
 
-class Live:
+class ActiveExecution:
     """One execution under way, and how many wait for it."""
 
     def __init__(self, request: str) -> None:
@@ -54,7 +58,7 @@ class Live:
                 raise Busy("executions are being shut down") from None
             if self._waiting == 1:
                 self.end()
-                await outlast(self.task)
+                await wait_uncancelled(self.task)
             raise
         finally:
             self._waiting -= 1
@@ -66,7 +70,7 @@ class Live:
             self.task.cancel()
 
 
-async def outlast(task: "asyncio.Future[Any]") -> None:
+async def wait_uncancelled(task: "asyncio.Future[Any]") -> None:
     """Wait until something is over, however often the caller is told not to."""
     while not task.done():
         try:
@@ -77,7 +81,7 @@ async def outlast(task: "asyncio.Future[Any]") -> None:
         task.exception()  # looked at, so that nobody complains that it was not
 
 
-class Slots:
+class ConcurrencyLimit:
     """So many executions at a time; the others wait, as long as there are not too many."""
 
     def __init__(self, limits: PoolLimits) -> None:
@@ -106,24 +110,19 @@ class Slots:
 
 
 PYTHON = "python3"
+TYPESCRIPT = ("tsx", "ts-node")
 T = TypeVar("T")
 Variables = Callable[[Skill], Mapping[str, str]]
 """The variables that a skill declares, with the values it gets."""
 
 
-def no_variables(skill: Skill) -> Mapping[str, str]:
-    """No variable for any skill."""
-    del skill
-    return {}
-
-
 class Supplies(msgspec.Struct, frozen=True, kw_only=True):
-    """What executions get from whoever has them done."""
+    """What executions get from their caller."""
 
-    variables: Variables = no_variables
+    variables: Variables = lambda _: {}
     packages: Packages | None = None
     """Nothing means that scripts run without the packages they say they need."""
-    doorman: MakeDoorman = no_network
+    doorman: MakeEgressCallbacks = no_network
     """Watches the network of skills, where the fence opens it."""
     network: MakeFence | None = None
     """The fence of skills that declare a network; they have none either where this is left out."""
@@ -131,12 +130,12 @@ class Supplies(msgspec.Struct, frozen=True, kw_only=True):
     """Where executions work: beside their records, unless the caller knows a quicker place."""
 
 
-class Performer:
+class ExecutionRunner:
     """Carries out executions for one keeper."""
 
     def __init__(
         self,
-        keeper: Keeper,
+        keeper: ExecutionStore,
         pool: Pool,
         fence: MakeFence,
         supplies: Supplies,
@@ -147,7 +146,8 @@ class Performer:
         self._pool = pool
         self._fence = fence
         self._supplies = supplies
-        self._policy = _policy(fence(keeper.stages))
+        policy = getattr(fence(keeper.stages), "policy", None)
+        self._policy = policy.digest if policy is not None else ""
         self._shared: dict[Path, asyncio.Lock] = {}
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
 
@@ -155,7 +155,7 @@ class Performer:
         """What the skill is started with; packages that it needs are provided."""
         return await program_of(skill, self._supplies.packages)
 
-    async def perform(self, wanted: Wanted, program: Program, live: Live) -> Execution | str:
+    async def perform(self, wanted: ExecutionRequest, program: Program, live: ActiveExecution) -> Execution | str:
         """Run the skill and settle the execution; the id of another one, if that was quicker to take the key.
 
         It is forgotten if nothing could be started at all.
@@ -167,9 +167,16 @@ class Performer:
         begun = attempt.begun
         assert begun is not None, "it has neither ended nor been done by another"
         try:
-            done = await self._with_new_process(attempt, begun) if attempt.warm else None
+            with suppress(Unusable):
+                if attempt.warm:
+                    zygote = await self._pool.acquire(self._kind(attempt, begun))
+                    done = await self._in_thread(live, self._run_warm, zygote, attempt, begun)
             if done is None:
-                ended = await self._unwarmed(attempt, begun)
+                # Executions in the directory of the skill itself go one after another.
+                shared = wanted.run.isolation != "copy"
+                lock = self._shared.setdefault(_directory(wanted.skill), asyncio.Lock()) if shared else nullcontext()
+                async with lock:
+                    ended = await self._run_fresh(attempt, begun)
                 done = await self._in_thread(live, self._keeper.end, begun, wanted, ended)
         except asyncio.CancelledError:
             if not begun.settled:
@@ -194,9 +201,9 @@ class Performer:
         if attempt.live.stop.reason is not None:
             return self._keeper.end(begun, attempt.wanted, Ended(ended_by=attempt.live.stop.reason, exit_code=None))
         zygote = self._pool.waiting(self._kind(attempt, begun)) if attempt.warm else None
-        return self._through(zygote, attempt, begun) if zygote is not None else None
+        return self._run_warm(zygote, attempt, begun) if zygote is not None else None
 
-    def _through(self, zygote: Zygote, attempt: "_Attempt", begun: Begun) -> Execution | None:
+    def _run_warm(self, zygote: Zygote, attempt: "_Attempt", begun: StartedExecution) -> Execution | None:
         """Have a waiting process do it; nothing where that turned out to be gone."""
         try:
             os.rename(begun.stage, zygote.work)  # noqa: PTH104 - one step, for each execution
@@ -212,36 +219,23 @@ class Performer:
             self._pool.release(zygote)
         return self._keeper.end(begun, attempt.wanted, ended)
 
-    async def _with_new_process(self, attempt: "_Attempt", begun: Begun) -> Execution | None:
-        try:
-            zygote = await self._pool.acquire(self._kind(attempt, begun))
-        except Unusable:
-            return None
-        return await self._in_thread(attempt.live, self._through, zygote, attempt, begun)
-
-    async def _unwarmed(self, attempt: "_Attempt", begun: Begun) -> Ended:
-        if attempt.wanted.run.isolation == "copy":
-            return await self._fresh(attempt, begun)
-        async with self._shared.setdefault(_directory(attempt.wanted.skill), asyncio.Lock()):
-            return await self._fresh(attempt, begun)
-
-    def _undo(self, begun: Begun, key: str | None) -> None:
+    def _undo(self, begun: StartedExecution, key: str | None) -> None:
         begun.sinks.close()
         self._keeper.undo(begun.record.execution_id, key)
 
-    async def _in_thread(self, live: Live, work: Callable[..., T], *arguments: Any) -> T:
+    async def _in_thread(self, live: ActiveExecution, work: Callable[..., T], *arguments: Any) -> T:
         """Have a thread do it; when the whole program is being left, the execution is ended and waited for."""
         working = asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:
             live.stop.set("cancelled")
-            await outlast(working)
+            await wait_uncancelled(working)
             raise
 
-    def _kind(self, attempt: "_Attempt", begun: Begun) -> Kind:
+    def _kind(self, attempt: "_Attempt", begun: StartedExecution) -> ZygoteKind:
         program = attempt.program
-        return Kind(
+        return ZygoteKind(
             skill=attempt.wanted.skill.mention.text,
             skill_digest=begun.image.digest,
             policy=self._policy,
@@ -249,18 +243,20 @@ class Performer:
             readable=program.readable,
         )
 
-    async def _fresh(self, attempt: "_Attempt", begun: Begun) -> Ended:
+    async def _run_fresh(self, attempt: "_Attempt", begun: StartedExecution) -> Ended:
         job = _job(attempt, begun, begun.stage)
         open_fence = self._supplies.network if attempt.wanted.run.network else None
-        job, plan = await self._in_thread(attempt.live, self._planned, job, attempt.program, open_fence or self._fence)
+        job, plan = await self._in_thread(attempt.live, self._plan, job, attempt.program, open_fence or self._fence)
         try:
             return await run_fresh(job, plan, begun.sinks, attempt.live.stop, self._supplies.doorman)
         except SkillsRuntimeError as error:
             return Ended(ended_by="lost", exit_code=None, isolation=plan.evidence, note=error.message)
 
-    def _planned(self, job: Job, program: Program, fence: MakeFence) -> tuple[Job, SandboxPlan]:
+    def _plan(self, job: Job, program: Program, fence: MakeFence) -> tuple[Job, SandboxPlan]:
+        """Plan the process behind its fence; of the two programs for TypeScript the first that is there is taken."""
+        is_typescript = program.entry.program == "tsx"
         missing: NotFound | None = None
-        for argv in alternatives(program):
+        for argv in ((name, program.entry.file) for name in TYPESCRIPT) if is_typescript else (program.argv,):
             candidate = job.with_argv(argv)
             try:
                 plan = plan_of(candidate, fence)
@@ -270,29 +266,28 @@ class Performer:
             else:
                 return candidate, plan
         assert missing is not None, "there is always a command to try"
-        raise not_found(program, missing) from missing
+        if is_typescript:
+            hint = "install one of them where the sandbox can see it: `npm install -g tsx`"
+            missing = NotFound("No tsx or ts-node found for TypeScript skill", hint=hint)
+        raise missing
 
 
 class _Attempt:
     """One execution on its way from being wanted to its end."""
 
-    def __init__(self, wanted: Wanted, program: Program, declared: Mapping[str, str], live: Live) -> None:
+    def __init__(
+        self, wanted: ExecutionRequest, program: Program, declared: Mapping[str, str], live: ActiveExecution
+    ) -> None:
         self.wanted = wanted
         self.program = program
         self.declared = declared
         self.live = live
         # Which of the programs for TypeScript there is turns out only when a fence is planned.
-        self.warm = may_be_warm(wanted.run, declared) and program.entry.program != "tsx"
-        self.begun: Begun | None = None
+        self.warm = can_be_warm(wanted.run, declared) and program.entry.program != "tsx"
+        self.begun: StartedExecution | None = None
 
 
-def _policy(fence: Sandbox) -> str:
-    """The name of what a fence keeps."""
-    policy = getattr(fence, "policy", None)
-    return policy.digest if policy is not None else ""
-
-
-def _job(attempt: _Attempt, begun: Begun, stage: Path) -> Job:
+def _job(attempt: _Attempt, begun: StartedExecution, stage: Path) -> Job:
     wanted, program = attempt.wanted, attempt.program
     shared = wanted.run.isolation == "shared"
     cwd = _directory(wanted.skill) if shared else stage / SKILL
@@ -301,7 +296,7 @@ def _job(attempt: _Attempt, begun: Begun, stage: Path) -> Job:
         script=program.entry.file if program.is_python else None,
         workspace=stage,
         cwd=cwd,
-        environment=told(wanted.skill, begun.record.execution_id, stage, attempt.declared),
+        environment=build_environment(wanted.skill, begun.record.execution_id, stage, attempt.declared),
         readable=(*program.readable, *((cwd,) if shared else ())),
         stdin=wanted.data,
         timeout_ms=wanted.timeout_ms,

@@ -28,7 +28,7 @@ SETTLED_NS = 1_000_000_000
 Stamp = tuple[str, int, int, int, int, int]
 
 
-class Item(msgspec.Struct, frozen=True):
+class SnapshotItem(msgspec.Struct, frozen=True):
     """One name in a skill: a directory, a file with its content, or a link with what it says."""
 
     path: str
@@ -36,10 +36,10 @@ class Item(msgspec.Struct, frozen=True):
     content: bytes = b""
 
 
-class Image(msgspec.Struct, frozen=True, kw_only=True):
+class SkillSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Everything in a skill's directory, parents first."""
 
-    items: tuple[Item, ...]
+    items: tuple[SnapshotItem, ...]
     digest: str
     """Of every name, kind, mode and content."""
 
@@ -60,15 +60,15 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
                 write_new(place, item.content, mode=0o600 | (item.mode & 0o100))
 
 
-class Images:
+class SnapshotCache:
     """Skills that have been read, by directory."""
 
     def __init__(self, limits: ExecutionLimits) -> None:
         self._limits = limits
-        self._kept: OrderedDict[Path, tuple[tuple[Stamp, ...], Image]] = OrderedDict()
+        self._kept: OrderedDict[Path, tuple[tuple[Stamp, ...], SkillSnapshot]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, directory: Path, *, now_ns: int) -> Image:
+    def of(self, directory: Path, *, now_ns: int) -> SkillSnapshot:
         """The directory as it is now."""
         try:
             with open_directory(directory) as top:
@@ -84,7 +84,7 @@ class Images:
         self._keep(directory, stamps, image, now_ns)
         return image
 
-    def _keep(self, directory: Path, stamps: tuple[Stamp, ...], image: Image, now_ns: int) -> None:
+    def _keep(self, directory: Path, stamps: tuple[Stamp, ...], image: SkillSnapshot, now_ns: int) -> None:
         size = sum(len(item.content) for item in image.items)
         settled = all(max(stamp[4], stamp[5]) < now_ns - SETTLED_NS for stamp in stamps)
         if settled and size <= MAX_REMEMBERED_BYTES:
@@ -115,8 +115,8 @@ class Images:
         return found
 
 
-def _read(top: int, stamps: tuple[Stamp, ...]) -> Image:
-    items: list[Item] = []
+def _read(top: int, stamps: tuple[Stamp, ...]) -> SkillSnapshot:
+    items: list[SnapshotItem] = []
     whole = hashlib.sha256()
     for path, mode, size, *_ in stamps:
         parts = tuple(path.split("/"))
@@ -126,10 +126,10 @@ def _read(top: int, stamps: tuple[Stamp, ...]) -> Image:
             content = _target(top, parts)
         else:
             content = b""
-        items.append(Item(path, mode, content))
+        items.append(SnapshotItem(path, mode, content))
         said = hashlib.sha256(content).hexdigest()
         whole.update(f"{mode:o} {said} {path}\n".encode(errors="surrogateescape"))
-    return Image(items=tuple(items), digest=f"sha256:{whole.hexdigest()}")
+    return SkillSnapshot(items=tuple(items), digest=f"sha256:{whole.hexdigest()}")
 
 
 def _target(top: int, parts: tuple[str, ...]) -> bytes:

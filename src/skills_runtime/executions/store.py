@@ -20,29 +20,28 @@ import msgspec
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import StorageFailed
 from skills_runtime.executions import contract
-from skills_runtime.executions.jobs import Ended, Sink, Sinks, Stop
+from skills_runtime.executions.jobs import ARTIFACTS, SKILL, Ended, Sink, Sinks, Stop
 from skills_runtime.executions.layout import (
     INPUT,
     OUTPUT,
     STDERR,
     STDOUT,
+    ExecutionLayout,
     Keys,
     Owner,
-    Place,
+    find_dead_owners,
     is_alive,
-    left_behind,
     read_record,
     write_first_record,
     write_record,
 )
-from skills_runtime.executions.programs import ARTIFACTS, SKILL
-from skills_runtime.executions.snapshot import Image, Images
+from skills_runtime.executions.snapshot import SkillSnapshot, SnapshotCache
 from skills_runtime.executions.values import Artifact, Execution, ExecutionLimits, Failure, Record, Refused, Status
 from skills_runtime.skills.skill import RunDefinition, Skill
 from skills_runtime.storage.files import remove_tree, sync_path, write_all, write_new
 from skills_runtime.storage.nofollow import LISTING, error_reason, open_below, open_directory, relative_parts
 
-RESERVED = frozenset({"execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"})
+RESERVED_NAMES = frozenset({"execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"})
 """Names in the directory of an execution that are the runtime's own."""
 MAX_DEPTH = 32
 PIECE = 1 << 20
@@ -50,7 +49,7 @@ _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOE
 _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def collect(
+def collect_artifacts(
     work: Path, declared: Sequence[str], into: Path, limits: ExecutionLimits, *, durable: bool = False
 ) -> tuple[tuple[Artifact, ...], tuple[Refused, ...]]:
     """Copy what is declared and there; a declared directory means the files below it."""
@@ -88,7 +87,7 @@ class _Collection:
         parts = relative_parts(path)
         if parts is None or not _is_text(path) or len(parts) > MAX_DEPTH:
             self.refuse(path.encode(errors="replace").decode(), "it is not a path inside the skill's directory")
-        elif parts[0] in RESERVED:
+        elif parts[0] in RESERVED_NAMES:
             self.refuse(path, "the name is the runtime's own")
         else:
             try:
@@ -210,7 +209,7 @@ LOST = "Execution was lost: the process it ran in was ended"
 CANCELLED = Failure(code="cancelled", message="Execution was cancelled")
 
 
-class Within(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionIds(msgspec.Struct, frozen=True, kw_only=True):
     """What an execution is part of, if it is, and the name it has to have."""
 
     execution_id: str | None = None
@@ -218,7 +217,7 @@ class Within(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str | None = None
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An execution as it is asked for, checked."""
 
     skill: Skill
@@ -228,7 +227,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int
     key: str | None = None
     """The digest of the idempotency key."""
-    within: Within
+    within: ExecutionIds
 
     @property
     def durable(self) -> bool:
@@ -236,10 +235,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return self.key is not None or self.within.run_id is not None
 
 
-class Begun:
+class StartedExecution:
     """An execution that has a directory, a record that says `running`, and a copy of its skill."""
 
-    def __init__(self, record: Record, directory: Path, stage: Path, image: Image, sinks: Sinks) -> None:
+    def __init__(self, record: Record, directory: Path, stage: Path, image: SkillSnapshot, sinks: Sinks) -> None:
         self.record = record
         self.directory = directory
         self.stage = stage
@@ -250,26 +249,26 @@ class Begun:
         self.settled = False
 
 
-class Keeper:
+class ExecutionStore:
     """Keeps the executions of one place, as one of those who run some there."""
 
-    def __init__(self, place: Place, limits: ExecutionLimits, stages: Path | None = None) -> None:
+    def __init__(self, place: ExecutionLayout, limits: ExecutionLimits, stages: Path | None = None) -> None:
         self.place = place
         self._all_stages = stages or place.runtime / "stages"
         self.keys = Keys(place)
         self._limits = limits
-        self._images = Images(limits)
+        self._images = SnapshotCache(limits)
         self._clock = SystemClock()
         self._owner = Owner(place)
         self.stages = self._all_stages / self._owner.name
         self.stages.mkdir(mode=0o700, parents=True)
 
-    def begin(self, wanted: Wanted, stop: Stop) -> Begun | str:
+    def begin(self, wanted: ExecutionRequest, stop: Stop) -> StartedExecution | str:
         """Write down that it begins; the id of another execution, if that one was quicker to take the key."""
         directory = wanted.skill.directory
         assert directory is not None, "it has a `skill.yaml`"
         shared = wanted.run.isolation == "shared"
-        image = Image(items=(), digest="") if shared else self._images.of(directory, now_ns=time.time_ns())
+        image = SkillSnapshot(items=(), digest="") if shared else self._images.of(directory, now_ns=time.time_ns())
         name = self.place.claim(wanted.within.execution_id)
         try:
             return self._begin(wanted, name, image, stop)
@@ -277,7 +276,7 @@ class Keeper:
             self.undo(name, wanted.key)
             raise
 
-    def _begin(self, wanted: Wanted, name: str, image: Image, stop: Stop) -> Begun | str:
+    def _begin(self, wanted: ExecutionRequest, name: str, image: SkillSnapshot, stop: Stop) -> StartedExecution | str:
         # Text, not paths: all of this is done for each execution.
         directory, stage, durable = f"{self.place.root}/{name}", f"{self.stages}/{name}", wanted.durable
         record = Record(
@@ -313,7 +312,7 @@ class Keeper:
         write_new(f"{stage}/{INPUT}", wanted.data)
         stdout = Sink(f"{directory}/{STDOUT}", self._limits.stdout_bytes, beyond=lambda: stop.set("stdout_limit"))
         sinks = Sinks(stdout, Sink(f"{directory}/{STDERR}", self._limits.stderr_bytes))
-        return Begun(record, Path(directory), Path(stage), image, sinks)
+        return StartedExecution(record, Path(directory), Path(stage), image, sinks)
 
     def undo(self, execution_id: str, key: str | None) -> None:
         """Forget an execution of which no process was started."""
@@ -323,7 +322,7 @@ class Keeper:
         self.place.forget(execution_id)
         self._owner.ended(execution_id)
 
-    def end(self, begun: Begun, wanted: Wanted, ended: Ended) -> Execution:
+    def end(self, begun: StartedExecution, wanted: ExecutionRequest, ended: Ended) -> Execution:
         """Keep what it left behind, and write down how it ended."""
         durable = wanted.durable
         if durable:
@@ -333,7 +332,7 @@ class Keeper:
         if ended.ended_by == "exit" and begun.sinks.stdout.overflowed:  # it was done before anybody could end it
             ended = msgspec.structs.replace(ended, ended_by="stdout_limit")
         output, failure, status = _judged(ended, bytes(begun.sinks.stdout.kept), begun.record.timeout_ms)
-        artifacts, refused = collect(
+        artifacts, refused = collect_artifacts(
             begun.stage / SKILL, wanted.run.artifacts, begun.directory, self._limits, durable=durable
         )
         if failure is None:
@@ -420,7 +419,7 @@ class Keeper:
         """Settle what dead ones left and clear what they used; returns how many executions that were."""
         settled = 0
         self.place.clear()
-        for directory, executions in left_behind(self.place):
+        for directory, executions in find_dead_owners(self.place):
             for execution_id in executions:
                 self.settle(execution_id)
                 settled += 1

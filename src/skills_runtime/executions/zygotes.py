@@ -1,12 +1,14 @@
-"""Processes that wait behind a fence for an execution, and what a thread and such a process say to each other."""
+"""Warm processes: each waits behind its own fence for executions of one skill; a pool bounds how many, for how long."""
 
 import asyncio
 import json
 import os
+import secrets
 import select
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
@@ -15,6 +17,7 @@ import msgspec
 
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.executions.jobs import Ended, Job, MakeFence, Sink, Sinks, Stop, sealed_input
+from skills_runtime.executions.values import PoolLimits
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Finished, Limits, command_of, execute
 from skills_runtime.storage.files import remove_tree
@@ -28,7 +31,7 @@ LOOK_SECONDS = 0.5
 """How often a thread looks whether somebody else wants the execution to end."""
 
 
-class Told(msgspec.Struct, frozen=True):
+class ZygoteReport(msgspec.Struct, frozen=True):
     """What the process said when an execution was over; nothing at all when it has ended itself."""
 
     exited: int | None = None
@@ -56,17 +59,20 @@ class Conversation:
             return False
         return self._hear().ready
 
-    def hold(self, job: Job, sinks: Sinks, stop: Stop) -> Told | None:
+    def hold(self, job: Job, sinks: Sinks, stop: Stop) -> ZygoteReport | None:
         """Have an execution done and pass on what it writes; nothing where it was not even begun."""
         with ExitStack() as resources:
             reading: dict[int, Sink] = {}
             if not self._send(job, sinks, reading, resources):
                 return None
             stop.on(self._end)
-            told = self._follow(reading, stop, time.monotonic() + job.timeout_ms / 1000)
-            for descriptor, sink in reading.items():
-                _drain(descriptor, sink)
-            return told
+            report = self._follow(reading, stop, time.monotonic() + job.timeout_ms / 1000)
+            for descriptor, sink in reading.items():  # what is still in a pipe that nobody writes to any more
+                os.set_blocking(descriptor, False)
+                with suppress(BlockingIOError):
+                    while piece := os.read(descriptor, PIECE):
+                        sink.feed(piece)
+            return report
 
     def _send(self, job: Job, sinks: Sinks, reading: dict[int, Sink], resources: ExitStack) -> bool:
         """Hand over the streams and what to run; false when nobody is there to take them."""
@@ -92,7 +98,7 @@ class Conversation:
                 return False
         return True
 
-    def _follow(self, reading: dict[int, Sink], stop: Stop, deadline: float) -> Told:
+    def _follow(self, reading: dict[int, Sink], stop: Stop, deadline: float) -> ZygoteReport:
         """Pass on the streams until the process reports, or is gone."""
         poll, control = select.poll(), self._control.fileno()
         for descriptor in (*reading, control):
@@ -117,28 +123,16 @@ class Conversation:
                 else:
                     poll.unregister(descriptor)
 
-    def _hear(self) -> Told:
+    def _hear(self) -> ZygoteReport:
         try:
             data = self._control.recv(4096)
         except OSError:
             data = b""
-        return _understood(data) if data else Told()
+        return msgspec.json.decode(data, type=ZygoteReport) if data else ZygoteReport()
 
     def _end(self) -> None:
         with suppress(OSError):
             self._control.send(END)
-
-
-def _understood(data: bytes) -> Told:
-    return msgspec.json.decode(data, type=Told)
-
-
-def _drain(descriptor: int, sink: Sink) -> None:
-    """What is still in a pipe that nobody writes to any more."""
-    os.set_blocking(descriptor, False)
-    with suppress(BlockingIOError):
-        while piece := os.read(descriptor, PIECE):
-            sink.feed(piece)
 
 
 ADAPTER = "bubblewrap"
@@ -168,8 +162,8 @@ package.zygote.main()
 
 
 @cache
-def texts() -> tuple[str, ...]:
-    """What the interpreter behind the fence is given to run: it need not be able to read our own files."""
+def zygote_sources() -> tuple[str, ...]:
+    """Read what the interpreter behind the fence is given to run: it need not be able to read our own files."""
     inside = Path(__file__).parent / "inside"
     return (_BOOT, *((inside / name).read_text(encoding="utf-8") for name in ("scripts.py", "zygote.py")))
 
@@ -194,8 +188,8 @@ class Zygote:
         """A new one, ready; raises `Unusable` where the fence is not fit for it."""
         directory.mkdir(mode=0o700)
         try:
-            request = ProcessRequest(argv=(python, "-c", *texts()), cwd=directory, readable=readable)
-            zygote = cls(directory, _fit(fence(directory).plan(request)))
+            request = ProcessRequest(argv=(python, "-c", *zygote_sources()), cwd=directory, readable=readable)
+            zygote = cls(directory, _require_alone(fence(directory).plan(request)))
         except BaseException:
             remove_tree(directory, ignore_errors=True)
             raise
@@ -209,14 +203,16 @@ class Zygote:
     def run(self, job: Job, sinks: Sinks, stop: Stop) -> Ended:
         """Have one execution done, in a thread; nothing is left of it, but what it wrote into its directory."""
         self.usable = False
-        told = self._conversation.hold(job, sinks, stop)
-        if told is None:
+        report = self._conversation.hold(job, sinks, stop)
+        if report is None:
             raise Unusable("it is gone")
-        self.usable = told.usable and self._is_clean()
-        exceeded = None if told.exited is not None else self._exceeded()
+        # Nothing may be left beside the work itself, which is put away by its owner.
+        left = (name for name in os.listdir(self.directory) if name != WORK)  # noqa: PTH208
+        self.usable = report.usable and self._own.issuperset(left)
+        exceeded = None if report.exited is not None else self._exceeded()
         return Ended(
-            ended_by=stop.reason or ("resource_limit" if exceeded else "exit" if told.exited is not None else "lost"),
-            exit_code=told.exited,
+            ended_by=stop.reason or ("resource_limit" if exceeded else "exit" if report.exited is not None else "lost"),
+            exit_code=report.exited,
             exceeded=exceeded,
             isolation=self.isolation,
             warm=True,
@@ -254,12 +250,14 @@ class Zygote:
     def _exceeded(self) -> str | None:
         """The limit that the fence was ended for, which is told when all of it is gone."""
         assert self._finished is not None, "it was started"
-        asked = asyncio.run_coroutine_threadsafe(_limit_met(self._finished), self._loop)
-        return asked.result()
+        finished = self._finished
 
-    def _is_clean(self) -> bool:
-        """Whether nothing was left beside the work itself, which is put away by its owner."""
-        return self._own.issuperset(name for name in os.listdir(self.directory) if name != WORK)  # noqa: PTH208
+        async def wait() -> str | None:
+            with suppress(asyncio.CancelledError, SkillsRuntimeError):
+                return (await finished).exceeded
+            return None
+
+        return asyncio.run_coroutine_threadsafe(wait(), self._loop).result()
 
     async def _said(self) -> str:
         assert self._finished is not None, "it was started"
@@ -271,14 +269,127 @@ class Zygote:
         return finished.stderr.text().strip()[-500:] or "it ended at once"
 
 
-async def _limit_met(finished: "asyncio.Task[Finished]") -> str | None:
-    with suppress(asyncio.CancelledError, SkillsRuntimeError):
-        return (await finished).exceeded
-    return None
-
-
-def _fit(plan: SandboxPlan) -> SandboxPlan:
-    """The plan; one behind which a process would not be alone, or that opens the network, is refused."""
+def _require_alone(plan: SandboxPlan) -> SandboxPlan:
+    """Return the plan; one behind which a process would not be alone, or that opens the network, is refused."""
     if plan.evidence.get("adapter") != ADAPTER or plan.egress is not None:
         raise Unusable(f"the fence is {plan.evidence.get('adapter')}")
     return plan
+
+
+RETRY_SECONDS = 60.0
+"""How long no process is kept waiting after that has failed."""
+
+
+class ZygoteKind(msgspec.Struct, frozen=True):
+    """What a process may be used for."""
+
+    skill: str
+    skill_digest: str
+    policy: str
+    python: str
+    readable: tuple[Path, ...] = ()
+
+
+class Pool:
+    """The waiting processes of one executor."""
+
+    def __init__(self, stages: Path, fence: MakeFence, limits: PoolLimits) -> None:
+        self._stages = stages
+        self._fence = fence
+        self._limits = limits
+        self._idle: dict[Zygote, tuple[ZygoteKind, float]] = {}
+        self._busy: dict[Zygote, ZygoteKind] = {}
+        self._starting = 0
+        self._closing: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._unfit: dict[str, float] = {}
+        self._closed = False
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self._idle) + len(self._busy) + self._starting
+
+    def waiting(self, kind: ZygoteKind) -> Zygote | None:
+        """A process that waits for exactly this; any thread may ask."""
+        with self._lock:
+            found = next(
+                (one for one, (known, _) in reversed(self._idle.items()) if known == kind and one.usable), None
+            )
+            if found is not None:
+                del self._idle[found]
+                self._busy[found] = kind
+            return found
+
+    async def acquire(self, kind: ZygoteKind) -> Zygote:
+        """A process for one execution; raises `Unusable` where none can be had."""
+        now = self._loop.time()
+        # Those that wait for the same skill as it was before it changed are of no more use.
+        self._dismiss(
+            [zygote for zygote, (known, _) in tuple(self._idle.items()) if known.skill == kind.skill and known != kind]
+        )
+        if (found := self.waiting(kind)) is not None:
+            return found
+        if self._closed or now < self._unfit.get(kind.python, 0.0):
+            raise Unusable("no process is kept waiting now")
+        if len(self._busy) + self._starting >= self._limits.warm:
+            raise Unusable("as many processes are kept as may be")
+        self._dismiss(list(self._idle)[: max(0, self.size + 1 - self._limits.warm)])
+        return await self._start(kind)
+
+    def release(self, zygote: Zygote) -> None:
+        """Take a process back after its execution, from any thread: it waits for the next one, or is ended."""
+        with self._lock:
+            self._idle[zygote] = (self._busy.pop(zygote), self._loop.time())
+            quiet = zygote.usable and not self._closed and self._timer is not None
+        if not quiet:
+            self._loop.call_soon_threadsafe(self._released, zygote)
+
+    async def aclose(self) -> None:
+        """End every process that waits; those at work are ended when they are released."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._dismiss(list(self._idle))
+        while self._closing:
+            await asyncio.wait(self._closing)
+
+    async def _start(self, kind: ZygoteKind) -> Zygote:
+        self._starting += 1
+        try:
+            directory = self._stages / f"warm-{secrets.token_hex(8)}"
+            zygote = await Zygote.start(directory, self._fence, kind.python, kind.readable)
+        except Unusable:
+            self._unfit[kind.python] = self._loop.time() + RETRY_SECONDS
+            raise
+        finally:
+            self._starting -= 1
+        self._busy[zygote] = kind
+        return zygote
+
+    def _dismiss(self, zygotes: Iterable[Zygote]) -> None:
+        for zygote in list(zygotes):
+            with self._lock:
+                if self._idle.pop(zygote, None) is None:
+                    continue  # somebody took it
+            task = self._loop.create_task(zygote.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    def _released(self, zygote: Zygote) -> None:
+        if self._closed or not zygote.usable:
+            self._dismiss([zygote])
+        else:
+            self._watch()
+
+    def _watch(self) -> None:
+        if self._timer is None and self._idle:
+            self._timer = self._loop.call_later(self._limits.idle_seconds, self._sweep)
+
+    def _sweep(self) -> None:
+        self._timer = None
+        oldest = self._loop.time() - self._limits.idle_seconds
+        self._dismiss([one for one, (_, since) in tuple(self._idle.items()) if since <= oldest or not one.usable])
+        self._watch()

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.agent.run_defaults import backend_for
-from skills_runtime.agent.skills.executing import ScriptPackages, fences_of
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import Interaction, RunService, Workspace, open_run_service
 from skills_runtime.engine.agent_factory import Model
 from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies, stages_in_memory
 from skills_runtime.executions.retention import Retention
-from skills_runtime.executions.zygotes import texts
+from skills_runtime.executions.settings import ScriptPackages, build_sandboxes
+from skills_runtime.executions.zygotes import zygote_sources
 from skills_runtime.processes.launcher import ready
 from skills_runtime.sandbox.egress import Doorman, EgressRecord
 from skills_runtime.service.access.keys import KeyFile
@@ -30,12 +30,7 @@ from skills_runtime.service.state import ServiceState
 from skills_runtime.service.streams import Streams
 from skills_runtime.skills import Skill
 
-LATER = (
-    "skills_runtime.sandbox.egress.gateway",
-    "skills_runtime.sandbox.egress.gateway",
-    "skills_runtime.tools.skill_environments",
-    "skills_runtime.tools.skill_environments",
-)
+LATER = ("skills_runtime.sandbox.egress.gateway",)
 """What is imported only when an execution needs it."""
 EGRESS_LOG = logging.getLogger("skills_runtime.service.egress")
 
@@ -103,7 +98,7 @@ async def _end_streams(streams: Streams, stopping: asyncio.Event) -> None:
 def _prepare() -> None:
     """Have in memory what executions need of the package, whose files may be replaced while the service runs."""
     ready()
-    texts()
+    zygote_sources()
     for name in LATER:
         import_module(name)
 
@@ -136,7 +131,7 @@ def _workspace(settings: ServiceSettings, resolved: "Resolved") -> Workspace:
 
 def _executor(settings: ServiceSettings, resolved: "Resolved") -> Executor:
     environment = resolved.environment
-    closed, opened = fences_of(resolved.settings.sandbox, environment.process)
+    closed, opened = build_sandboxes(resolved.settings.sandbox, environment.process)
 
     def variables(skill: Skill) -> Mapping[str, str]:
         declared = skill.run.env if skill.run is not None else ()

@@ -12,7 +12,7 @@ from skills_runtime.clock import SystemClock
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.executions import Executor
 from skills_runtime.executions.retention import Retention
-from skills_runtime.executions.runner import outlast
+from skills_runtime.executions.runner import wait_uncancelled
 from skills_runtime.service.metrics import Metrics
 
 EVERY_SECONDS = 60 * 60
@@ -38,7 +38,7 @@ async def keep_retention(
         yield
     finally:
         task.cancel()
-        await outlast(task)
+        await wait_uncancelled(task)
 
 
 async def _tidy_again_and_again(executor: Executor, keep: Retention, metrics: Metrics, pause: Pause) -> None:

@@ -33,7 +33,7 @@ IMPORTED = (
     "re2",
     "rfc8785",
     "skills_runtime.tools.builtin",
-    "skills_runtime.tools.skill_environments",
+    "skills_runtime.processes.script_environments",
     "skills_runtime.safety.guard.programs.table",
     "skills_runtime.safety.guard.paths",
     "skills_runtime.safety.guard.walk",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.executions import ExecutionLimits, Executor
-from skills_runtime.executions.store import collect
+from skills_runtime.executions.store import collect_artifacts
 from tests.unit.executions.conftest import MakeSkill
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0") | st.sampled_from("./\\~"), max_size=12)
@@ -30,7 +30,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 
 def refusals(work: Path, into: Path, *declared: str, **limits: int) -> dict[str, str]:
     """Why each of the declared was refused, when none was kept."""
-    kept, refused = collect(work, declared, into, ExecutionLimits(**limits))
+    kept, refused = collect_artifacts(work, declared, into, ExecutionLimits(**limits))
     assert not kept
     assert not list(into.iterdir())
     return {one.path: one.reason for one in refused}
@@ -93,7 +93,7 @@ def test_a_directory_means_the_files_in_it(places: tuple[Path, Path]) -> None:
     (work / "out" / "deep").mkdir(parents=True)
     (work / "out" / "b").write_text("2")
     (work / "out" / "deep" / "a").write_text("1")
-    kept, refused = collect(work, ["out", "out/b"], into, ExecutionLimits())
+    kept, refused = collect_artifacts(work, ["out", "out/b"], into, ExecutionLimits())
     assert [one.path for one in kept] == ["out/b", "out/deep/a"]
     assert not refused
 
@@ -116,11 +116,11 @@ def test_no_more_is_kept_than_may(places: tuple[Path, Path]) -> None:
     work, into = places
     for name in "abcd":
         (work / name).write_bytes(b"12345")
-    kept, refused = collect(work, ["a", "b", "c", "d"], into, ExecutionLimits(artifact_files=2))
+    kept, refused = collect_artifacts(work, ["a", "b", "c", "d"], into, ExecutionLimits(artifact_files=2))
     assert [one.path for one in kept] == ["a", "b"]
     assert len(refused) == 2
     (work / "big").write_bytes(b"123456")
-    assert "more than 5 bytes" in collect(work, ["big"], into, ExecutionLimits(artifact_bytes=5))[1][0].reason
+    assert "more than 5 bytes" in collect_artifacts(work, ["big"], into, ExecutionLimits(artifact_bytes=5))[1][0].reason
 
 
 @settings(max_examples=60)
@@ -136,7 +136,7 @@ def test_whatever_is_declared_nothing_appears_elsewhere(declared: list[str], the
             path = Path(os.path.normpath(work / name))
             if path.is_relative_to(work) and path != work and not path.exists() and path.parent.is_dir():
                 path.write_text("mine")
-        kept, _ = collect(work, declared, into, ExecutionLimits())
+        kept, _ = collect_artifacts(work, declared, into, ExecutionLimits())
         assert sorted(path.name for path in top.iterdir()) == ["a", "b", "secret"]
         assert sorted(path.name for path in (top / "b").iterdir()) == ["into"]
         assert {(into / one.path).read_text() for one in kept} <= {"mine"}
@@ -149,7 +149,7 @@ def test_directories_of_artifacts_are_private_whatever_the_process_has_set(place
     (work / "out" / "inner" / "a.txt").write_text("1")
     before = os.umask(0)
     try:
-        kept, _ = collect(work, ("out",), into, ExecutionLimits())
+        kept, _ = collect_artifacts(work, ("out",), into, ExecutionLimits())
     finally:
         os.umask(before)
     assert [one.path for one in kept] == ["out/inner/a.txt"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.executions.layout import Owner, Place, left_behind
+from skills_runtime.executions.layout import ExecutionLayout, Owner, find_dead_owners
 from tests.support import ROOT
 from tests.unit.executions.samples import ECHO, an_executor, make_skill
 from tests.unit.executions.test_deadlines import sleeping
@@ -68,7 +68,7 @@ async def test_nothing_is_left_when_all_is_closed(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    place = ExecutionLayout(tmp_path)
     place.make()
     owner = Owner(place)
     for name in ("exec-a", "exec-b", "exec-c"):
@@ -77,12 +77,12 @@ def test_a_journal_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) ->
     owner.close()
     with open(tmp_path / ".runtime" / "owners" / owner.name / "journal", "a", encoding="ascii") as journal:
         journal.write("+exe")
-    assert [names for _, names in left_behind(place)] == [["exec-a", "exec-c"]]
+    assert [names for _, names in find_dead_owners(place)] == [["exec-a", "exec-c"]]
 
 
 def test_a_long_journal_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skills_runtime.executions.layout.MAX_LINES", 10)
-    place = Place(tmp_path)
+    place = ExecutionLayout(tmp_path)
     place.make()
     owner = Owner(place)
     owner.begins("exec-kept")
@@ -92,4 +92,4 @@ def test_a_long_journal_is_written_anew(tmp_path: Path, monkeypatch: pytest.Monk
     owner.close()
     journal = tmp_path / ".runtime" / "owners" / owner.name / "journal"
     assert len(journal.read_text().splitlines()) < 20
-    assert [names for _, names in left_behind(place)] == [["exec-kept"]]
+    assert [names for _, names in find_dead_owners(place)] == [["exec-kept"]]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.skills.executing import fences_of
 from skills_runtime.config.models import EgressSettings, SandboxSettings
 from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
 from skills_runtime.executions import ExecutionLimits, Executor, Interpreter, Supplies
-from skills_runtime.executions.layout import Place, stages_in_memory
-from skills_runtime.executions.snapshot import Images
+from skills_runtime.executions.layout import ExecutionLayout, stages_in_memory
+from skills_runtime.executions.settings import build_sandboxes
+from skills_runtime.executions.snapshot import SnapshotCache
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.sandbox import NoFence, Unfenced
 from skills_runtime.skills import Skill
@@ -125,14 +125,14 @@ def test_a_skill_that_is_too_large_is_not_copied(tmp_path: Path) -> None:
     directory = make_skill(tmp_path, ECHO).directory or Path()
     for limits in (ExecutionLimits(skill_files=1), ExecutionLimits(skill_bytes=10)):
         with pytest.raises(ValidationFailed, match="too large to be copied"):
-            Images(limits).of(directory, now_ns=0)
+            SnapshotCache(limits).of(directory, now_ns=0)
     with pytest.raises(NotFound):
-        Images(ExecutionLimits()).of(tmp_path / "missing", now_ns=0)
+        SnapshotCache(ExecutionLimits()).of(tmp_path / "missing", now_ns=0)
 
 
 def test_only_the_fence_for_declared_networks_reaches_anything(tmp_path: Path) -> None:
     settings = SandboxSettings(egress=EgressSettings(allow=("example.com",)))
-    closed, opened = fences_of(settings, VARIABLES)
+    closed, opened = build_sandboxes(settings, VARIABLES)
     request = ProcessRequest(argv=("true",), cwd=tmp_path.resolve())
     assert closed(tmp_path).plan(request).egress is None
     assert opened(tmp_path).plan(request).egress is not None
@@ -154,7 +154,7 @@ async def test_a_declared_network_uses_that_fence(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_record_is_no_execution(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    place = ExecutionLayout(tmp_path)
     (tmp_path / "exec-aa").mkdir()
     (tmp_path / "exec-aa" / "execution.json").write_text(json.dumps({"schema": "other"}))
     with pytest.raises(NotFound):
@@ -169,7 +169,7 @@ def test_two_executions_never_get_one_directory(tmp_path: Path, monkeypatch: pyt
         return next(drawn)
 
     monkeypatch.setattr("secrets.token_hex", draw)
-    place = Place(tmp_path)
+    place = ExecutionLayout(tmp_path)
     assert [place.claim(), place.claim()] == ["exec-aaaaaaaaaaaa", "exec-bbbbbbbbbbbb"]
     with pytest.raises(ValidationFailed, match="already"):
         place.claim("exec-aaaaaaaaaaaa")

@@ -167,7 +167,7 @@ async def test_leftover_threads_and_handlers_run_as_in_any_python(executor: Exec
 def test_an_ordinary_user_has_the_same_isolation(unprivileged: Unprivileged) -> None:
     from skills_runtime.executions import zygotes
 
-    zygotes.texts()  # which the child of a closed checkout could not read
+    zygotes.zygote_sources()  # which the child of a closed checkout could not read
 
     async def both() -> list[Execution]:
         place = unprivileged.path

@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 from skills_runtime.errors import IllegalTransition, NotFound
 from skills_runtime.executions import Execution, Executor
 from skills_runtime.executions.jobs import Stop
-from skills_runtime.executions.layout import Place, read_record, write_record
-from skills_runtime.executions.retention import DAY_SECONDS, SPARED_SECONDS, Left, Retention, expendable, measured
-from skills_runtime.executions.store import Begun
+from skills_runtime.executions.layout import ExecutionLayout, read_record, write_record
+from skills_runtime.executions.retention import (
+    DAY_SECONDS,
+    SPARED_SECONDS,
+    EndedExecution,
+    Retention,
+    measure_size,
+    select_expired,
+)
+from skills_runtime.executions.store import StartedExecution
 from skills_runtime.executions.values import Status
 from skills_runtime.skills import Skill
 from tests.support.crashes import keeper_of, wanted
@@ -24,7 +31,7 @@ from tests.unit.executions.samples import ECHO, an_executor, make_skill
 NOW = 100 * DAY_SECONDS
 lefts = st.lists(
     st.builds(
-        Left,
+        EndedExecution,
         execution_id=st.uuids().map(lambda one: f"exec-{one.hex}"),
         status=st.sampled_from(get_args(Status)),
         finished=st.integers(90 * DAY_SECONDS, NOW).map(float) | st.integers(NOW - 3000, NOW + 3000).map(float),
@@ -55,8 +62,8 @@ LONG_AFTER = At("2200-01-01T00:00:00Z")
 
 @quick
 @given(lefts, keeps)
-def test_only_what_has_ended_goes_and_the_oldest_first(found: list[Left], keep: Retention) -> None:
-    gone = expendable(found, keep, now=NOW)
+def test_only_what_has_ended_goes_and_the_oldest_first(found: list[EndedExecution], keep: Retention) -> None:
+    gone = select_expired(found, keep, now=NOW)
     ended = [one for one in found if one.status != "running"]
     assert all(one.status != "running" for one in gone)
     stays = [one.finished for one in ended if one not in gone]
@@ -65,8 +72,8 @@ def test_only_what_has_ended_goes_and_the_oldest_first(found: list[Left], keep: 
 
 @quick
 @given(lefts, keeps)
-def test_as_much_goes_as_has_to_and_no_more(found: list[Left], keep: Retention) -> None:
-    gone = expendable(found, keep, now=NOW)
+def test_as_much_goes_as_has_to_and_no_more(found: list[EndedExecution], keep: Retention) -> None:
+    gone = select_expired(found, keep, now=NOW)
     stays = [one for one in found if one.status != "running" and one not in gone]
     too_old = NOW - keep.days * DAY_SECONDS if keep.days is not None else float("-inf")
     assert not [one for one in stays if one.finished < too_old]
@@ -83,15 +90,15 @@ def test_as_much_goes_as_has_to_and_no_more(found: list[Left], keep: Retention) 
 
 @quick
 @given(lefts)
-def test_everything_stays_where_nobody_says_otherwise(found: list[Left]) -> None:
+def test_everything_stays_where_nobody_says_otherwise(found: list[EndedExecution]) -> None:
     assert Retention().is_off
-    assert not expendable(found, Retention(), now=NOW)
+    assert not select_expired(found, Retention(), now=NOW)
 
 
 def test_a_day_is_over_to_the_second() -> None:
     ages = (DAY_SECONDS - 1, DAY_SECONDS, DAY_SECONDS + 1)
-    found = [Left(execution_id=f"exec-{age}", status="failed", finished=float(NOW - age)) for age in ages]
-    assert expendable(found, Retention(days=1), now=NOW) == found[2:]
+    found = [EndedExecution(execution_id=f"exec-{age}", status="failed", finished=float(NOW - age)) for age in ages]
+    assert select_expired(found, Retention(days=1), now=NOW) == found[2:]
 
 
 @pytest.fixture
@@ -124,7 +131,7 @@ async def test_the_oldest_go_until_the_rest_fits(tmp_path: Path, executor: Execu
     made = [await executor.execute(echo, {"number": number}) for number in range(3)]
     for number, execution in enumerate(made):
         _ended_at(place, execution, f"2020-01-0{3 - number}T00:00:00.000000Z")
-    room = measured(str(place / made[0].id)) + measured(str(place / made[1].id))
+    room = measure_size(str(place / made[0].id)) + measure_size(str(place / made[1].id))
     done = await executor.tidy(Retention(bytes=room), LONG_AFTER)
     assert done.removed == 1
     assert done.bytes > 0
@@ -148,7 +155,7 @@ async def test_one_under_way_is_neither_tidied_away_nor_removed(tmp_path: Path, 
     make_skill(tmp_path, ECHO)
     keeper = keeper_of(tmp_path, tmp_path / "elsewhere")
     begun = keeper.begin(wanted(tmp_path, "k"), Stop())
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, StartedExecution)
     async with Executor(keeper.place.root, executor._fence) as other:  # pyright: ignore[reportPrivateUsage]
         assert (await other.tidy(Retention(days=1, bytes=1), LONG_AFTER)).removed == 0
         with pytest.raises(IllegalTransition, match="still running"):
@@ -204,7 +211,7 @@ async def test_a_removal_that_was_cut_off_is_finished_by_the_next_one(tmp_path: 
 
 
 def test_a_link_is_neither_followed_by_counting_nor_by_removing(tmp_path: Path) -> None:
-    outside, place = tmp_path / "outside", Place(tmp_path / "place")
+    outside, place = tmp_path / "outside", ExecutionLayout(tmp_path / "place")
     outside.mkdir()
     (outside / "large").write_bytes(os.urandom(100_000))
     place.make()
@@ -212,8 +219,8 @@ def test_a_link_is_neither_followed_by_counting_nor_by_removing(tmp_path: Path) 
     directory.mkdir()
     (directory / "link").symlink_to(outside)
     (place.root / "exec-link").symlink_to(outside)
-    assert measured(str(directory)) < 100_000
-    assert measured(str(place.root / "exec-link")) == 0
+    assert measure_size(str(directory)) < 100_000
+    assert measure_size(str(place.root / "exec-link")) == 0
     assert place.forget("exec-linked")
     assert place.forget("exec-link")
     assert (outside / "large").stat().st_size == 100_000

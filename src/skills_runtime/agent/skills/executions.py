@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent.skills.executing import ScriptPackages, variables_of
 from skills_runtime.errors import TOOL_KINDS, SkillsRuntimeError, ToolError, UsageError
 from skills_runtime.events.payloads import SkillExecutionFinished, SkillExecutionStarted
-from skills_runtime.executions import Execution, ExecutionLimits, Executor, PoolLimits, Supplies, Within
+from skills_runtime.executions import Execution, ExecutionIds, ExecutionLimits, Executor, PoolLimits, Supplies
+from skills_runtime.executions.settings import ScriptPackages, declared_variables
 from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan, ToolContext, ToolResult
 from skills_runtime.processes import Captured, Finished
 from skills_runtime.skills.skill import Skill
@@ -27,8 +27,8 @@ from skills_runtime.tools.processes import (
 )
 
 if TYPE_CHECKING:
+    from skills_runtime.processes.script_environments import Environments
     from skills_runtime.skills import Library
-    from skills_runtime.tools.skill_environments import Environments
 
 ARTIFACTS = "artifacts"
 MAX_SHOWN_BYTES = 16_384
@@ -54,7 +54,7 @@ class RunExecutions:
         with tempfile.TemporaryDirectory(prefix="skills-runtime-", ignore_cleanup_errors=True) as stages:
             supplies = Supplies(
                 variables=lambda one: {
-                    **variables_of(self._library, one),
+                    **declared_variables(self._library, one),
                     **{"SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(context.root)},
                 },
                 packages=self._packages,
@@ -70,7 +70,7 @@ class RunExecutions:
             )
             async with executor:
                 key = context.idempotency_key
-                within = Within(execution_id=_name(key), run_id=context.run_id, call_id=context.call_id)
+                within = ExecutionIds(execution_id=_name(key), run_id=context.run_id, call_id=context.call_id)
                 began = SkillExecutionStarted(call_id=context.call_id, execution_id=_name(key), skill=skill.name)
                 try:
                     if not (self._place / began.execution_id).exists():  # else the call is made again

@@ -14,10 +14,10 @@ import pytest
 from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import ToolError
+from skills_runtime.processes.script_environments import Environments, Need, need_of
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.tools.builtin.skill_exec import SkillExec
-from skills_runtime.tools.skill_environments import Environments, Need, need_of
 from tests.support.checkouts import make_wheel
 from tests.support.tools import Workshop, data_of
 from tests.unit.skills.samples import library_at, make_skill, skill_text
@@ -187,7 +187,7 @@ def test_a_python_that_does_not_fit_is_refused() -> None:
 
 
 def test_a_missing_uv_is_said_before_anything_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from skills_runtime.tools.skill_environments import find_uv
+    from skills_runtime.processes.script_environments import find_uv
 
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setitem(sys.modules, "uv", None)

@@ -1,0 +1,77 @@
+"""Builds executors from settings: sandboxes, the variables that skills declare, and packages for their scripts."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skills_runtime.executions.executor import Executor
+from skills_runtime.executions.jobs import Interpreter, MakeEgressCallbacks, MakeFence
+from skills_runtime.executions.runner import Supplies
+from skills_runtime.executions.values import ExecutionLimits, PoolLimits
+from skills_runtime.processes.script_environments import Environments, needed_by
+from skills_runtime.sandbox import fence_for
+from skills_runtime.skills.prompt.injection import missing_variables
+from skills_runtime.skills.skill import Skill
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+    from skills_runtime.config.models import SandboxSettings
+    from skills_runtime.skills import Library
+
+
+class ScriptPackages:
+    """Environments with the packages that the entries of skills say they need."""
+
+    def __init__(self, environments: Environments | None = None) -> None:
+        self._environments = environments or Environments()
+
+    async def interpreter(self, skill: Skill, file: str) -> Interpreter | None:
+        """Provide the Python for a file of a skill, or nothing where any will do."""
+        assert skill.directory is not None, "it has a file"
+        need = needed_by(skill, ("python3", str(skill.directory / file)))
+        if need is None:
+            return None
+        await self._environments.provide(need)
+        directory = self._environments.directory(need)
+        return Interpreter(program=str(self._environments.python(need)), readable=(directory,))
+
+
+def build_sandboxes(settings: "SandboxSettings", variables: Mapping[str, str]) -> tuple[MakeFence, MakeFence]:
+    """Return the sandbox without any network, and the one with the hosts that the settings allow."""
+    closed = settings.model_copy(update={"egress": type(settings.egress)()})
+    return (
+        lambda workspace: fence_for(closed, workspace=workspace, variables=variables),
+        lambda workspace: fence_for(settings, workspace=workspace, variables=variables),
+    )
+
+
+def declared_variables(library: "Library", skill: Skill) -> Mapping[str, str]:
+    """Return the variables that a skill declares and that are set; one that it requires must be."""
+    missing = library.missing(skill)
+    if missing:
+        raise missing_variables(skill, missing)
+    optional = skill.run.env if skill.run is not None else ()
+    names = (*skill.required_env_vars, *optional)
+    return library.variables(msgspec.structs.replace(skill, required_env_vars=names))
+
+
+def build_executor(
+    place: Path,
+    resolved: "Resolved",
+    library: "Library",
+    *,
+    doorman: MakeEgressCallbacks,
+    limits: ExecutionLimits | None = None,
+    pool: PoolLimits | None = None,
+) -> Executor:
+    """Build an executor for the skills of a library under these settings."""
+    closed, opened = build_sandboxes(resolved.settings.sandbox, resolved.environment.process)
+    supplies = Supplies(
+        variables=lambda skill: declared_variables(library, skill),
+        packages=ScriptPackages(),
+        doorman=doorman,
+        network=opened,
+    )
+    return Executor(place, closed, limits=limits, pool=pool, supplies=supplies)
