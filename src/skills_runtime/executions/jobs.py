@@ -17,7 +17,7 @@ from skills_runtime.processes import Limits, execute_plan
 from skills_runtime.sandbox.egress import Doorman
 from skills_runtime.skills.scripts import Entry, entry_of
 from skills_runtime.skills.skill import RunDefinition, Skill
-from skills_runtime.storage.files import write_all
+from skills_runtime.storage import write_all
 
 MakeFence = Callable[[Path], Sandbox]
 """The sandbox around everything that runs in a directory."""

@@ -18,8 +18,7 @@ import msgspec
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import NotFound, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.executions.values import Record
-from skills_runtime.storage.files import remove_tree, spread_out, sync_path, write_atomic, write_new
-from skills_runtime.storage.locks import try_lock
+from skills_runtime.storage import remove_tree, spread_out, sync_path, try_lock, write_atomic, write_new
 
 PREFIX = "exec-"
 RECORD, INPUT, STDOUT, STDERR, OUTPUT = "execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"

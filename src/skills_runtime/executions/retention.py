@@ -17,7 +17,7 @@ from skills_runtime.executions.runner import wait_uncancelled
 from skills_runtime.executions.store import ExecutionStore
 from skills_runtime.executions.values import Status
 from skills_runtime.ports import Clock
-from skills_runtime.storage.nofollow import disk_usage
+from skills_runtime.storage import disk_usage
 
 DAY_SECONDS = 24 * 60 * 60
 SPARED_SECONDS = 15 * 60

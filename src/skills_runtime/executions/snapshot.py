@@ -14,8 +14,7 @@ import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.executions.values import ExecutionLimits
-from skills_runtime.storage.files import write_new
-from skills_runtime.storage.nofollow import LISTING, open_below, open_directory, read_below, walk
+from skills_runtime.storage import LISTING, open_below, open_directory, read_below, walk, write_new
 
 LEFT_OUT = "artifacts"
 """What an earlier execution outside may have left in the directory is not part of the skill."""

@@ -38,8 +38,17 @@ from skills_runtime.executions.layout import (
 from skills_runtime.executions.snapshot import SkillSnapshot, SnapshotCache
 from skills_runtime.executions.values import Artifact, Execution, ExecutionLimits, Failure, Record, Refused, Status
 from skills_runtime.skills.skill import RunDefinition, Skill
-from skills_runtime.storage.files import remove_tree, sync_path, write_all, write_new
-from skills_runtime.storage.nofollow import LISTING, error_reason, open_below, open_directory, relative_parts
+from skills_runtime.storage import (
+    LISTING,
+    error_reason,
+    open_below,
+    open_directory,
+    relative_parts,
+    remove_tree,
+    sync_path,
+    write_all,
+    write_new,
+)
 
 RESERVED_NAMES = frozenset({"execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"})
 """Names in the directory of an execution that are the runtime's own."""

@@ -20,7 +20,7 @@ from skills_runtime.executions.jobs import Ended, Job, MakeFence, Sink, Sinks, S
 from skills_runtime.executions.values import PoolLimits
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Finished, Limits, command_of, execute
-from skills_runtime.storage.files import remove_tree
+from skills_runtime.storage import remove_tree
 
 END = b"e"
 PIECE = 1 << 16

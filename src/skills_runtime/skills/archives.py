@@ -22,7 +22,7 @@ from typing import IO, Literal, Protocol
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.storage.files import remove_tree
+from skills_runtime.storage import remove_tree
 from skills_runtime.text import one_line
 
 MAX_NAME_BYTES = 200

@@ -21,7 +21,7 @@ from skills_runtime.skills.evals.trials import (
 )
 from skills_runtime.skills.evals.workspace import Place
 from skills_runtime.skills.skill import Skill
-from skills_runtime.storage.files import explain_write, remove_tree, write_atomic
+from skills_runtime.storage import explain_write, remove_tree, write_atomic
 
 RECORD = "trial.json"
 VARIANTS: tuple[Variant, Variant] = ("with_skill", "without_skill")

@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.skills import Library
 from skills_runtime.skills.evals.suite import Case, Check, compiled
 from skills_runtime.skills.evals.trials import Ended, TrialRunner
-from skills_runtime.storage.nofollow import open_directory, read_below, relative_parts
+from skills_runtime.storage import open_directory, read_below, relative_parts
 
 MAX_BYTES = 8 << 20
 _SHOWN = 200

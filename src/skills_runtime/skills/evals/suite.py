@@ -17,7 +17,7 @@ from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills import FilesystemSource, Origin
 from skills_runtime.skills.actions import directory_digest
 from skills_runtime.skills.sources.search import skill_directories
-from skills_runtime.storage.nofollow import relative_parts
+from skills_runtime.storage import relative_parts
 
 CheckType = Literal[
     "contains", "not_contains", "equals", "regex", "not_regex", "file_exists", "file_missing", "json_equals", "judged"

@@ -15,8 +15,7 @@ from skills_runtime.events.payloads import ToolCallRequested
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources import FilesystemSource, Origin
-from skills_runtime.storage.files import remove_tree
-from skills_runtime.storage.nofollow import open_directory, read_below
+from skills_runtime.storage import open_directory, read_below, remove_tree
 
 Variant = Literal["with_skill", "without_skill"]
 NAMESPACE, BESIDE = "eval", "beside"

@@ -13,7 +13,7 @@ from skills_runtime.clock import SystemClock
 from skills_runtime.errors import StorageFailed
 from skills_runtime.skills.install.hashing import hash_directory
 from skills_runtime.skills.install.lockfile import LockEntry, exclusive_directory, user_places
-from skills_runtime.storage.files import write_atomic
+from skills_runtime.storage import write_atomic
 
 MAX_VERSIONS = 20
 """How many versions of one skill are remembered."""

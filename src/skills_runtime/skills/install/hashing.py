@@ -16,8 +16,8 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.storage.nofollow import Entry as WalkEntry
-from skills_runtime.storage.nofollow import open_directory, read_below, walk
+from skills_runtime.storage import Entry as WalkEntry
+from skills_runtime.storage import open_directory, read_below, walk
 
 _SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 """Punctuation and symbols of ASCII, as dictionaries sort them: all before digits and letters."""

@@ -15,7 +15,7 @@ import msgspec
 from skills_runtime.config import state_home
 from skills_runtime.config.environment import home, process_environ
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.storage.locks import lock_directory
+from skills_runtime.storage import lock_directory
 from skills_runtime.text import one_line
 
 InstallScope = Literal["project", "user"]

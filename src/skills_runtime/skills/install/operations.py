@@ -33,7 +33,7 @@ from skills_runtime.skills.install.transaction import (
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.standard.directories import find_skill_file
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
-from skills_runtime.storage.nofollow import error_reason
+from skills_runtime.storage import error_reason
 
 Status = Literal["ok", "changed", "missing", "extra", "unpinned"]
 """As locked; not as locked; locked but not there; there but not locked; locked without a hash to compare."""

@@ -32,7 +32,7 @@ from skills_runtime.skills.install.sources import (
 )
 from skills_runtime.skills.install.transaction import STAGED, VersionStore
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
-from skills_runtime.storage.nofollow import open_directory, read_below
+from skills_runtime.storage import open_directory, read_below
 from skills_runtime.text import unified_diff
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from skills_runtime.skills.install.hashing import MAX_SKILL_BYTES, MAX_SKILL_FIL
 from skills_runtime.skills.sources.search import Search
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
-from skills_runtime.storage.nofollow import open_directory
+from skills_runtime.storage import open_directory
 from skills_runtime.text import one_line
 
 _SHOWN = 20

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from skills_runtime.skills.scan.report import Severity, Skipped
-from skills_runtime.storage.nofollow import LISTING, error_reason, open_below, open_directory, read_below
+from skills_runtime.storage import LISTING, error_reason, open_below, open_directory, read_below
 
 MAX_FILES = 2_000
 MAX_DEPTH = 12
