@@ -137,7 +137,9 @@ async def call_uv(uv: str, words: Sequence[str], cwd: Path, variables: Mapping[s
     if finished.ended_by == "timeout":
         raise failed(f"it took longer than {WALL_SECONDS:.0f} seconds")
     if finished.exit_code != 0:
-        raise failed(_last(finished.stderr.text() or finished.stdout.text()))
+        text = finished.stderr.text() or finished.stdout.text()
+        lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+        raise failed("\n".join(lines[-LAST_LINES:]) or "uv said nothing")
 
 
 def failed(why: str) -> ToolError:
@@ -149,11 +151,6 @@ def failed(why: str) -> ToolError:
         hint="check the names and versions in its `dependencies`, and the network",
         details={"error": {"code": "SKILL_ENVIRONMENT_FAILED", "message": message, "details": {}}},
     )
-
-
-def _last(text: str) -> str:
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    return "\n".join(lines[-LAST_LINES:]) or "uv said nothing"
 
 
 LOCK_FILE = "requirements.txt"
@@ -277,8 +274,10 @@ PYTHONS = ("python", "python3")
 
 def needed_by(skill: Skill, argv: tuple[str, ...]) -> Need | None:
     """What the script says that a command starts: given to Python by its path, or being the program itself."""
-    path = _script(skill, argv)
-    if path is None:
+    program, *others = argv
+    path = Path(others[0] if others and program in PYTHONS else program)
+    inside = skill.directory is not None and path.is_absolute() and path.is_relative_to(skill.directory)
+    if not inside or path.suffix != ".py":
         return None
     lock = script_in(skill, path.with_name(f"{path.name}.lock"))
     return need_of(script_in(skill, path), lock, name=path.name)
@@ -287,10 +286,3 @@ def needed_by(skill: Skill, argv: tuple[str, ...]) -> Need | None:
 def with_packages(argv: tuple[str, ...], python: Path) -> tuple[str, ...]:
     """The same command with the interpreter of an environment."""
     return (str(python), *(argv[1:] if argv[0] in PYTHONS else argv))
-
-
-def _script(skill: Skill, argv: tuple[str, ...]) -> Path | None:
-    program, *others = argv
-    path = Path(others[0] if others and program in PYTHONS else program)
-    inside = skill.directory is not None and path.is_absolute() and path.is_relative_to(skill.directory)
-    return path if inside and path.suffix == ".py" else None

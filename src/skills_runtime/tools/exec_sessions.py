@@ -18,7 +18,7 @@ from msgspec import Meta
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ports import SandboxPlan, Secrets, SecretStream, ToolContext, ToolResult
 from skills_runtime.processes import PtySession, Reading, Sessions, beginning
-from skills_runtime.tools.invoke import LIMIT, REDACTED, Keep, spilled
+from skills_runtime.tools.invoke import LIMIT, REDACTED, spilled
 from skills_runtime.tools.processes import Network, facts_of, left_out, outcome, tell
 
 if TYPE_CHECKING:
@@ -155,15 +155,11 @@ async def answer_of(
     )
     if result.stdout != text:
         facts[REDACTED] = {"blob": context.keep(text.encode(errors="replace"))}
-    shown = _within(result, max_tokens, context.keep)
+    shown = result
+    if max_tokens is not None:
+        shown = spilled(result, context.keep, limit=min(max_tokens * TOKEN_BYTES, LIMIT))
     state = {"session_id": number if status.running else None, "running": status.running}
     return msgspec.structs.replace(shown, data={**state, **facts, **(shown.data or {})})
-
-
-def _within(result: ToolResult, max_tokens: int | None, keep: Keep) -> ToolResult:
-    if max_tokens is None:
-        return result
-    return spilled(result, keep, limit=min(max_tokens * TOKEN_BYTES, LIMIT))
 
 
 T = TypeVar("T")
@@ -239,8 +235,13 @@ class ExecSessions:
                 work.close()
                 raise ValidationFailed("these sessions were closed", hint="give the agent new ones")
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run, args=[self._loop], name="terminals", daemon=True).start()
+                loop = self._loop = asyncio.new_event_loop()
+
+                def serve() -> None:
+                    loop.run_forever()
+                    loop.close()
+
+                threading.Thread(target=serve, name="terminals", daemon=True).start()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _last(self) -> "Future[None] | None":
@@ -304,8 +305,3 @@ class Lent(RunSessions):
 
     async def aclose(self) -> None:
         """Leave them all open."""
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()

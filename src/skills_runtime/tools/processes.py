@@ -83,10 +83,18 @@ def with_denials(
     if not grantable:
         denials = tuple(msgspec.structs.replace(one, grant=None) for one in denials)
     grant = combined(one.grant for one in denials if one.grant is not None)
-    facts: dict[str, Any] = {"denials": [_told(one) for one in denials]}
+    facts: dict[str, Any] = {
+        "denials": [
+            {"what": one.what, "target": one.target, "certainty": one.certainty, "sentence": one.sentence}
+            | ({"grant": as_arguments(one.grant)} if one.grant else {})
+            for one in denials
+        ]
+    }
+    way = ""
     if grant:
         facts["grant"] = as_arguments(combined([*([asked.grant] if asked.grant else []), grant]))
-    note = f"[the sandbox: {' '.join(one.sentence for one in denials)}{_way(grant)}]"
+        way = f" To {grant}, call again with the `grant` of this result; a person is asked."
+    note = f"[the sandbox: {' '.join(one.sentence for one in denials)}{way}]"
     return msgspec.structs.replace(
         result,
         stderr=f"{result.stderr.rstrip()}\n{note}".lstrip(),
@@ -101,22 +109,6 @@ def as_arguments(grant: "Grant") -> "Mapping[str, Any]":
     if grant.limits:
         plain["limits"] = {limit.name: limit.value for limit in grant.limits}
     return plain
-
-
-def _told(denial: "Denial") -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "what": denial.what,
-        "target": denial.target,
-        "certainty": denial.certainty,
-        "sentence": denial.sentence,
-    }
-    return told | ({"grant": as_arguments(denial.grant)} if denial.grant else {})
-
-
-def _way(grant: "Grant") -> str:
-    if not grant:
-        return ""
-    return f" To {grant}, call again with the `grant` of this result; a person is asked."
 
 
 class Network:
@@ -379,13 +371,19 @@ def directory_beneath(root: Path, path: str) -> Path:
             raise _outside(path)
         given = given.relative_to(base)
     try:
-        return top.joinpath(*_real_parts(top, given))
+        descriptor = open_root(top)
+        try:
+            found = best_opener()(descriptor, given.parts, DIRECTORY, 0)
+            os.close(found.fd)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         if error.errno == errno.EXDEV:
             raise _outside(path) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise NotFound(f"there is no directory `{shown(path)}`", hint="list the directory above it") from error
         raise refusal(error, path) from error
+    return top.joinpath(*found.parts)
 
 
 def outcome(exit_code: int | None, signal: int | None) -> tuple[int | None, str | None]:
@@ -408,16 +406,6 @@ def _outside(path: str) -> ToolError:
     return ToolError(
         "validation", f"the directory `{shown(path)}` is outside the working directory", hint="use one that is inside"
     )
-
-
-def _real_parts(top: Path, given: Path) -> tuple[str, ...]:
-    root = open_root(top)
-    try:
-        found = best_opener()(root, given.parts, DIRECTORY, 0)
-        os.close(found.fd)
-    finally:
-        os.close(root)
-    return found.parts
 
 
 def _permissions(work: Work) -> SandboxPermissions:

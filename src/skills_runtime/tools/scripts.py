@@ -41,7 +41,8 @@ def scripts_named(intent: Intent, directory: Path) -> dict[str, str]:
 def _code(reading: Reading) -> Iterator[str]:
     """The words that may name a file of code; where something is fed to an interpreter, every word of the line may."""
     programs = [command.words[0] or "" for command in reading.commands if command.words]
-    runs = [_runs_files(program_name(program)) for program in programs]
+    names = [program_name(program) for program in programs]
+    runs = [name in _RUNS_FILES or _VERSION.sub("", name) in _RUNS_FILES for name in names]
     for command, program, interprets in zip(reading.commands, programs, runs, strict=True):
         if "/" in program:
             yield program
@@ -56,10 +57,6 @@ def _values(command: SimpleCommand) -> Iterator[str]:
     for word in filter(None, command.words[1:]):
         glued = _GLUED.fullmatch(word)
         yield (glued[1] or glued[2]) if glued else word
-
-
-def _runs_files(name: str) -> bool:
-    return name in _RUNS_FILES or _VERSION.sub("", name) in _RUNS_FILES
 
 
 def _places(reading: Reading, directory: Path) -> list[Path]:

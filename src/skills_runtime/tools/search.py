@@ -10,7 +10,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
@@ -192,7 +192,8 @@ def _compiled_patterns(lines: Iterable[str]) -> "GitIgnoreSpec":
     """The rules that are any; others are passed over, as git does."""
     from pathspec import GitIgnoreSpec
 
-    usable = [line for line in _first(lines) if _is_usable(line)]
+    rules = (line for line in lines if line.strip() and not line.startswith("#") and len(line) <= MAX_PATTERN_CHARS)
+    usable = [line for line in islice(rules, MAX_RULES) if _is_usable(line)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         return GitIgnoreSpec.from_lines(usable, backend="re2")
@@ -210,12 +211,6 @@ def _is_usable(line: str) -> bool:
     except (ValueError, re.error, engine.error):
         return False
     return True
-
-
-def _first(lines: Iterable[str]) -> Iterator[str]:
-    rules = (line for line in lines if line.strip() and not line.startswith("#") and len(line) <= MAX_PATTERN_CHARS)
-    for _, line in zip(range(MAX_RULES), rules, strict=False):
-        yield line
 
 
 def _alternatives(pattern: str) -> list[str]:
@@ -386,7 +381,10 @@ async def sifted(paths: Sequence[str], pattern: str, context: ToolContext, *, se
     program = next((place for place in PLACES if os.access(place, os.X_OK)), None)
     if program is None or weak is None or not isinstance(files, RunFiles):
         return None
-    real = {os.fsencode(_real(files, path)): path for path in paths}
+    real: dict[bytes, str] = {}
+    for path in paths:
+        place = parse_path(files.policy, path)
+        real[os.fsencode(files.policy.root(place.mount).joinpath(*place.parts))] = path
     passed, evidence = set[str](), dict[str, Any]()
     now = asyncio.get_running_loop().time
     deadline = now() + seconds
@@ -427,11 +425,6 @@ def _weakened(token: "re.Match[str]", *, folded: bool) -> str:
                 return f"[{character.lower()}{character.upper()}]"
             exact = "".join(f"\\x{byte:02x}" for byte in character.encode())
             return f"(?:{exact})"
-
-
-def _real(files: RunFiles, path: str) -> Path:
-    place = parse_path(files.policy, path)
-    return files.policy.root(place.mount).joinpath(*place.parts)
 
 
 def _portions(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation import MAX_CHARS, Named, NamesNow
+from skills_runtime.skills.activation import MAX_CHARS, NamesNow
 from skills_runtime.skills.catalog import people_may_call
 from skills_runtime.skills.catalog.entries import wants_own_run
 from skills_runtime.skills.library import Library
@@ -66,10 +66,13 @@ class ActivateSkill:
         self._library = library
         self._named = NamesNow(library)
         self._room = room
+        parameters = schema_of(ActivateSkillArguments)
+        if listed := self._named().listed:
+            parameters["properties"]["name"]["enum"] = listed
         self.spec = ToolSpec(
             name="activate_skill",
             description="Get the instructions of an available skill before you do what it is for.",
-            parameters=_schema(self._named()),
+            parameters=parameters,
             effect="read",
         )
 
@@ -167,12 +170,3 @@ async def _forked(task: str, context: ToolContext) -> ToolResult:
         data=msgspec.to_builtins(ended),
         error_kind=None if done else ended.error_kind or "unknown",
     )
-
-
-def _schema(named: Named) -> dict[str, Any]:
-    schema = dict(schema_of(ActivateSkillArguments))
-    if named.listed:
-        properties = dict(schema["properties"])
-        properties["name"] = {**properties["name"], "enum": named.listed}
-        schema["properties"] = properties
-    return schema

@@ -11,7 +11,7 @@ from skills_runtime.errors import ToolError
 from skills_runtime.ports import FileChange, Files, FileTouch, Intent, ToolContext, ToolResult, ToolSpec, Touch
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.files import diff_of, touched
-from skills_runtime.tools.patch import Change, Plan, Section, make_plan, parse_patch, paths_to_read
+from skills_runtime.tools.patch import Section, make_plan, parse_patch, paths_to_read
 from skills_runtime.tools.patch.parse import AddFile, DeleteFile, UpdateFile
 
 MAX_FILE_BYTES = 16 << 20
@@ -78,7 +78,12 @@ class ApplyPatch:
         # Only the pure part leaves this thread: a cancelled call must not go on changing files.
         plan = await asyncio.to_thread(make_plan, sections, contents)
         context.files.apply(plan.files)
-        return _result(plan)
+        lines: list[str] = []
+        for change in plan.changes:
+            target = f" -> {change.moved_to}" if change.moved_to else ""
+            lines.append(f"{change.kind} {change.path}{target} (+{change.added} -{change.removed})")
+        lines += [f"[{note}]" for note in plan.notes]
+        return ToolResult(ok=True, stdout="\n".join(lines), data={"changes": msgspec.to_builtins(list(plan.changes))})
 
 
 def _touched(section: Section) -> list[tuple[str, Touch]]:
@@ -119,13 +124,3 @@ def _read(files: Files, sections: Sequence[Section]) -> dict[str, bytes]:
             raise ToolError("validation", "the files of the patch are too large together", hint="send several patches")
         contents[path] = data
     return contents
-
-
-def _result(plan: Plan) -> ToolResult:
-    lines = [*map(_sentence, plan.changes), *(f"[{note}]" for note in plan.notes)]
-    return ToolResult(ok=True, stdout="\n".join(lines), data={"changes": msgspec.to_builtins(list(plan.changes))})
-
-
-def _sentence(change: Change) -> str:
-    target = f" -> {change.moved_to}" if change.moved_to else ""
-    return f"{change.kind} {change.path}{target} (+{change.added} -{change.removed})"

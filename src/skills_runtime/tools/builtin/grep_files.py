@@ -100,7 +100,11 @@ class _Search:
         self._files = files
         self._wanted = wanted
         self._pattern = Pattern(wanted.pattern)
-        self._include = _name_pattern(wanted.include)
+        self._include = NamePattern(wanted.include) if wanted.include is not None else None
+        if self._include is not None and self._include.is_empty:
+            raise ToolError(
+                "validation", f"`{wanted.include}` is not a pattern for paths", hint="use one such as `*.py`"
+            )
         self._walk = Walk(files, ignore=IgnoreRules(files))
         self.paths: list[str] = []
         self._sieve: Sifted | None = None
@@ -151,7 +155,13 @@ class _Search:
         if skipped:
             notes.append(f"not searched: {', '.join(f'{count} {why}' for why, count in sorted(skipped.items()))}")
         hits = [(path, hit) for path, hits in self._found.items() for hit in hits]
-        lines = [f"{shown(path)}:{hit.line}: {_text(hit)}" for path, hit in hits] or ["nothing matches"]
+        lines: list[str] = []
+        for path, hit in hits:
+            text = hit.text.decode(errors="replace")
+            if len(text) > MAX_LINE_CHARS:
+                text = f"{text[:MAX_LINE_CHARS]}… [{len(text) - MAX_LINE_CHARS} more]"
+            lines.append(f"{shown(path)}:{hit.line}: {text}")
+        lines = lines or ["nothing matches"]
         data: dict[str, Any] = {
             "files": list(self._found),
             "matches": [{"path": path, "line": hit.line} for path, hit in hits],
@@ -213,17 +223,3 @@ class _Search:
         hits.append(hit)
         self._lines += 1
         return True
-
-
-def _name_pattern(include: str | None) -> NamePattern | None:
-    if include is None:
-        return None
-    pattern = NamePattern(include)
-    if pattern.is_empty:
-        raise ToolError("validation", f"`{include}` is not a pattern for paths", hint="use one such as `*.py`")
-    return pattern
-
-
-def _text(hit: Hit) -> str:
-    text = hit.text.decode(errors="replace")
-    return text if len(text) <= MAX_LINE_CHARS else f"{text[:MAX_LINE_CHARS]}… [{len(text) - MAX_LINE_CHARS} more]"

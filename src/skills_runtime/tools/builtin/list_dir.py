@@ -8,7 +8,7 @@ from msgspec import Meta
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.files import touching
-from skills_runtime.tools.search import Found, Walk, plain, shown
+from skills_runtime.tools.search import Walk, plain, shown
 
 _MARKS = {"directory": "/", "symlink": "@", "special": "?", "file": ""}
 
@@ -43,26 +43,23 @@ class ListDir:
         walk = Walk(context.files, depth=wanted.depth)
         found = list(walk.below(plain(wanted.dir_path)))
         page = found[wanted.offset - 1 : wanted.offset - 1 + wanted.limit]
-        return _result(wanted, walk, page, total=len(found))
-
-
-def _result(wanted: ListDirArguments, walk: Walk, page: list[Found], *, total: int) -> ToolResult:
-    last = wanted.offset + len(page) - 1
-    more = last < total and bool(page)
-    notes = [
-        (not page, f"no entry {wanted.offset} of {total}" if total else "nothing to show"),
-        (more, f"entries {wanted.offset} to {last} of {total}; go on with offset={last + 1}"),
-        (not walk.complete, "there is more than could be counted: list a directory further down"),
-        (walk.hidden, f"{walk.hidden} names that begin with a dot are left out"),
-        (walk.refused, f"{walk.refused} directories may not be listed"),
-    ]
-    lines = [shown(entry.relative) + _MARKS[entry.kind] for entry in page]
-    data = {
-        "entries": [{"rel_path": entry.relative, "path": entry.path, "type": entry.kind} for entry in page],
-        "total": total,
-        "complete": walk.complete,
-        "hidden": walk.hidden,
-        "refused": walk.refused,
-    }
-    lines += [f"[{note}]" for applies, note in notes if applies]
-    return ToolResult(ok=True, stdout="\n".join(lines), truncated=more or not walk.complete, data=data)
+        total = len(found)
+        last = wanted.offset + len(page) - 1
+        more = last < total and bool(page)
+        notes = [
+            (not page, f"no entry {wanted.offset} of {total}" if total else "nothing to show"),
+            (more, f"entries {wanted.offset} to {last} of {total}; go on with offset={last + 1}"),
+            (not walk.complete, "there is more than could be counted: list a directory further down"),
+            (walk.hidden, f"{walk.hidden} names that begin with a dot are left out"),
+            (walk.refused, f"{walk.refused} directories may not be listed"),
+        ]
+        lines = [shown(entry.relative) + _MARKS[entry.kind] for entry in page]
+        data = {
+            "entries": [{"rel_path": entry.relative, "path": entry.path, "type": entry.kind} for entry in page],
+            "total": total,
+            "complete": walk.complete,
+            "hidden": walk.hidden,
+            "refused": walk.refused,
+        }
+        lines += [f"[{note}]" for applies, note in notes if applies]
+        return ToolResult(ok=True, stdout="\n".join(lines), truncated=more or not walk.complete, data=data)

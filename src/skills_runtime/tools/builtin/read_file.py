@@ -158,17 +158,18 @@ class ReadFile:
         """Read them."""
         wanted = parse(arguments, ReadFileArguments)
         data = context.files.read(wanted.file_path, limit=MAX_BYTES + 1)
-        lines = _lines(wanted.file_path, data[:MAX_BYTES])
+        if b"\0" in data[:MAX_BYTES]:
+            raise ToolError(
+                "validation",
+                f"`{wanted.file_path}` is not a text file: it has NUL bytes",
+                hint="use another tool for it",
+            )
+        lines = data[:MAX_BYTES].removeprefix(_BYTE_ORDER_MARK).split(b"\n")
+        if not lines[-1]:
+            lines.pop()
         asked, chosen = _chosen(lines, wanted)
         page = _page(lines, chosen)
         return _result(wanted, page, asked=asked, total=len(lines), whole=len(data) <= MAX_BYTES)
-
-
-def _lines(path: str, data: bytes) -> list[bytes]:
-    if b"\0" in data:
-        raise ToolError("validation", f"`{path}` is not a text file: it has NUL bytes", hint="use another tool for it")
-    *lines, last = data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
-    return [*lines, last] if last else lines
 
 
 def _chosen(lines: Sequence[bytes], wanted: ReadFileArguments) -> tuple[range, range]:
@@ -196,25 +197,17 @@ def _page(lines: Sequence[bytes], chosen: range) -> _Page:
     size, shortened, replaced = 0, 0, False
     for number in chosen:
         line = lines[number].removesuffix(b"\r")
-        text = line.decode(errors="replace")
+        text = decoded = line.decode(errors="replace")
         is_long = len(text) > MAX_LINE_CHARS
         if is_long:
             text = f"{text[:MAX_LINE_CHARS]}… [{len(text) - MAX_LINE_CHARS} more characters]"
         size += len(f"L{number + 1}: {text}\n".encode())
         if texts and size > MAX_PAGE_BYTES:
             break
-        replaced = replaced or ("\ufffd" in text and not _is_utf8(line))
+        replaced = replaced or ("\ufffd" in text and decoded.encode() != line)
         shortened += is_long
         texts.append(text)
     return _Page(first=chosen.start + 1, texts=texts, shortened=shortened, replaced=replaced)
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _result(wanted: ReadFileArguments, page: _Page, *, asked: range, total: int, whole: bool) -> ToolResult:

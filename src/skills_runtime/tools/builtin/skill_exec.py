@@ -126,14 +126,21 @@ class SkillExec:
         wanted, planned = await self._planned(arguments, context)
         intent = await processes.previewed(planned.work, context)
         shown = processes.intent_of(planned.shown)
-        digest = await asyncio.to_thread(_digest, planned.skill)
-        scripts = self._without_environment(intent.digests, planned.need, context)
+        directory, need = planned.skill.directory, planned.need
+        assert directory is not None, "a skill without one has no actions"
+        try:
+            digest = await asyncio.to_thread(directory_digest, directory)
+        except SkillError as error:
+            raise skill_tool_error(error) from error
+        # What would be downloaded unless it is there, as the approver sees it.
+        packages = {} if need is None else {f"packages: {', '.join(need.metadata.dependencies)}": need.key}
+        scripts = self._without_environment(intent.digests, need, context)
         return msgspec.structs.replace(
             intent,
             argv=shown.argv,
             environment=shown.environment,
             skill=skill_named(wanted.skill_mention),
-            digests={**scripts, **_packages(planned.need), wanted.skill_mention: digest},
+            digests={**scripts, **packages, wanted.skill_mention: digest},
         )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
@@ -244,17 +251,3 @@ def skill_tool_error(error: SkillError) -> ToolError:
     """Return the error of a tool for a skill that cannot be used as asked, with its code."""
     details = {"code": error.code, "message": error.message, "details": dict(error.problem.details)}
     return ToolError(error.tool_kind, error.message, hint=error.hint, details={"error": details})
-
-
-def _digest(skill: Skill) -> str:
-    directory = skill.directory
-    assert directory is not None, "a skill without one has no actions"
-    try:
-        return directory_digest(directory)
-    except SkillError as error:
-        raise skill_tool_error(error) from error
-
-
-def _packages(need: Need | None) -> dict[str, str]:
-    """What would be downloaded unless it is there, as whoever approves the call sees it."""
-    return {} if need is None else {f"packages: {', '.join(need.metadata.dependencies)}": need.key}

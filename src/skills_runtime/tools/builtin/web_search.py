@@ -60,7 +60,13 @@ class WebSearch:
             )
         found = await self._provider.search(wanted.q, wanted.recency, wanted.limit)
         whole = [{name: well_formed(str(one.get(name) or "")) for name in MAX_CHARS} for one in found[: wanted.limit]]
-        pages = [{name: _cut(text, MAX_CHARS[name]) for name, text in page.items()} for page in whole]
+        pages = [
+            {
+                name: text if len(text) <= MAX_CHARS[name] else f"{text[: MAX_CHARS[name] - 1]}…"
+                for name, text in page.items()
+            }
+            for page in whole
+        ]
         shown = [f"{page['title']}\n{page['url']}\n{page['snippet']}" for page in pages]
         return ToolResult(
             ok=True,
@@ -68,7 +74,3 @@ class WebSearch:
             truncated=pages != whole,
             data={"query": wanted.q, "results": pages},
         )
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -55,10 +55,6 @@ def _most_alike(lines: Sequence[bytes], wanted: Sequence[bytes]) -> int | None:
     )
     if votes:
         return min(votes, key=lambda start: (-votes[start], start))
-    return _like(lines, wanted)
-
-
-def _like(lines: Sequence[bytes], wanted: Sequence[bytes]) -> int | None:
     telling = _first_telling(wanted)
     texts = [_text(line) for line in lines[:MAX_LINES]]
     close = difflib.get_close_matches(_text(telling), texts, n=1)

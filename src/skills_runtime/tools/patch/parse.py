@@ -5,7 +5,7 @@ Everything is bytes, and only a line feed ends a line: a carriage return, a form
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -180,7 +180,7 @@ def _update(reader: _Reader, path: str) -> UpdateFile:
     if line is not None and line.startswith(_MOVE):
         moved_to = _path(reader, reader.take(), _MOVE)
     hunks: list[Hunk] = []
-    while reader.more() and not _begins_section(reader.peek()):
+    while (line := reader.peek()) is not None and not line.startswith((_ADD, _DELETE, _UPDATE)):
         hunks.append(_hunk(reader, len(hunks) + 1))
     if not hunks and moved_to is None:
         raise reader.wrong(f"updates `{path}` without saying how", "add a hunk: `@@`, then lines with ` `, `-` or `+`")
@@ -190,7 +190,12 @@ def _update(reader: _Reader, path: str) -> UpdateFile:
 
 
 def _hunk(reader: _Reader, number: int) -> Hunk:
-    headers = list(_headers(reader))
+    headers: list[bytes] = []
+    while (line := reader.peek()) is not None and line.startswith(b"@@"):
+        reader.take()
+        text = line[2:].removeprefix(b" ").rstrip()
+        if text and not _LINE_NUMBERS.match(line):  # models count lines badly; the lines themselves decide
+            headers.append(text)
     lines = _lines(reader)
     at_end = (reader.peek() or b"").rstrip() == _END_OF_FILE
     if at_end:
@@ -200,14 +205,6 @@ def _hunk(reader: _Reader, number: int) -> Hunk:
             reader.take()
         raise reader.wrong(f"ends hunk {number}, which is empty", "begin each line of a hunk with ` `, `-` or `+`")
     return Hunk(number=number, headers=tuple(headers), lines=tuple(lines), at_end=at_end)
-
-
-def _headers(reader: _Reader) -> Iterator[bytes]:
-    while (line := reader.peek()) is not None and line.startswith(b"@@"):
-        reader.take()
-        text = line[2:].removeprefix(b" ").rstrip()
-        if text and not _LINE_NUMBERS.match(line):  # models count lines badly; the lines themselves decide
-            yield text
 
 
 def _lines(reader: _Reader) -> list[Line]:
@@ -229,10 +226,6 @@ def _lines(reader: _Reader) -> list[Line]:
             )
         kept = len(lines) if line else kept
     return lines[:kept]
-
-
-def _begins_section(line: bytes | None) -> bool:
-    return line is not None and line.startswith((_ADD, _DELETE, _UPDATE))
 
 
 def _excerpt(line: bytes) -> str:
