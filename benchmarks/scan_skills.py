@@ -7,9 +7,8 @@ from pathlib import Path
 
 from benchmarks.measure import Number, report
 from skills_runtime.skills import FilesystemSource, Library, Origin
-from skills_runtime.skills.index import IndexedSource
-from skills_runtime.skills.index.source import RECENT
-from skills_runtime.skills.index.store import GRAIN_NS
+from skills_runtime.skills.sources import IndexedSource
+from skills_runtime.skills.sources.indexed import GRAIN_NS
 
 SKILLS = 10_000
 ROUNDS = 5
@@ -37,7 +36,6 @@ def make_skills(root: Path) -> None:
 
 def library_at(base: Path) -> Library:
     """The library of a process that has just started."""
-    RECENT.clear()
     return Library([IndexedSource(FilesystemSource(Origin("space", "web", "files"), base / "skills"), base / "index")])
 
 

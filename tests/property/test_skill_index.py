@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.skills import FilesystemSource, Origin, ScanOptions
-from skills_runtime.skills.index import IndexedSource
-from skills_runtime.skills.index.source import RECENT
+from skills_runtime.skills.sources import IndexedSource
 from tests.support.examples import examples
-from tests.unit.skills.index.trees import HOUR_NS, next_tick
+from tests.unit.skills.sources.trees import HOUR_NS, next_tick
 
 PLACES = ("a", "b", "a/c", "a/c/d", "b/c", ".hidden")
 TEXTS = (
@@ -96,15 +95,15 @@ def searches_agree(steps: list[Edit], *, ahead_ns: int, after_each: Callable[[Pa
     with tempfile.TemporaryDirectory() as base:
         root, index = Path(base, "skills"), Path(base, "index")
         root.mkdir()
+        files = FilesystemSource(Origin("s", "own", "f"), root, OPTIONS)
+        source = IndexedSource(files, index, now_ns=lambda: time.time_ns() + ahead_ns)
         for number, step in enumerate([lambda _: None, *steps]):
             step(root)
             after_each(Path(base))
             if number % 2:
-                RECENT.clear()
-            files = FilesystemSource(Origin("s", "own", "f"), root, OPTIONS)
+                source = IndexedSource(files, index, now_ns=lambda: time.time_ns() + ahead_ns)
             for _ in range(2):
-                found = IndexedSource(files, index, now_ns=lambda: time.time_ns() + ahead_ns).skills()
-                assert found == files.skills()
+                assert source.skills() == files.skills()
 
 
 @settings(max_examples=examples(60))

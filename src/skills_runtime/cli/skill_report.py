@@ -15,7 +15,7 @@ from skills_runtime.skills.mention_resolution import mentioned
 from skills_runtime.skills.mentions import is_name, parse_mention, without_mention
 from skills_runtime.skills.routing import Choice, index_for, route
 from skills_runtime.skills.skill import Skill
-from skills_runtime.skills.sources.search import skill_directories
+from skills_runtime.skills.sources.filesystem import skill_directories
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
 from skills_runtime.text import readable_line

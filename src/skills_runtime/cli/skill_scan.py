@@ -19,7 +19,7 @@ from skills_runtime.skills import library_of
 from skills_runtime.skills.preflight import preflight
 from skills_runtime.skills.scan import RULES, Finding, SecurityReport, Verdict, scan_directory
 from skills_runtime.skills.scan_report import Issue, ScanReport, issue_of, scan_report
-from skills_runtime.skills.sources.search import skill_directories
+from skills_runtime.skills.sources.filesystem import skill_directories
 from skills_runtime.text import readable_line
 
 CLEAN, SETTINGS_WRONG, SKILLS_WRONG, WARNED = 0, 10, 11, 12

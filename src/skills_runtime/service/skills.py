@@ -15,10 +15,10 @@ import msgspec
 from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.skills import FilesystemSource, Library, Origin, Problem, ScanOptions, Skill, SkillError
 from skills_runtime.skills.configured import bundled_skills
-from skills_runtime.skills.index.source import IndexedSource
 from skills_runtime.skills.scan import scan_directory
 from skills_runtime.skills.scan_report import jsonable
 from skills_runtime.skills.scripts import entry_of
+from skills_runtime.skills.sources import IndexedSource
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
 from skills_runtime.skills.standard.parse import parse_skill
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE

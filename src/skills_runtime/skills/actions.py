@@ -14,7 +14,7 @@ from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.scripts import Entry, entry_of
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.skill_yaml import is_variable
-from skills_runtime.storage.nofollow import (
+from skills_runtime.storage import (
     LISTING,
     error_reason,
     mode_below,

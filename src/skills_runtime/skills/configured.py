@@ -92,7 +92,7 @@ def _filesystem(source: "SkillSource", origin: Origin, settings: "SkillsSettings
         ) from error
     if supplies.index is None:
         return files
-    from skills_runtime.skills.index import IndexedSource
+    from skills_runtime.skills.sources import IndexedSource
 
     return IndexedSource(files, supplies.index)
 

@@ -14,7 +14,7 @@ import msgspec
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.skill_yaml import ENTRIES
-from skills_runtime.storage.nofollow import error_reason, mode_below, open_directory, read_below
+from skills_runtime.storage import error_reason, mode_below, open_directory, read_below
 
 MAX_BYTES = 1 << 20
 MAX_DEPENDENCIES = 200

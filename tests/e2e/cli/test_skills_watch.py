@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.cli.skill_list import SkillChange, changes_in, show_change
-from skills_runtime.skills.index.watch import changes_between
+from skills_runtime.skills.watch import changes_between
 from tests.e2e.cli.models import read_until
 from tests.e2e.cli.programs import TIMEOUT_SECONDS, start
 from tests.unit.skills.samples import library_at, make_skill, skill_text

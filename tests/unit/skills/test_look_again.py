@@ -8,9 +8,8 @@ import pytest
 from skills_runtime.skills import Library, MemorySource, Origin, Report, Skill
 from skills_runtime.skills.catalog.delta import delta_since, marks_in, unpacked
 from skills_runtime.skills.catalog.entries import entries_of
-from skills_runtime.skills.index import IndexedSource
 from skills_runtime.skills.problems import Problem
-from skills_runtime.skills.sources import FilesystemSource
+from skills_runtime.skills.sources import FilesystemSource, IndexedSource
 from skills_runtime.skills.sources.refresh import Policy, Scans, refreshing
 from tests.unit.skills.samples import ORIGIN, make_skill, row, skill_text
 

@@ -27,7 +27,7 @@ from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
     from skills_runtime.config.models import SkillDiscovery, SkillsSettings
-    from skills_runtime.skills.index import IndexedSource
+    from skills_runtime.skills.sources import IndexedSource
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,8 +75,7 @@ def discover(places: Places, settings: "SkillsSettings") -> Discovery:
 
 def discovered_sources(roots: Iterable[Root], settings: "SkillsSettings", index: Path | None) -> "list[IndexedSource]":
     """The sources that search these directories."""
-    from skills_runtime.skills.index import IndexedSource
-    from skills_runtime.skills.sources import FilesystemSource, Origin, ScanOptions
+    from skills_runtime.skills.sources import FilesystemSource, IndexedSource, Origin, ScanOptions
 
     limits = settings.discovery
     options = ScanOptions(

@@ -12,7 +12,7 @@ from skills_runtime.skills.discovery.places import PACKAGE_LEVEL, Root, Scope, s
 from skills_runtime.skills.library import PLUGIN_LEVEL
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.sources.packages import installed_path, package_roots
-from skills_runtime.storage.nofollow import error_reason, open_directory, read_below, relative_parts
+from skills_runtime.storage import error_reason, open_directory, read_below, relative_parts
 from skills_runtime.text import one_line
 
 MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", ".cursor-plugin/plugin.json")

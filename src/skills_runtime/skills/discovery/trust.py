@@ -11,8 +11,7 @@ from typing import Any, cast
 
 from skills_runtime.errors import NotFound, StorageFailed
 from skills_runtime.skills.problems import Problem
-from skills_runtime.storage.files import open_regular, write_atomic
-from skills_runtime.storage.locks import lock_file
+from skills_runtime.storage import lock_file, open_regular, write_atomic
 
 FILE = "trusted-folders.json"
 LOCK = "trusted-folders.lock"

@@ -16,7 +16,7 @@ import msgspec
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills import FilesystemSource, Origin
 from skills_runtime.skills.actions import directory_digest
-from skills_runtime.skills.sources.search import skill_directories
+from skills_runtime.skills.sources.filesystem import skill_directories
 from skills_runtime.storage import relative_parts
 
 CheckType = Literal[

@@ -14,7 +14,7 @@ import msgspec
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.archives import refuse_clashes, refused, safe_parts
 from skills_runtime.skills.install.hashing import MAX_SKILL_BYTES, MAX_SKILL_FILES
-from skills_runtime.skills.sources.search import Search
+from skills_runtime.skills.sources.filesystem import Search
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
 from skills_runtime.storage import open_directory

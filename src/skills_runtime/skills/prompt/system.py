@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.skills.prompt.profile import Exposure
-from skills_runtime.storage.nofollow import LISTING, open_below, open_directory
+from skills_runtime.storage import LISTING, open_below, open_directory
 from skills_runtime.text import escape_attribute, escape_tags, one_line
 
 VARIABLES = ("task", "cwd", "tools", "skills", "constraints")

@@ -1,7 +1,8 @@
 """The places that skills come from, one file each."""
 
 from skills_runtime.skills.sources.filesystem import FilesystemSource
+from skills_runtime.skills.sources.indexed import IndexedSource
 from skills_runtime.skills.sources.memory import MemorySource, Row
 from skills_runtime.skills.sources.source import Origin, Report, ScanOptions, Source
 
-__all__ = ["FilesystemSource", "MemorySource", "Origin", "Report", "Row", "ScanOptions", "Source"]
+__all__ = ["FilesystemSource", "IndexedSource", "MemorySource", "Origin", "Report", "Row", "ScanOptions", "Source"]

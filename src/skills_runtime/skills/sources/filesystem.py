@@ -1,12 +1,17 @@
 """Skills in directories: every directory below a root that has a `SKILL.md` or a `skill.yaml`.
 
-Bodies are read when they are needed, and what lies on the way to them is looked at again then.
+The search is bounded and never follows a link. Bodies are read when they are needed, and what lies on the way to them
+is looked at again then.
 """
 
 import errno
 import hashlib
 import os
+import stat
+import struct
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +19,38 @@ import msgspec
 
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import RunDefinition, Skill
-from skills_runtime.skills.sources.search import Found, Known, Memory, Parts, Search
 from skills_runtime.skills.sources.source import Origin, Report, ScanOptions
 from skills_runtime.skills.standard.diagnostics import Diagnostic
-from skills_runtime.skills.standard.directories import FILE_NAME, MAX_FILE_BYTES, disagreement, misnamed
+from skills_runtime.skills.standard.directories import (
+    FILE_NAME,
+    MAX_FILE_BYTES,
+    disagreement,
+    misnamed,
+    skill_file_among,
+)
 from skills_runtime.skills.standard.frontmatter import FENCE_BYTES
 from skills_runtime.skills.standard.parse import Properties, parse_skill, usable_name
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 from skills_runtime.skills.standard.skill_yaml import MAX_BYTES as RUN_BYTES
 from skills_runtime.skills.standard.skill_yaml import parse_run, required_variables
 from skills_runtime.skills.standard.specification import invalid
-from skills_runtime.storage.nofollow import error_reason, open_directory, read_below
+from skills_runtime.storage import LISTING, error_reason, open_below, open_directory, read_below
 from skills_runtime.text import one_line
 
-DEPENDENCIES = ("agents", "openai.yaml")
+_NEVER_ENTERED = frozenset({".git", "node_modules", "__pycache__"})
+_DEPENDENCIES = ("agents", "openai.yaml")
 _DEPENDENCIES_BYTES = 65_536
 
+Parts = tuple[str, ...]
+STAMP = struct.Struct("=qqQq")
+"""When an inode changed, when its content changed, its number and its size; an error is its number below zero."""
 
-class Read(msgspec.Struct, kw_only=True):
+
+class ReadSkill(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     """What a directory holds; without a name it is no skill that can be used."""
 
+    file: str
+    """The name of its `SKILL.md`, however that is spelled, or else of its `skill.yaml`."""
     name: str = ""
     description: str = ""
     metadata: Mapping[str, Any] = {}
@@ -45,56 +62,198 @@ class Read(msgspec.Struct, kw_only=True):
     """Whether every file could be read; what could not may be there the next time."""
 
 
-def read_skill(found: Found, directory_name: str, max_bytes: int) -> Read:
+class Visited(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A directory that a search looked into, and how it and the files it read were before it did."""
+
+    path: str
+    """From the root of the search; empty for the root itself."""
+    entries: int
+    """How much there is in it altogether."""
+    directories: tuple[str, ...] = ()
+    """Where the search goes on; nowhere below a skill."""
+    links: tuple[str, ...] = ()
+    """Links that would be entered if they were directories."""
+    skill: ReadSkill | None = None
+    files: tuple[str, ...] = ()
+    stamps: bytes = b""
+    """Of the directory, then of each of the files, one after the other."""
+
+    @property
+    def parts(self) -> Parts:
+        """The names that lead to it."""
+        return tuple(self.path.split("/")) if self.path else ()
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A directory with a skill; its descriptor is open until the search goes on."""
+
+    parts: Parts
+    descriptor: int
+    names: frozenset[str]
+    """Everything in it."""
+    file: str | None
+    """The name of its `SKILL.md`, however that is spelled."""
+    stamp: bytes
+
+
+class Search:
+    """One bounded search, and what it left out; the lists are whole once it has ended."""
+
+    def __init__(self, options: ScanOptions) -> None:
+        self.refused: list[tuple[Parts, OSError]] = []
+        """Directories that could not be looked into."""
+        self.limits: list[str] = []
+        """The settings whose limits ended the search early."""
+        self._options = options
+        self._entries = options.max_entries_per_root
+
+    def skills(self, root: int) -> Iterator[Found]:
+        """Each directory with a skill, nearest first and by name.
+
+        What is below such a directory belongs to the skill and is not searched.
+        """
+        for visited in self.visit(root):
+            if isinstance(visited, Found):
+                yield visited
+
+    def visit(self, root: int, known: Mapping[str, Visited] | None = None) -> Iterator[Found | Visited]:
+        """Every directory on the way; a known one is not opened."""
+        waiting: deque[Parts] = deque([()])
+        room = self._options.max_dirs_per_root - 1
+        while waiting and "max_entries_per_root" not in self.limits:
+            parts = waiting.popleft()
+            visited = known.get("/".join(parts)) if known else None
+            if visited is not None:
+                if not self._take(visited.entries):
+                    return
+                yield visited
+            else:
+                try:
+                    descriptor = open_below(root, parts, LISTING)
+                except OSError as error:
+                    self.refused.append((parts, error))
+                    continue
+                try:
+                    found = self._look(descriptor, parts)
+                    if found is not None:
+                        yield found
+                except OSError as error:
+                    self.refused.append((parts, error))
+                    continue
+                finally:
+                    os.close(descriptor)
+                if not isinstance(found, Visited):
+                    continue
+                visited = found
+            inner = visited.directories
+            if inner and len(parts) >= self._options.max_depth:
+                self._stop_at("max_depth")
+                continue
+            if len(inner) > room:
+                self._stop_at("max_dirs_per_root")
+            waiting.extend((*parts, name) for name in inner[:room])
+            room = max(room - len(inner), 0)
+
+    def _look(self, descriptor: int, parts: Parts) -> Found | Visited | None:
+        stamp = stamp_of(os.fstat(descriptor))
+        with os.scandir(descriptor) as listing:
+            entries = list(listing if self._entries is None else islice(listing, self._entries + 1))
+        if not self._take(len(entries)):
+            return None
+        names = frozenset([each.name for each in entries])
+        file = skill_file_among(names)
+        if file is not None or RUN_FILE in names:
+            return Found(parts, descriptor, names, file, stamp)
+        hides = self._options.ignore_dot_entries
+        entered = sorted(
+            (each for each in entries if each.name not in _NEVER_ENTERED and not (hides and each.name[0] == ".")),
+            key=lambda each: each.name,
+        )
+        return Visited(
+            "/".join(parts),
+            len(entries),
+            directories=tuple(each.name for each in entered if each.is_dir(follow_symlinks=False)),
+            links=tuple(each.name for each in entered if each.is_symlink()),
+            stamps=stamp,
+        )
+
+    def _take(self, entries: int) -> bool:
+        """Take so many entries from what may still be looked at; says whether there were as many."""
+        if self._entries is None:
+            return True
+        if entries > self._entries:
+            self._stop_at("max_entries_per_root")
+            return False
+        self._entries -= entries
+        return True
+
+    def _stop_at(self, limit: str) -> None:
+        if limit not in self.limits:
+            self.limits.append(limit)
+
+
+def stamp_of(status: os.stat_result) -> bytes:
+    """The stamp of what was looked at."""
+    return STAMP.pack(status.st_ctime_ns, status.st_mtime_ns, status.st_ino, status.st_size)
+
+
+def stamp_at(path: str, *, directory: int | None = None) -> bytes:
+    """The stamp of what is at a path, links not followed, or of why nothing is."""
+    try:
+        return stamp_of(os.stat(path, dir_fd=directory, follow_symlinks=False))
+    except OSError as error:
+        return STAMP.pack(-(error.errno or 0), 0, 0, 0)
+
+
+def skill_directories(path: Path) -> list[Path]:
+    """The skills that a path stands for: the one whose file or directory it is, or all below it, or itself."""
+    if path.name.lower() == "skill.md" and path.is_file():
+        return [path.parent]
+    if not path.is_dir():
+        return [path]
+    with open_directory(Path(os.path.realpath(path))) as top:
+        return [path.joinpath(*found.parts) for found in Search(ScanOptions()).skills(top)] or [path]
+
+
+def read_skill(found: Found, directory_name: str, max_bytes: int) -> ReadSkill:
     """The skill in a directory, and what is wrong with it; a skill may come with warnings."""
-    read = Read(problems=[])
-    skill = _text(found, directory_name, max_bytes, read) if found.file else None
+    read = ReadSkill(file=found.file or RUN_FILE, problems=[])
+    skill = _read_text(found, directory_name, max_bytes, read) if found.file else None
     if RUN_FILE in found.names:
-        _run(found, directory_name, skill, read)
-    if skill is not None and not _is_broken(read):
+        _read_run(found, directory_name, skill, read)
+    if skill is not None and all(problem.severity != "error" for problem in read.problems):
         read.name, read.description, read.metadata = skill.name, one_line(skill.description), skill.other
-    if read.name and DEPENDENCIES[0] in found.names:
-        read.variables = _variables(found.descriptor, read)
+    if read.name and _DEPENDENCIES[0] in found.names:
+        read.variables = _read_variables(found.descriptor, read)
     return read
 
 
-def _text(found: Found, directory_name: str, max_bytes: int, read: Read) -> Properties | None:
-    file = found.file or FILE_NAME
+def _read_text(found: Found, directory_name: str, max_bytes: int, read: ReadSkill) -> Properties | None:
+    limit = max_bytes + FENCE_BYTES
     try:
-        data = read_below(found.descriptor, (file,), limit=max_bytes + FENCE_BYTES)
-        read.content_hash = _hash(found.descriptor, file, data, max_bytes + FENCE_BYTES)
+        data = read_below(found.descriptor, (read.file,), limit=limit)
+        whole = data if len(data) < limit else read_below(found.descriptor, (read.file,), limit=MAX_FILE_BYTES + 1)
     except OSError as error:
         read.is_whole = False
-        read.problems.append(invalid(f"`{file}` cannot be read: {error_reason(error)}", hint="check the file"))
+        read.problems.append(invalid(f"`{read.file}` cannot be read: {error_reason(error)}", hint="check the file"))
         return None
-    if not read.content_hash:
-        read.problems.append(_too_large(file))
+    if len(whole) <= MAX_FILE_BYTES:
+        read.content_hash = hashlib.sha256(whole).hexdigest()
+    else:
+        problem = Problem(
+            code="SKILL_BODY_TOO_LARGE",
+            message=f"the skill cannot be used: it is too large, `{read.file}` has more than {MAX_FILE_BYTES} bytes",
+            hint="move parts of it into files below `references/`",
+        )
+        read.problems.append(problem)
     parsed = parse_skill(data, mode="lenient", directory_name=directory_name, max_bytes=max_bytes)
-    if file != FILE_NAME:
-        read.problems += _problems([misnamed(file, "lenient")])
+    if read.file != FILE_NAME:
+        read.problems += _problems([misnamed(read.file, "lenient")])
     read.problems += _problems(parsed.diagnostics)
     return parsed.skill
 
 
-def _hash(directory: int, file: str, data: bytes, limit: int) -> str:
-    """The digest of a whole file whose beginning was read, or nothing for one that is too large to be used."""
-    if len(data) < limit:
-        return hashlib.sha256(data).hexdigest()
-    if os.stat(file, dir_fd=directory, follow_symlinks=False).st_size > MAX_FILE_BYTES:
-        return ""
-    whole = read_below(directory, (file,), limit=MAX_FILE_BYTES + 1)
-    return hashlib.sha256(whole).hexdigest() if len(whole) <= MAX_FILE_BYTES else ""
-
-
-def _too_large(file: str) -> Problem:
-    return Problem(
-        code="SKILL_BODY_TOO_LARGE",
-        message=f"the skill cannot be used: it is too large, `{file}` has more than {MAX_FILE_BYTES} bytes",
-        hint="move parts of it into files below `references/`",
-    )
-
-
-def _run(found: Found, directory_name: str, skill: Properties | None, read: Read) -> None:
+def _read_run(found: Found, directory_name: str, skill: Properties | None, read: ReadSkill) -> None:
     """Take the definition of a skill that runs by itself; beside a broken `SKILL.md` it makes no skill."""
     try:
         data = read_below(found.descriptor, (RUN_FILE,), limit=RUN_BYTES + 1)
@@ -114,8 +273,24 @@ def _run(found: Found, directory_name: str, skill: Properties | None, read: Read
         read.content_hash = hashlib.sha256(data).hexdigest()
 
 
-def _is_broken(read: Read) -> bool:
-    return any(problem.severity == "error" for problem in read.problems)
+def _read_variables(descriptor: int, read: ReadSkill) -> tuple[str, ...]:
+    """The variables that a skill declares; a declaration that cannot be read is a warning."""
+    found: tuple[str, ...] | Problem
+    try:
+        data = read_below(descriptor, _DEPENDENCIES, limit=_DEPENDENCIES_BYTES + 1)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return ()
+        read.is_whole = False
+        found = invalid(f"its `agents/openai.yaml` cannot be read: {error_reason(error)}", hint="check that file")
+    else:
+        too_long = f"its `agents/openai.yaml` is longer than {_DEPENDENCIES_BYTES} bytes"
+        fits = len(data) <= _DEPENDENCIES_BYTES
+        found = required_variables(data) if fits else invalid(too_long, hint="shorten it")
+    if isinstance(found, Problem):
+        read.problems.append(msgspec.structs.replace(found, severity="warning"))
+        return ()
+    return found
 
 
 def _problems(diagnostics: Iterable[Diagnostic]) -> Iterator[Problem]:
@@ -132,30 +307,6 @@ def _problems(diagnostics: Iterable[Diagnostic]) -> Iterator[Problem]:
             )
 
 
-def _variables(descriptor: int, read: Read) -> tuple[str, ...]:
-    """The variables that a skill declares; a declaration that cannot be read is a warning."""
-    found: tuple[str, ...] | Problem
-    try:
-        data = read_below(descriptor, DEPENDENCIES, limit=_DEPENDENCIES_BYTES + 1)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            return ()
-        read.is_whole = False
-        found = invalid(f"its `agents/openai.yaml` cannot be read: {error_reason(error)}", hint="check that file")
-    else:
-        too_long = f"its `agents/openai.yaml` is longer than {_DEPENDENCIES_BYTES} bytes"
-        fits = len(data) <= _DEPENDENCIES_BYTES
-        found = required_variables(data) if fits else invalid(too_long, hint="shorten it")
-    if isinstance(found, Problem):
-        read.problems.append(msgspec.structs.replace(found, severity="warning"))
-        return ()
-    return found
-
-
-MAX_BODY_BYTES = 16 << 20
-"""No skill is longer, whatever the settings allow."""
-
-
 class FilesystemSource:
     """Finds and reads the skills below one directory."""
 
@@ -166,31 +317,76 @@ class FilesystemSource:
 
     def skills(self) -> Report:
         """Search the directory."""
-        return self.search(Search(self.options))
+        search = Search(self.options)
+        return self.report(self.visit(search), search)
 
-    def search(self, search: Search, memory: Memory | None = None) -> Report:
-        """Search the directory in one way or another; what the memory still knows is not read again."""
-        skills: list[Skill] = []
-        problems: list[Problem] = []
+    def visit(self, search: Search, known: Mapping[str, Visited] | None = None) -> list[Visited]:
+        """Search the directory and read its skills, but for what is known already."""
+        visited: list[Visited] = []
         try:
             with open_directory(self.root) as root:
-                for found in search.found(root):
-                    read = found.read if isinstance(found, Known) else self.read(found, memory)
-                    skills += self._skill(found, read)
-                    if read.problems:
-                        problems += self.placed(read.problems, found.parts)
+                for found in search.visit(root, known):
+                    visited.append(found if isinstance(found, Visited) else self._read(found))
         except OSError as error:
-            problems += self._unavailable((), error)
-        return Report(tuple(skills), (*problems, *self.left_out(search)))
+            search.refused.append(((), error))
+        return visited
 
-    def read(self, found: Found, memory: Memory | None) -> Read:
-        """Read one skill, and let the memory know."""
-        if memory:
-            memory.found(found)
-        read = read_skill(found, self._name_of(found.parts), self.options.max_frontmatter_bytes)
-        if memory:
-            memory.read(found, read)
-        return read
+    def _read(self, found: Found) -> Visited:
+        files = [name for name in (found.file, RUN_FILE) if name is not None and name in found.names]
+        if _DEPENDENCIES[0] in found.names:
+            files.append("/".join(_DEPENDENCIES))
+        # Before anything is read, so that a change meanwhile leaves another stamp.
+        stamps = [stamp_at(name, directory=found.descriptor) for name in files]
+        name = found.parts[-1] if found.parts else self.root.name
+        skill = read_skill(found, name, self.options.max_frontmatter_bytes)
+        return Visited(
+            "/".join(found.parts),
+            len(found.names),
+            skill=skill,
+            files=tuple(files),
+            stamps=b"".join((found.stamp, *stamps)),
+        )
+
+    def report(self, visited: Iterable[Visited], search: Search) -> Report:
+        """What a search that looked into these directories found, and what it did not look into."""
+        skills: list[Skill] = []
+        problems: list[Problem] = []
+        links: list[Parts] = []
+        origin, base = self.origin, str(self.root).rstrip("/")
+        for directory in visited:
+            links += [(*directory.parts, name) for name in directory.links]
+            read = directory.skill
+            if read is None:
+                continue
+            if read.name:
+                file = f"{base}/{directory.path}/{read.file}" if directory.path else f"{base}/{read.file}"
+                skills.append(
+                    Skill(
+                        namespace=origin.namespace,
+                        name=read.name,
+                        description=read.description,
+                        locator=one_line(file),
+                        space_id=origin.space_id,
+                        source_id=origin.source_id,
+                        file=file,
+                        metadata=read.metadata,
+                        required_env_vars=read.variables,
+                        run=read.run,
+                        content_hash=read.content_hash,
+                    )
+                )
+            problems += [self._placed(problem, directory.parts) for problem in read.problems]
+        for parts, error in search.refused:
+            message = f"the directory cannot be searched for skills: {error_reason(error)}"
+            hint = "check that it exists and that this user may read it"
+            problem = Problem(code="SKILL_SCAN_SOURCE_UNAVAILABLE", message=message, hint=hint)
+            problems.append(self._placed(problem, parts))
+        for limit in search.limits:
+            message = f"not every directory was searched for skills: `{self.options.settings}.{limit}` was reached"
+            problem = Problem(code="SKILL_SCAN_LIMIT_REACHED", message=message, hint="raise it", severity="warning")
+            problems.append(self._placed(problem, ()))
+        problems += [self._placed(problem, parts) for parts in links if (problem := self._about_link(parts))]
+        return Report(tuple(skills), tuple(problems))
 
     def body(self, skill: Skill) -> str:
         """The Markdown of a skill, read now; one that only runs has none."""
@@ -200,13 +396,13 @@ class FilesystemSource:
             return ""
         try:
             with open_directory(self.root) as root:
-                data = read_below(root, skill.path.relative_to(self.root).parts, limit=MAX_BODY_BYTES + 1)
+                data = read_below(root, skill.path.relative_to(self.root).parts, limit=MAX_FILE_BYTES + 1)
         except OSError as error:
             raise _unread(skill, error_reason(error)) from error
-        if len(data) > MAX_BODY_BYTES:
+        if len(data) > MAX_FILE_BYTES:
             raise failure(
                 "SKILL_BODY_TOO_LARGE",
-                f"`{skill.mention.text}` is larger than {MAX_BODY_BYTES} bytes",
+                f"`{skill.mention.text}` is larger than {MAX_FILE_BYTES} bytes",
                 hint="move parts of it into files below `references/`",
             )
         limit = self.options.max_frontmatter_bytes
@@ -218,60 +414,28 @@ class FilesystemSource:
         except UnicodeDecodeError as error:
             raise _unread(skill, f"byte {parsed.body_start + error.start} is not UTF-8") from error
 
-    def _name_of(self, parts: Parts) -> str:
-        return parts[-1] if parts else self.root.name
+    def _placed(self, problem: Problem, parts: Parts) -> Problem:
+        """The problem with where it is; whoever looks for a broken skill knows its directory at least."""
+        locator, name = one_line(str(self.root.joinpath(*parts))), parts[-1] if parts else self.root.name
+        return msgspec.structs.replace(problem, locator=locator, namespace=self.origin.namespace, name=name)
 
-    def _skill(self, found: Found | Known, read: Read) -> Iterator[Skill]:
-        if read.name:
-            path = "/".join((str(self.root).rstrip("/"), *found.parts, found.file or RUN_FILE))
-            yield Skill(
-                namespace=self.origin.namespace,
-                name=read.name,
-                description=read.description,
-                locator=(found.locator or path) if isinstance(found, Known) else one_line(path),
-                space_id=self.origin.space_id,
-                source_id=self.origin.source_id,
-                file=path,
-                metadata=read.metadata,
-                required_env_vars=read.variables,
-                run=read.run,
-                content_hash=read.content_hash,
-            )
-
-    def placed(self, problems: Iterable[Problem], parts: Parts) -> Iterator[Problem]:
-        """The problems with where they are; whoever looks for a broken skill knows its directory at least."""
-        for problem in problems:
-            locator = one_line(str(self.root.joinpath(*parts)))
-            yield msgspec.structs.replace(
-                problem, locator=locator, namespace=self.origin.namespace, name=self._name_of(parts)
-            )
-
-    def _unavailable(self, parts: Parts, error: OSError) -> Iterator[Problem]:
-        message = f"the directory cannot be searched for skills: {error_reason(error)}"
-        hint = "check that it exists and that this user may read it"
-        return self.placed([Problem(code="SKILL_SCAN_SOURCE_UNAVAILABLE", message=message, hint=hint)], parts)
-
-    def left_out(self, search: Search) -> Iterator[Problem]:
-        """What a search did not look into, and why."""
-        for parts, error in search.refused:
-            yield from self._unavailable(parts, error)
-        for limit in search.limits:
-            message = f"not every directory was searched for skills: `{self.options.settings}.{limit}` was reached"
-            problem = Problem(code="SKILL_SCAN_LIMIT_REACHED", message=message, hint="raise it", severity="warning")
-            yield from self.placed([problem], ())
-        for parts in search.links:
-            message, hint = self._about_link(self.root.joinpath(*parts))
-            problem = Problem(code="SKILL_SCAN_LINK_SKIPPED", message=message, hint=hint, severity="warning")
-            yield from self.placed([problem], parts)
-
-    def _about_link(self, link: Path) -> tuple[str, str]:
+    def _about_link(self, parts: Parts) -> Problem | None:
+        """Tell of a link to a directory, or in a circle; where it leads may change without a trace in its directory."""
+        link = self.root.joinpath(*parts)
+        try:
+            if not stat.S_ISDIR(link.stat().st_mode):
+                return None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                return None
         target = Path(os.path.realpath(link))
-        if link.is_relative_to(target) or target == link:
-            return "a link that leads in a circle was not followed in the search for skills", "remove it"
+        message = "a link to a directory was not followed in the search for skills"
         hint = "name the directory it leads to as a source of its own"
-        if target.is_relative_to(self.root):
+        if link.is_relative_to(target) or target == link:
+            message, hint = "a link that leads in a circle was not followed in the search for skills", "remove it"
+        elif target.is_relative_to(self.root):
             hint = "remove it; what it leads to is searched where it is"
-        return "a link to a directory was not followed in the search for skills", hint
+        return Problem(code="SKILL_SCAN_LINK_SKIPPED", message=message, hint=hint, severity="warning")
 
 
 def _unread(skill: Skill, why: str) -> SkillError:

@@ -16,7 +16,7 @@ from skills_runtime.skills.skill import RunDefinition
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found, is_fatal
 from skills_runtime.skills.standard.specification import invalid, quoted
 from skills_runtime.skills.standard.yaml import MAX_DEPTH, Unusable, parse_mapping
-from skills_runtime.storage.nofollow import relative_parts
+from skills_runtime.storage import relative_parts
 
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,255}")
 

@@ -19,7 +19,7 @@ from skills_runtime.events import Event
 from skills_runtime.llm import FakeChatCall
 from skills_runtime.runs import RunPaths, read_view, runs_root, verify_run
 from skills_runtime.skills import Library, MemorySource, Origin, Report
-from skills_runtime.skills.index import IndexedSource
+from skills_runtime.skills.sources import IndexedSource
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import agent_in, calls, payloads_of
 from tests.support.events import check_request
@@ -207,7 +207,7 @@ async def test_a_replay_does_not_diverge(place: Path) -> None:
 
 
 def test_many_turns_without_a_change_search_no_directory(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skills_runtime.skills.index.store.GRAIN_NS", -(10**18))  # whatever was read is believed
+    monkeypatch.setattr("skills_runtime.skills.sources.indexed.GRAIN_NS", -(10**18))  # whatever was read is believed
     searched, search = list[str](), IndexedSource.skills
 
     def counted(source: IndexedSource) -> Report:

@@ -156,7 +156,7 @@ def test_the_largest_body_is_read_and_one_byte_more_is_not(tmp_path: Path, monke
     directory = make_skill(tmp_path, "writer")
     source = source_at(tmp_path)
     (skill,) = source.skills().skills
-    monkeypatch.setattr(filesystem, "MAX_BODY_BYTES", (directory / "SKILL.md").stat().st_size)
+    monkeypatch.setattr(filesystem, "MAX_FILE_BYTES", (directory / "SKILL.md").stat().st_size)
     assert source.body(skill) == "Do it.\n"
     with open(directory / "SKILL.md", "a") as file:
         file.write("x")

@@ -1,15 +1,16 @@
-"""A few changed skills among many are read again by themselves, and the rest of the index stays as it is."""
+"""Skills that change among others that do not: each edit is found, and only what changed is read again."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from skills_runtime.skills import FilesystemSource, Report
-from skills_runtime.skills.index import source as source_module
-from skills_runtime.skills.index.source import MAX_REVISED, RECENT
-from skills_runtime.skills.sources.search import Memory, Search
-from tests.unit.skills.index.trees import ORIGIN, found_again, index_files, indexed, next_tick
+from skills_runtime.skills import FilesystemSource
+from skills_runtime.skills.sources import filesystem
+from skills_runtime.skills.sources import indexed as source_module
+from skills_runtime.skills.sources.filesystem import Found, ReadSkill, read_skill
 from tests.unit.skills.samples import make_skill, skill_text
+from tests.unit.skills.sources.trees import ORIGIN, found_again, index_files, indexed, next_tick
 
 SKILLS = 5
 
@@ -35,21 +36,27 @@ def edit(base: Path, number: int, *, description: str = "Is new.") -> None:
 
 def fresh(base: Path) -> object:
     """What a search finds that remembers nothing."""
-    RECENT.clear()
     return FilesystemSource(ORIGIN, base / "skills").skills()
 
 
 @pytest.mark.parametrize("numbers", [(0,), (SKILLS - 1,), (1, 3), tuple(range(SKILLS))])
-def test_changed_skills_are_found_without_a_whole_search(
+def test_only_changed_skills_are_read_again(
     base: Path, numbers: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in numbers:
         edit(base, number)
     expected = fresh(base)
-    monkeypatch.setattr(FilesystemSource, "search", _refuse)
+    read: list[str] = []
+
+    def noting(found: Found, *others: Any) -> ReadSkill:
+        read.append(found.parts[0])
+        return read_skill(found, *others)
+
+    monkeypatch.setattr(filesystem, "read_skill", noting)
 
     assert found_again(base) == expected
     assert found_again(base) == expected
+    assert read == [f"skill-{number}" for number in numbers]
 
 
 def test_a_skill_that_gets_and_loses_a_file_is_found_the_same(base: Path) -> None:
@@ -62,9 +69,8 @@ def test_a_skill_that_gets_and_loses_a_file_is_found_the_same(base: Path) -> Non
     assert found_again(base) == fresh(base)
 
 
-def test_a_skill_that_breaks_is_reported_and_hides_no_other(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_skill_that_breaks_is_reported_and_hides_no_other(base: Path) -> None:
     (base / "skills" / "skill-2" / "SKILL.md").write_text("nothing")
-    monkeypatch.setattr(FilesystemSource, "search", _refuse)
 
     report = found_again(base)
 
@@ -77,27 +83,6 @@ def test_a_directory_that_is_no_skill_any_more_is_searched(base: Path) -> None:
     make_skill(base / "skills" / "skill-2", "inner", text=skill_text("inner"))
 
     assert found_again(base) == fresh(base)
-
-
-def test_where_very_many_have_changed_everything_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(MAX_REVISED + 1):
-        make_skill(tmp_path / "skills", f"skill-{number}", text=skill_text(f"skill-{number}"))
-    indexed(tmp_path).skills()
-    next_tick(tmp_path)
-    for number in range(MAX_REVISED + 1):
-        edit(tmp_path, number)
-    expected = fresh(tmp_path)
-    searched: list[object] = []
-    search = FilesystemSource.search
-
-    def noted(source: FilesystemSource, how: Search, memory: Memory | None = None) -> Report:
-        searched.append(source)
-        return search(source, how, memory)
-
-    monkeypatch.setattr(FilesystemSource, "search", noted)
-
-    assert found_again(tmp_path) == expected
-    assert len(searched) == 1
 
 
 def test_what_has_just_changed_is_not_written_and_still_seen(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.skills import FilesystemSource, Origin, Report, ScanOptions
-from skills_runtime.skills.index import IndexedSource
-from skills_runtime.skills.index.source import RECENT
+from skills_runtime.skills.sources import IndexedSource
 
 HOUR_NS = 3_600_000_000_000
 ORIGIN = Origin("space", "web", "files")
@@ -20,7 +19,6 @@ def indexed(base: Path, *, ahead_ns: int = HOUR_NS, **options: Any) -> IndexedSo
 
 def found_again(base: Path, **options: Any) -> Report:
     """What another process finds that has the same index."""
-    RECENT.clear()
     return indexed(base, **options).skills()
 
 

@@ -8,16 +8,13 @@ from typing import Any
 import pytest
 
 from skills_runtime.skills import FilesystemSource, Report
-from skills_runtime.skills.index import IndexedSource
-from skills_runtime.skills.index import source as source_module
-from skills_runtime.skills.index.source import RECENT
-from skills_runtime.skills.index.store import GRAIN_NS, NEVER, is_settled, load
-from skills_runtime.skills.sources import filesystem
-from skills_runtime.skills.sources.filesystem import Read, read_skill
-from skills_runtime.skills.sources.search import Found
+from skills_runtime.skills.sources import IndexedSource, filesystem
+from skills_runtime.skills.sources import indexed as source_module
+from skills_runtime.skills.sources.filesystem import STAMP, Found, ReadSkill, Visited, read_skill
+from skills_runtime.skills.sources.indexed import GRAIN_NS, is_believed, load
 from tests.support.users import Unprivileged
-from tests.unit.skills.index.trees import ORIGIN, found_again, index_files, indexed, next_tick
 from tests.unit.skills.samples import make_skill, skill_text
+from tests.unit.skills.sources.trees import ORIGIN, found_again, index_files, indexed, next_tick
 
 RUN = '{{"name": "{}", "runtime": {{"type": "shell"}}}}'
 DEPENDENCIES = "dependencies: {{tools: [{{type: env_var, value: {}}}]}}\n"
@@ -57,7 +54,7 @@ def test_a_second_search_finds_the_same(base: Path) -> None:
 def test_no_skill_is_read_that_did_not_change(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[str, ...]] = []
 
-    def noting(found: Found, *others: Any) -> Read:
+    def noting(found: Found, *others: Any) -> ReadSkill:
         read.append(found.parts)
         return read_skill(found, *others)
 
@@ -143,16 +140,17 @@ def test_what_changed_just_before_it_was_read_is_read_again_the_next_time(tmp_pa
     make_skill(tmp_path / "skills", "writer")
     source = indexed(tmp_path, ahead_ns=0)
     source.skills()
-    (kept,) = RECENT.values() if len(RECENT) == 1 else [one for key, one in RECENT.items() if str(tmp_path) in key]
-    assert all(kept.stamps[start : start + 8] == NEVER[0].to_bytes(8, "little", signed=True) for start in (0, 32, 64))
+    assert not (tmp_path / "index").exists()
+    assert source.has_changed()
 
 
 @pytest.mark.parametrize(("age", "settled"), [(GRAIN_NS + 1, True), (GRAIN_NS, False), (0, False), (-GRAIN_NS, False)])
 @pytest.mark.parametrize("word", [0, 1])
 def test_only_what_is_older_than_the_coarsest_clock_has_settled(age: int, settled: bool, word: int) -> None:
-    stamp = (100, 100, 1, 1)
-    changed = tuple(10 * GRAIN_NS - age if number == word else one for number, one in enumerate(stamp))
-    assert is_settled(changed, 10 * GRAIN_NS) is settled  # pyright: ignore[reportArgumentType]
+    stamp = [100, 100, 1, 1]
+    stamp[word] = 10 * GRAIN_NS - age
+    visited = Visited("", 1, stamps=STAMP.pack(*stamp))
+    assert is_believed(visited, 10 * GRAIN_NS) is settled
 
 
 def test_other_options_have_another_index(base: Path) -> None:
@@ -176,7 +174,6 @@ def test_too_many_entries_end_the_search_the_same_way_every_time(base: Path) -> 
 
 
 def test_without_a_directory_for_it_the_index_is_in_memory(base: Path) -> None:
-    RECENT.clear()
     source = IndexedSource(FilesystemSource(ORIGIN, base / "skills"), None)
     assert source.skills() == source.skills()
     assert index_files(base) == index_files(base)

@@ -11,26 +11,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.skills.index import store
-from skills_runtime.skills.index.source import RECENT
-from skills_runtime.skills.index.store import Index, load, save
+from skills_runtime.skills.sources import indexed as module
+from skills_runtime.skills.sources.filesystem import Visited
+from skills_runtime.skills.sources.indexed import Index, load, save
 from skills_runtime.storage import files as written
 from tests.support.users import Unprivileged
-from tests.unit.skills.index.trees import found_again, index_files, indexed
 from tests.unit.skills.samples import make_skill
+from tests.unit.skills.sources.trees import found_again, index_files, indexed
 
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     for name in ("writer", "reader"):
         make_skill(tmp_path / "skills", name)
-    RECENT.clear()
     indexed(tmp_path).skills()
     return tmp_path
 
 
 def an_index(key: str = "key") -> Index:
-    return Index(key=key, is_complete=True, limits=(), directories=(), skills=(), watched=(), stamps=b"")
+    return Index(key=key, is_complete=True)
 
 
 def test_the_directory_it_is_made_in_is_for_the_user_alone(tmp_path: Path) -> None:
@@ -80,8 +79,8 @@ def test_an_index_with_a_right_digest_and_wrong_parts_is_not_believed(tmp_path: 
     assert load(tmp_path, "key") == an_index()
     (file,) = tmp_path.iterdir()
     for wrong in (
-        msgspec.msgpack.encode(msgspec.structs.replace(an_index(), watched=(b"a",))),
-        msgspec.msgpack.encode(msgspec.structs.replace(an_index(), watched=(b"a",), stamps=bytes(32))),
+        msgspec.msgpack.encode(msgspec.structs.replace(an_index(), visited=(Visited("a", 1),))),
+        msgspec.msgpack.encode(msgspec.structs.replace(an_index(), visited=(Visited("a", 1, stamps=bytes(64)),))),
         msgspec.msgpack.encode(an_index("another version")),
         msgspec.msgpack.encode({"key": "key"}),
         b"",
@@ -136,7 +135,7 @@ def test_writers_at_the_same_time_leave_a_whole_file(tmp_path: Path) -> None:
 
 
 def test_only_so_many_trees_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MAX_FILES", 8)
+    monkeypatch.setattr(module, "MAX_FILES", 8)
     for number in range(30):
         save(tmp_path, an_index(str(number)))
     assert len(list(tmp_path.iterdir())) <= 8

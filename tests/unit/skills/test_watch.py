@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Library, Mention, SkillError
-from skills_runtime.skills.index import Changes, watch_skills
-from tests.unit.skills.index.trees import indexed
+from skills_runtime.skills.watch import Changes, watch_skills
 from tests.unit.skills.samples import make_skill, skill_text
+from tests.unit.skills.sources.trees import indexed
 
 PATIENCE_SECONDS = 60
 

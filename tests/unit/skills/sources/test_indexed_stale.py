@@ -7,18 +7,15 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Origin
-from skills_runtime.skills.index.source import RECENT, IndexedSource
-from skills_runtime.skills.sources import FilesystemSource
+from skills_runtime.skills.sources import FilesystemSource, IndexedSource
 from tests.unit.skills.samples import make_skill, skill_text
 
 ORIGIN = Origin("space", "web:mvp", "files")
 LATER_NS = 60_000_000_000
 
 
-def said(root: Path, index: Path, *, as_new_process: bool = True) -> list[str]:
+def said(root: Path, index: Path) -> list[str]:
     """What another process finds that begins when everything has long been quiet."""
-    if as_new_process:
-        RECENT.clear()
     source = IndexedSource(FilesystemSource(ORIGIN, root), index, now_ns=lambda: time.time_ns() + LATER_NS)
     return [skill.description for skill in source.skills().skills]
 
@@ -43,7 +40,6 @@ def test_an_edit_in_place_that_keeps_size_and_time_is_seen(root: Path, tmp_path:
 def test_edits_within_one_tick_are_each_seen(root: Path, tmp_path: Path) -> None:
     for number in range(1002, 1012):
         (root / "writer" / "SKILL.md").write_text(skill_text(description=f"Version {number}."))
-        RECENT.clear()
         source = IndexedSource(FilesystemSource(ORIGIN, root), tmp_path / "index")
         assert [skill.description for skill in source.skills().skills] == [f"Version {number}."]
 
@@ -67,7 +63,7 @@ def test_a_skill_copied_with_all_its_times_is_seen(root: Path, tmp_path: Path) -
     draft.write_text(skill_text(description="Version 3003."))
     os.utime(draft, ns=(before.st_atime_ns, before.st_mtime_ns))
     draft.replace(file)
-    assert said(root, tmp_path / "index", as_new_process=False) == ["Version 3003."]
+    assert said(root, tmp_path / "index") == ["Version 3003."]
 
 
 def test_variables_declared_later_are_seen(root: Path, tmp_path: Path) -> None:
@@ -76,7 +72,6 @@ def test_variables_declared_later_are_seen(root: Path, tmp_path: Path) -> None:
     (root / "writer" / "agents" / "openai.yaml").write_text(
         "dependencies: {tools: [{type: env_var, value: A_KEY}]}\n", encoding="utf-8"
     )
-    RECENT.clear()
     (skill,) = IndexedSource(FilesystemSource(ORIGIN, root), tmp_path / "index").skills().skills
     assert skill.required_env_vars == ("A_KEY",)
 

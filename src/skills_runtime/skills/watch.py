@@ -34,8 +34,13 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes_between(before: Library, after: Library) -> Changes:
-    """What somebody who knows the one library has to learn about the other."""
-    old, new = map(_by_place, _less_the_same(before.list(), after.list()))
+    """What somebody who knows the one library has to learn about the other.
+
+    A skill is the same as long as its name and its place are.
+    """
+    old, new = (
+        {(skill.namespace, skill.name, skill.locator): skill for skill in one.list()} for one in (before, after)
+    )
     known = {repr(problem) for problem in before.problems()}
     return Changes(
         library=after,
@@ -44,19 +49,6 @@ def changes_between(before: Library, after: Library) -> Changes:
         removed=tuple(skill for place, skill in old.items() if place not in new),
         problems=tuple(problem for problem in after.problems() if repr(problem) not in known),
     )
-
-
-def _less_the_same(old: Sequence[Skill], new: Sequence[Skill]) -> tuple[Sequence[Skill], Sequence[Skill]]:
-    """What is left of both, where mostly one or two of thousands have changed and all others stand as they stood."""
-    if len(old) != len(new):
-        return old, new
-    pairs = [(one, other) for one, other in zip(old, new, strict=True) if one is not other and one != other]
-    return [one for one, _ in pairs], [other for _, other in pairs]
-
-
-def _by_place(skills: Sequence[Skill]) -> dict[tuple[str, str, str], Skill]:
-    """A skill is the same as long as its name and its place are."""
-    return {(skill.namespace, skill.name, skill.locator): skill for skill in skills}
 
 
 QUIET_MS = 20
