@@ -129,7 +129,7 @@ async def settle_calls(
                 if ports.control.stopping:
                     raise
                 done = Settled(CANCELLED_ITSELF, commit=True)  # nobody wants the run to stop but the call itself
-            await _finish(run, call, done)
+            _finish(run, call, done)
     finally:
         for task in tasks:
             task.cancel()
@@ -212,7 +212,7 @@ async def _start(context: CallContext, tool: Tool, arguments: bytes) -> None:
         await run.commit_async()
 
 
-async def _finish(run: Run, call: Call, done: Settled) -> None:
+def _finish(run: Run, call: Call, done: Settled) -> None:
     exact = msgspec.to_builtins(done.result)
     shown = conceal(exact, done.hidden)
     whole = msgspec.json.encode(exact) if shown != exact else None
@@ -227,7 +227,9 @@ async def _finish(run: Run, call: Call, done: Settled) -> None:
         step_id=call.step_id,
     )
     if done.commit:
-        await run.commit_async()
+        # Not awaited: the model is asked while the disk syncs. Without this result, a resumed run would only say
+        # "outcome unknown", as it would had the power failed a moment earlier.
+        run.log.commit_soon()
 
 
 async def _recover(tool: Tool, arguments: Mapping[str, Any], context: CallContext) -> ToolResult | None:

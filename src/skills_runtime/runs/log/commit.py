@@ -200,6 +200,12 @@ class Committer:
             self._come()
         await done
 
+    def sync_later(self, log: Committable) -> None:
+        """Sync `log` though no caller waits for it."""
+        with self._mutex:
+            self._queued.setdefault(log, [])
+        self._come()
+
     def request(self, log: Committable) -> Future[None]:
         """A future that resolves once all that `log` holds now is durable."""
         done: Future[None] = Future()

@@ -5,6 +5,7 @@ a failed write is cut away and a failed sync is never tried again. Secrets are t
 before it is written, never out of the names and digests the log itself stands on.
 """
 
+import asyncio
 import itertools
 import os
 import threading
@@ -52,6 +53,9 @@ WORDLESS: frozenset[type[Payload]] = frozenset(
     {ArtifactManifestWritten, LlmRequestStarted, LlmResponseFinished, ToolCallStarted}
 )
 """Payloads in which nobody has said anything: ids, kinds, digests and counts, so that no secret is looked for."""
+
+SOON_SECONDS = 0.005
+"""How long `commit_soon` waits for a commit that would sync the same lines."""
 
 _numbers = itertools.count()
 _quoted = msgspec.json.Encoder().encode
@@ -224,6 +228,17 @@ class EventLog:
         """Like `commit`, without holding up the event loop."""
         if not self._is_durable():
             await committer(self._device).commit(self)
+
+    def commit_soon(self) -> None:
+        """Make everything so far durable within `SOON_SECONDS`, or with the next commit if that comes first.
+
+        Needs a running event loop. A sync that fails is raised by the next append or commit.
+        """
+        asyncio.get_running_loop().call_later(SOON_SECONDS, self._sync_if_needed, self._changes)
+
+    def _sync_if_needed(self, changes: int) -> None:
+        if self._durable < changes and self._failure is None and self._fd >= 0:
+            committer(self._device).sync_later(self)
 
     def begin_flush(self) -> LogFlush:
         """What has to reach the disk now; the file stays open until that is settled."""

@@ -13,6 +13,7 @@ from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
 from skills_runtime.runs.log import commit
 from skills_runtime.runs.log.commit import CROWD, ENOUGH, Committer, SystemDisk
+from skills_runtime.runs.log.writer import SOON_SECONDS
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import lines_of, new_run
 
@@ -244,3 +245,49 @@ def test_a_full_disk_for_the_side_files_does_not_fail_a_commit(tmp_path: Path) -
     run.append(HumanResponse(call_id="small"))
     run.commit()
     run.close()
+
+
+async def test_commit_soon_syncs_without_another_commit(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    run = new_run(tmp_path, disk=disk)
+    run.append(HumanResponse(call_id="one"))
+    run.log.commit_soon()
+    assert await asyncio.to_thread(disk.syncing.wait, WAIT)
+    disk.may_go_on.set()
+    run.close()
+
+
+async def test_a_commit_that_comes_first_syncs_for_commit_soon_as_well(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    run = new_run(tmp_path, disk=disk)
+    run.append(HumanResponse(call_id="one"))
+    run.log.commit_soon()
+    await run.commit_async()
+    syncs = disk.counts["sync"]
+    await asyncio.sleep(2 * SOON_SECONDS)
+    assert disk.counts["sync"] == syncs
+    run.close()
+
+
+async def test_a_failed_sync_of_commit_soon_is_raised_by_what_follows(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    disk.fail("sync", errno.EIO)
+    run = new_run(tmp_path, disk=disk)
+    run.log.commit_soon()
+    assert await asyncio.to_thread(disk.syncing.wait, WAIT)
+    disk.may_go_on.set()
+    with pytest.raises(StorageFailed, match="could not be made durable"):
+        await run.commit_async()  # waits for the sync that is under way
+    run.close()
+
+
+async def test_commit_soon_of_a_log_that_is_closed_meanwhile_does_nothing(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    run = new_run(tmp_path, disk=disk)
+    run.commit()
+    run.append(HumanResponse(call_id="one"))
+    run.log.commit_soon()
+    run.close()
+    syncs = disk.counts["sync"]
+    await asyncio.sleep(2 * SOON_SECONDS)
+    assert disk.counts["sync"] == syncs
