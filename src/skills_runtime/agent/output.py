@@ -41,8 +41,12 @@ def problem_with(text: str, schema: Mapping[str, Any]) -> str | None:
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
-    """Whether services can promise this shape: they refuse to where an object may have other fields, or fewer."""
-    return schema.get("type") == "object" and all(map(_is_closed, _objects(schema)))
+    """Say whether services can promise this shape: they refuse to where an object may have other fields, or fewer."""
+    return schema.get("type") == "object" and all(
+        part.get("additionalProperties") is False
+        and sorted(part.get("properties", {})) == sorted(part.get("required", []))
+        for part in _objects(schema)
+    )
 
 
 def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
@@ -55,11 +59,6 @@ def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(schema, list):
         for one in cast("list[Any]", schema):
             yield from _objects(one)
-
-
-def _is_closed(schema: Mapping[str, Any]) -> bool:
-    named, required = schema.get("properties", {}), schema.get("required", [])
-    return schema.get("additionalProperties") is False and sorted(named) == sorted(required)
 
 
 def demand(schema: Mapping[str, Any] | None) -> str:

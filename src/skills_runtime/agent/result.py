@@ -1,5 +1,6 @@
 """How a segment of a run ended, and what the caller gets to see of it."""
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -59,8 +60,11 @@ def result_status(status: RunStatus) -> ResultStatus:
 
 def result_of(run: Run, storage: StorageFailed | None = None, *, structured: bool = False) -> RunResult:
     """The result of a run as it stands, or of one that the disk stopped."""
-    state = run.state
+    state, output = run.state, None
     done = state.status in (RunStatus.COMPLETED, RunStatus.REVIEW_REQUIRED)
+    if structured and done:
+        with suppress(msgspec.MsgspecError):  # a run that was handed over ends with a summary in words
+            output = msgspec.json.decode(_words(run))
     return RunResult(
         status="failed" if storage else result_status(state.status),
         final_output=storage.message if storage else _words(run),
@@ -73,15 +77,8 @@ def result_of(run: Run, storage: StorageFailed | None = None, *, structured: boo
             input_tokens=state.input_tokens, output_tokens=state.output_tokens, cached_tokens=state.cached_tokens
         ),
         cost_usd=(state.cost_usd + state.child_cost_usd) or None,
-        output=_data(_words(run)) if structured and done else None,
+        output=output,
     )
-
-
-def _data(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.MsgspecError:
-        return None  # a run that was handed over ends with a summary in words
 
 
 def _words(run: Run) -> str:

@@ -71,7 +71,7 @@ def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOpti
     if parts.missing_env:
         missing = ", ".join(f"`{variable.name}`" for variable in parts.missing_env)
         raise ConfigError(f"a skill needs environment variables that are not set: {missing}", hint="set them")
-    history = _newest([_checked_message(message) for message in request.history], parts.history)
+    history = _newest_messages(request.history, parts.history)
     loaded = [HistoryLoaded(messages=history, runs=list(request.history_runs))] if history else []
     images = [_read_image(path) for path in request.images]
     shown = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
@@ -141,11 +141,17 @@ def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> 
     return OwnRuns(possible=True)
 
 
-def _newest(history: list[dict[str, str]], rule: "HistoryRule") -> list[dict[str, str]]:
-    """Return the newest messages that fit; an answer never comes without what it answers."""
+def _newest_messages(history: Sequence[Mapping[str, str]], rule: "HistoryRule") -> list[dict[str, str]]:
+    """Check all messages and return the newest that fit; an answer never comes without what it answers."""
+    messages: list[dict[str, str]] = []
+    for message in history:
+        role, content = message.get("role"), message.get("content")
+        if role not in ("user", "assistant") or not isinstance(content, str) or well_formed(content) != content:
+            raise ValidationFailed("a message of the history needs a `role`, user or assistant, and `content` text")
+        messages.append({"role": role, "content": content})
     kept: list[dict[str, str]] = []
     room = rule.max_chars
-    for message in reversed(history if rule.mode != "none" else []):
+    for message in reversed(messages if rule.mode != "none" else []):
         room -= len(message["content"])
         if room < 0 or len(kept) == rule.max_messages:
             break
@@ -153,13 +159,6 @@ def _newest(history: list[dict[str, str]], rule: "HistoryRule") -> list[dict[str
     while kept and kept[0]["role"] == "assistant":
         kept.pop(0)
     return kept
-
-
-def _checked_message(message: Mapping[str, str]) -> dict[str, str]:
-    role, content = message.get("role"), message.get("content")
-    if role not in ("user", "assistant") or not isinstance(content, str) or well_formed(content) != content:
-        raise ValidationFailed("a message of the history needs a `role`, user or assistant, and `content` text")
-    return {"role": role, "content": content}
 
 
 def _read_image(path: Path) -> tuple[str, str, bytes]:

@@ -5,7 +5,7 @@ Knows nothing of the log; how a stopped run is recorded is decided in `segment` 
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from skills_runtime.ports import Closing
@@ -55,19 +55,31 @@ class Control:
             self.time.reschedule(when + seconds)
 
 
-def poll_cancel_checker(checker: Callable[[], bool] | None, control: Control) -> AbstractAsyncContextManager[None]:
+@asynccontextmanager
+async def poll_cancel_checker(checker: Callable[[], bool] | None, control: Control) -> AsyncGenerator[None]:
     """Cancel the block when the checker says so or fails; what awaits the block goes on.
 
     A checker that raises cannot say whether to stop. Going on would be a guess that cannot be taken back, so the work
     stops at once and `control.broken` says why: the run has failed.
     """
     task = asyncio.current_task()
-    return nullcontext() if checker is None or task is None else _polled(checker, task, control)
+    if checker is None or task is None:
+        yield
+        return
 
+    async def poll() -> None:
+        while True:
+            try:
+                if checker():
+                    break
+            except (Exception, asyncio.CancelledError) as error:
+                control.broken = f"the cancel checker failed: {in_words(error)}"
+                task.cancel()
+                raise
+            await asyncio.sleep(CANCEL_POLL_SECONDS)
+        task.cancel()
 
-@asynccontextmanager
-async def _polled(checker: Callable[[], bool], task: asyncio.Task[object], control: Control) -> AsyncGenerator[None]:
-    poller = asyncio.create_task(_poll(checker, task, control), name="cancel checker")
+    poller = asyncio.create_task(poll(), name="cancel checker")
     try:
         yield
     except asyncio.CancelledError:
@@ -80,21 +92,6 @@ async def _polled(checker: Callable[[], bool], task: asyncio.Task[object], contr
         await asyncio.wait([poller])
         if not poller.cancelled():
             poller.exception()  # the log has told of it
-
-
-async def _poll(checker: Callable[[], bool], task: asyncio.Task[object], control: Control) -> None:
-    while not _is_cancelled(checker, task, control):
-        await asyncio.sleep(CANCEL_POLL_SECONDS)
-    task.cancel()
-
-
-def _is_cancelled(checker: Callable[[], bool], task: asyncio.Task[object], control: Control) -> bool:
-    try:
-        return checker()
-    except (Exception, asyncio.CancelledError) as error:
-        control.broken = f"the cancel checker failed: {in_words(error)}"
-        task.cancel()
-        raise
 
 
 async def wait_uncancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:

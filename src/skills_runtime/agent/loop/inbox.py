@@ -26,24 +26,20 @@ def open_inbox(run: Run, inbox: Inbox | None) -> None:
 
 async def receive_messages(run: Run, ports: AgentPorts) -> None:
     """Record every pending message, and every decision that counts for nothing."""
-    if ports.inbox is not None:
-        await _receive(run, ports.inbox, ports.skills_of)
+    if (inbox := ports.inbox) is not None:
+        for message in _pending(run, inbox):
+            seq = _record_message(run, message, ports.skills_of)
+            await run.commit_async()
+            try:
+                inbox.acknowledge(message.id, event_seq=seq)
+            except SkillsRuntimeError:
+                break  # it is pending again at the next turn, and known by then
     approvals = run.view.pending.approvals
     strays = stray_decisions(approvals, run.state.run_id) if approvals.sent else ()
     for refused in strays:  # also a decision whose request was settled since it came
         run.append(refused)
     if strays:
         await run.commit_async()
-
-
-async def _receive(run: Run, inbox: Inbox, skills_of: SkillsOf | None) -> None:
-    for message in _pending(run, inbox):
-        seq = _record_message(run, message, skills_of)
-        await run.commit_async()
-        try:
-            inbox.acknowledge(message.id, event_seq=seq)
-        except SkillsRuntimeError:
-            return  # it is pending again at the next turn, and known by then
 
 
 def finish_run_and_inbox(run: Run, inbox: Inbox | None, end: Callable[[], End]) -> None:

@@ -24,11 +24,15 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     """Ask the model once and record what it says."""
     turn_id, answered = f"turn_{run.state.turns + 1}", run.view.conversation.asked
     model = ports.executor_model if answered else ports.planner_model
+    response_format: dict[str, Any] | None = None
+    if (schema := ports.output_schema) is not None:
+        shape = {"name": "output", "schema": dict(schema), "strict": is_strict(schema)}
+        response_format = {"type": "json_schema", "json_schema": shape}
     request = ChatRequest(
         model=model,
         messages=prompt.messages(run.view.conversation),
         tools=ports.tools.schemas(),
-        response_format=_response_format(ports),
+        response_format=response_format,
         run_id=run.state.run_id,
         turn_id=turn_id,
         answered=answered,
@@ -48,13 +52,6 @@ async def answer(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     steps = enumerate(said.calls, start=run.state.steps + 1)
     asked = [(_requested(run, call, ports), turn_id, f"step_{number}") for number, call in steps]
     run.append_all([*asked, (finished, turn_id, None)])
-
-
-def _response_format(ports: AgentPorts) -> dict[str, Any] | None:
-    if ports.output_schema is None:
-        return None
-    schema = {"name": "output", "schema": dict(ports.output_schema), "strict": is_strict(ports.output_schema)}
-    return {"type": "json_schema", "json_schema": schema}
 
 
 def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested:

@@ -14,7 +14,7 @@ from skills_runtime.events.payloads import (
     HumanResponse,
 )
 from skills_runtime.ports import Inbox
-from skills_runtime.projections.approvals import PendingApproval, SentDecision
+from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import Pending, PendingQuestion
 from skills_runtime.runs import Run, RunPaths, read_events
 from skills_runtime.runs.blobs import Blobs
@@ -52,14 +52,39 @@ async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: In
             del body["arguments_blob"]
             body["arguments"] = msgspec.json.decode(run.blobs.get(blob))
         inbox.send(child.name, "approve", body, idempotency_key=f"decision-{asked.approval_id}")
-        run.append(_decided(asked, sent, name))
+        run.append(
+            ApprovalDecided(
+                approval_key=asked.approval_key,
+                decision=sent.said("decision"),
+                reason="inbox",
+                call_id=name,
+                decided_by=sent.said("decided_by"),
+                approval_id=asked.approval_id,
+                message_id=sent.message_id,
+                note=sent.said("note"),
+            )
+        )
         await run.commit_async()
         return True
     if asked.approval_id not in approvals.open:
         outdated = approvals.of_call(name)
         if outdated is not None:
             run.append(_void(outdated, "the sub-agent asks for something else by now"))
-        run.append(_requested(run, child, asked, name))
+        # The child's request, with this run's own copy of what the approver is shown.
+        details = Blobs(RunPaths(child).blobs).get(asked.details_blob) if asked.details_blob else None
+        run.append(
+            ApprovalRequested(
+                approval_key=asked.approval_key,
+                tool=asked.tool,
+                call_id=name,
+                summary=asked.summary,
+                approval_id=asked.approval_id,
+                rule=asked.rule,
+                risk=asked.risk,
+                expires_at=asked.expires_at,
+                details_blob=run.keep(details) if details is not None else None,
+            )
+        )
         await run.commit_async()
     return False
 
@@ -90,33 +115,4 @@ def _void(outdated: PendingApproval, why: str) -> ApprovalRefused:
         approval_id=outdated.approval_id,
         approval_key=outdated.approval_key,
         call_id=outdated.call_id,
-    )
-
-
-def _decided(asked: PendingApproval, sent: SentDecision, name: str) -> ApprovalDecided:
-    return ApprovalDecided(
-        approval_key=asked.approval_key,
-        decision=sent.said("decision"),
-        reason="inbox",
-        call_id=name,
-        decided_by=sent.said("decided_by"),
-        approval_id=asked.approval_id,
-        message_id=sent.message_id,
-        note=sent.said("note"),
-    )
-
-
-def _requested(run: Run, child: Path, asked: PendingApproval, name: str) -> ApprovalRequested:
-    """The child's request, with its own copy of what whoever decides is shown."""
-    details = Blobs(RunPaths(child).blobs).get(asked.details_blob) if asked.details_blob else None
-    return ApprovalRequested(
-        approval_key=asked.approval_key,
-        tool=asked.tool,
-        call_id=name,
-        summary=asked.summary,
-        approval_id=asked.approval_id,
-        rule=asked.rule,
-        risk=asked.risk,
-        expires_at=asked.expires_at,
-        details_blob=run.keep(details) if details is not None else None,
     )
