@@ -27,9 +27,7 @@ from skills_runtime.processes.execute import Outflow
 from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed
 from skills_runtime.sandbox.policy import PROMISES, Gap
-from skills_runtime.storage import (
-    write_atomic,
-)
+from skills_runtime.storage import write_atomic
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:

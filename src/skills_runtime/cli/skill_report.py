@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -18,6 +19,7 @@ from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.filesystem import skill_directories
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.storage import open_directory, walk
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -126,13 +128,10 @@ def _of_library(skill: Skill) -> FoundSkill:
 
 def _files(directory: Path) -> list[str]:
     """Its first files by name, links not followed."""
-    files: list[str] = []
-    for here, directories, names in os.walk(directory):
-        directories[:] = sorted(name for name in directories if name not in (".git", "node_modules", "__pycache__"))
-        files += [_text(os.path.relpath(os.path.join(here, name), directory)) for name in sorted(names)]
-        if len(files) >= MAX_FILES:
-            break
-    return files[:MAX_FILES]
+    skipped = (".git", "node_modules", "__pycache__")
+    with open_directory(directory.resolve()) as top:
+        entries = walk(top, enter=lambda entry: entry.name not in skipped, on_error=lambda _, __: None)
+        return [_text(entry.path) for entry in islice((one for one in entries if not one.is_directory), MAX_FILES)]
 
 
 def _text(path: str) -> str:

@@ -16,11 +16,7 @@ import yaml
 
 from skills_runtime.config.secrets import hide, is_variable_name
 from skills_runtime.errors import AccessRefused, ConfigError, NotFound, StorageFailed, ValidationFailed
-from skills_runtime.storage import (
-    explain_write,
-    lock_directory,
-    write_atomic,
-)
+from skills_runtime.storage import explain_write, lock_directory, write_atomic
 from skills_runtime.text import printable
 
 MAX_FILE_BYTES = 1_048_576

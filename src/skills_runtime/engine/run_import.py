@@ -29,7 +29,7 @@ from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.spec import pretty
 from skills_runtime.skills.archives import ArchiveLimits, unpack
-from skills_runtime.storage.nofollow import relative_parts
+from skills_runtime.storage import open_directory, relative_parts, walk
 
 HINT = "send a run as it was exported"
 MAX_NUMBER = 2**53
@@ -152,10 +152,10 @@ def _tidy(root: Path) -> None:
         raise _not_a_run()
     for name in SUBDIRECTORIES:
         (root / name).mkdir(mode=DIRECTORY_MODE, exist_ok=True)
-    for directory, _, files in os.walk(root):
-        Path(directory).chmod(DIRECTORY_MODE)
-        for name in files:
-            Path(directory, name).chmod(FILE_MODE)
+    root.chmod(DIRECTORY_MODE)
+    with open_directory(root.resolve()) as top:
+        for entry in walk(top):
+            (root / entry.path).chmod(DIRECTORY_MODE if entry.is_directory else FILE_MODE)
 
 
 def _verified(root: Path, runs: RunService, state: RunState) -> Verdict:

@@ -21,12 +21,7 @@ from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.scripts import InlineMetadata, NotUsable, allows, inline_metadata, script_in
 from skills_runtime.skills.skill import Skill
-from skills_runtime.storage import (
-    remove_tree,
-    stage_directory,
-    try_lock,
-    write_atomic,
-)
+from skills_runtime.storage import remove_tree, stage_directory, try_lock, write_atomic
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from skills_runtime.errors import LogCorrupt, NotFound, StorageFailed, ValidationFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE
-from skills_runtime.storage import (
-    write_new,
-)
+from skills_runtime.storage import write_new
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 

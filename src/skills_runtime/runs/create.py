@@ -27,14 +27,7 @@ from skills_runtime.runs.manifests import empty_manifest, sandbox_manifest
 from skills_runtime.runs.record import record_of
 from skills_runtime.runs.run import Run, make_birth_durable
 from skills_runtime.runs.spec import RunSpec, config_fingerprint, pretty, snapshot_texts
-from skills_runtime.storage import (
-    lock_directory,
-    make_directories,
-    remove_empty,
-    remove_tree,
-    spread_out,
-    write_new,
-)
+from skills_runtime.storage import lock_directory, make_directories, remove_empty, remove_tree, spread_out, write_new
 
 ABANDONED_SECONDS = 3600
 _DRAFT = re.compile(r"\..{1,100}\.[0-9a-f]{12}\.new")

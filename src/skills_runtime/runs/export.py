@@ -21,14 +21,7 @@ from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SPARE, SUBDIRE
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.spec import pretty
-from skills_runtime.storage import (
-    atomic_file,
-    open_directory,
-    open_new,
-    sha256_of_path,
-    walk,
-    write_atomic,
-)
+from skills_runtime.storage import atomic_file, open_directory, open_new, sha256_of_path, walk, write_atomic
 
 BUILD_TYPE = "urn:skills-runtime:run:v1"
 BUILDER = "urn:skills-runtime:runtime"

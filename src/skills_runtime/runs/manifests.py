@@ -24,10 +24,7 @@ from skills_runtime.runs.log.chain import prefix_digest
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.run import Run
 from skills_runtime.runs.spec import DeleteMode, RunSpec, WorkspaceMode
-from skills_runtime.storage import (
-    explain_write,
-    write_atomic,
-)
+from skills_runtime.storage import explain_write, write_atomic
 
 DIRECTORIES = (
     ("workspace", "workspace", "read-write"),

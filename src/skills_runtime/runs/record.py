@@ -21,14 +21,7 @@ from skills_runtime.render import render_transcript
 from skills_runtime.runs.layout import FILE_MODE, RunPaths, spare_of
 from skills_runtime.runs.log import LogPorts, RunLock, read_verified
 from skills_runtime.runs.spec import pretty
-from skills_runtime.storage import (
-    append,
-    exchange,
-    explain_write,
-    sync_path,
-    write_all,
-    write_atomic,
-)
+from skills_runtime.storage import append, exchange, explain_write, sync_path, write_all, write_atomic
 
 _NEW_OR_OLD = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _WRITE_LEASE = getattr(fcntl, "F_WRLCK", 1)

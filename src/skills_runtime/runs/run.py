@@ -25,9 +25,7 @@ from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.log.writer import Entry
 from skills_runtime.runs.record import catch_up, content_of, record_of, write_record
 from skills_runtime.runs.spec import pretty
-from skills_runtime.storage import (
-    sha256_of_path,
-)
+from skills_runtime.storage import sha256_of_path
 
 SNAPSHOT = "state.snapshot"
 REMEMBERED = 500

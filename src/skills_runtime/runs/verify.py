@@ -20,9 +20,7 @@ from skills_runtime.runs.manifests import log_prefix_digest
 from skills_runtime.runs.record import read_record, record_of, transcript_agrees
 from skills_runtime.runs.run import changed_snapshots
 from skills_runtime.runs.spec import config_fingerprint
-from skills_runtime.storage import (
-    sha256_of_path,
-)
+from skills_runtime.storage import sha256_of_path
 
 Severity = Literal["error", "note"]
 

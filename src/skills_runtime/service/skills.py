@@ -7,6 +7,7 @@ it belongs to the workspace.
 import hashlib
 import os
 import threading
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,7 @@ from skills_runtime.skills.sources import IndexedSource
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
 from skills_runtime.skills.standard.parse import parse_skill
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
-from skills_runtime.storage.files import write_atomic
-from skills_runtime.storage.nofollow import open_directory, read_below
+from skills_runtime.storage import open_directory, read_below, walk, write_atomic
 
 NAMESPACE = "local"
 DEPTH = 1
@@ -230,13 +230,9 @@ def _input_schema(directory: Path) -> dict[str, Any] | None:
 
 def _files(directory: Path) -> list[dict[str, Any]]:
     """Its files by name, links not followed; one more than is shown where there are more."""
-    files: list[dict[str, Any]] = []
-    for here, directories, names in os.walk(directory):
-        directories[:] = sorted(name for name in directories if name not in _SKIPPED)
-        for name in sorted(names):
-            path = Path(here, name)
-            shown = os.fsencode(path.relative_to(directory)).decode(errors="backslashreplace")
-            files.append({"path": shown, "size": path.lstat().st_size})
-        if len(files) > MAX_FILES:
-            break
-    return files[: MAX_FILES + 1]
+    with open_directory(directory.resolve()) as top:
+        entries = walk(top, enter=lambda entry: entry.name not in _SKIPPED, on_error=lambda _, __: None)
+        return [
+            {"path": os.fsencode(entry.path).decode(errors="backslashreplace"), "size": entry.status.st_size}
+            for entry in islice((one for one in entries if not one.is_directory), MAX_FILES + 1)
+        ]

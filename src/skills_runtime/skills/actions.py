@@ -14,15 +14,7 @@ from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.scripts import Entry, entry_of
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.skill_yaml import is_variable
-from skills_runtime.storage import (
-    LISTING,
-    error_reason,
-    mode_below,
-    open_below,
-    open_directory,
-    read_below,
-    relative_parts,
-)
+from skills_runtime.storage import error_reason, mode_below, open_directory, relative_parts, walk
 
 ACTIONS = "actions"
 """The field of the front matter that defines actions, and the directory their files are in."""
@@ -203,44 +195,21 @@ def directory_digest(directory: Path) -> str:
     """One digest of every name, kind, mode and content below a directory; links count as what they say."""
     whole, files, size = hashlib.sha256(), 0, 0
     with open_directory(directory) as top:
-        waiting: list[tuple[str, ...]] = [()]
-        while waiting:
-            parts = waiting.pop()
-            for name in _names(top, parts):
-                here = (*parts, name)
-                files += 1
-                mode, said = _look(top, here)
-                size += len(said)
-                if files > MAX_FILES or size > MAX_BYTES:
-                    raise failure(
-                        "SKILL_ACTION_SOURCE_UNSUPPORTED",
-                        f"the skill directory `{directory}` is too large to be approved",
-                        hint="keep what a skill runs small, and its data elsewhere",
-                    )
-                digest = hashlib.sha256(said).hexdigest()
-                whole.update(f"{mode:o} {digest} {'/'.join(here)}\n".encode(errors="surrogateescape"))
-                if stat.S_ISDIR(mode):
-                    waiting.append(here)
+        for entry in walk(top):
+            content = b""
+            if entry.is_link:
+                content = os.fsencode(entry.target())
+            elif entry.is_file:
+                content = entry.read(MAX_BYTES + 1)
+            files += 1
+            size += len(content)
+            if files > MAX_FILES or size > MAX_BYTES:
+                raise failure(
+                    "SKILL_ACTION_SOURCE_UNSUPPORTED",
+                    f"the skill directory `{directory}` is too large to be approved",
+                    hint="keep what a skill runs small, and its data elsewhere",
+                )
+            digest = hashlib.sha256(content).hexdigest()
+            line = f"{entry.status.st_mode:o} {digest} {entry.path}\n"
+            whole.update(line.encode(errors="surrogateescape"))
     return whole.hexdigest()
-
-
-def _names(top: int, parts: tuple[str, ...]) -> list[str]:
-    here = open_below(top, parts, LISTING)
-    try:
-        with os.scandir(here) as entries:
-            return sorted(entry.name for entry in entries)
-    finally:
-        os.close(here)
-
-
-def _look(top: int, parts: tuple[str, ...]) -> tuple[int, bytes]:
-    """The mode of a name, and its content if it has one."""
-    *above, name = parts
-    here = open_below(top, above, LISTING)
-    try:
-        mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
-        if stat.S_ISLNK(mode):
-            return mode, os.fsencode(os.readlink(name, dir_fd=here))
-    finally:
-        os.close(here)
-    return mode, read_below(top, parts, limit=MAX_BYTES + 1) if stat.S_ISREG(mode) else b""

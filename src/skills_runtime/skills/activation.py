@@ -17,13 +17,7 @@ from skills_runtime.skills.catalog import model_may_call
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.skill import Skill
-from skills_runtime.storage import (
-    error_reason,
-    open_directory,
-    read_below,
-    relative_parts,
-    walk,
-)
+from skills_runtime.storage import error_reason, open_directory, read_below, relative_parts, walk
 
 MAX_CHARS = 10_000
 """The longest arguments that a skill is called with by a tool."""

@@ -1,4 +1,6 @@
-"""Files at the bottom of everything. Knows nothing of runs, skills or settings; errors of the system stay `OSError`.
+"""Files at the bottom of everything: whole writes, locks, reading that follows no links, digests, removal.
+
+Knows nothing of runs, skills or settings. Errors of the system stay `OSError`, so that each caller can explain them.
 
 To write a file whole or not at all: `write_atomic`; piece by piece: `atomic_file`; one that must be new: `write_new`,
 `open_new`; a whole directory: `stage_directory`. To make names durable: `sync_path`, `sync_tree`, `make_directories`.

@@ -13,11 +13,7 @@ from typing import Self
 
 from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY
-from skills_runtime.storage import (
-    explain_write,
-    try_lock,
-    write_atomic,
-)
+from skills_runtime.storage import explain_write, try_lock, write_atomic
 
 RUNTIME_DIRECTORY = "runtime"
 SOCKET = "runtime.sock"

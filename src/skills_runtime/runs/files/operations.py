@@ -35,11 +35,7 @@ from skills_runtime.runs.files.paths import (
     refusal,
     shown,
 )
-from skills_runtime.storage import (
-    Opener,
-    best_opener,
-    read_at_most,
-)
+from skills_runtime.storage import Opener, best_opener, read_at_most
 
 
 class _Facts(msgspec.Struct):

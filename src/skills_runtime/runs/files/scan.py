@@ -18,16 +18,7 @@ import msgspec
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.runs.files.locate import is_text, kind_of, spelled
 from skills_runtime.runs.files.paths import refusal, shown
-from skills_runtime.storage import (
-    DIRECTORY,
-    LISTING,
-    Entry,
-    Parts,
-    open_beneath,
-    relative_parts,
-    sha256_of,
-    walk,
-)
+from skills_runtime.storage import DIRECTORY, LISTING, Entry, Parts, open_beneath, relative_parts, sha256_of, walk
 
 SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
 MAX_SKIPPED = 1000

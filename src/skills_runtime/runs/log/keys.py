@@ -12,11 +12,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import AccessRefused, KeyMissing
-from skills_runtime.storage import (
-    make_directories,
-    sync_path,
-    write_atomic,
-)
+from skills_runtime.storage import make_directories, sync_path, write_atomic
 
 KEY_BYTES = 32
 CURRENT = "log.key"

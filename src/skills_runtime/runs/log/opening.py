@@ -35,9 +35,7 @@ from skills_runtime.runs.log.chain import (
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
 from skills_runtime.runs.log.writer import EventLog, LogPorts
-from skills_runtime.storage import (
-    sync_path,
-)
+from skills_runtime.storage import sync_path
 
 CHECKPOINTS = "checkpoints.jsonl"
 WHERE_RUNS_ARE = "name a directory below `.skills_runtime_sdk/runs/`; `skills-runtime runs list` shows them"

@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.skills import Library
 from skills_runtime.skills.evals.suite import Case, Check, compiled
 from skills_runtime.skills.evals.trials import Ended, TrialRunner
-from skills_runtime.storage import open_directory, read_below, relative_parts
+from skills_runtime.storage import open_directory, read_below, relative_parts, walk
 
 MAX_BYTES = 8 << 20
 _SHOWN = 200
@@ -191,8 +191,11 @@ def question(case: Case, checks: Sequence[Check], answer: str, outputs: Path) ->
 
 
 def _files(outputs: Path) -> list[tuple[str, str]]:
-    paths = sorted(path for path in outputs.rglob("*") if path.is_file() and not path.is_symlink())
-    names = [str(path.relative_to(outputs)) for path in paths if not path.relative_to(outputs).parts[0].startswith(".")]
+    if not outputs.is_dir():
+        return []
+    with open_directory(outputs.resolve()) as top:
+        entries = walk(top, on_error=lambda _, __: None)
+        names = sorted(entry.path for entry in entries if entry.is_file and not entry.path.startswith("."))
     room = MAX_FILE_CHARS * 4
     found: list[tuple[str, str]] = []
     for name in names[:MAX_FILES]:

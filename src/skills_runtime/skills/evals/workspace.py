@@ -12,12 +12,7 @@ import msgspec
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.actions import directory_digest
 from skills_runtime.skills.evals.suite import Suite, digest_of, places_of
-from skills_runtime.storage import (
-    explain_write,
-    remove_tree,
-    stage_directory,
-    write_atomic,
-)
+from skills_runtime.storage import explain_write, remove_tree, stage_directory, write_atomic
 
 SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"

@@ -6,14 +6,13 @@ that lead out are findings by themselves.
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from skills_runtime.skills.scan.report import Severity, Skipped
-from skills_runtime.storage import LISTING, error_reason, open_below, open_directory, read_below
+from skills_runtime.storage import Entry, Parts, error_reason, open_directory, walk
 
 MAX_FILES = 2_000
 MAX_DEPTH = 12
@@ -48,8 +47,25 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[Skipped, ...] = ()
 
 
-class _Walk:
-    """The state of one walk: what was found, and how much may still be read."""
+def collect(path: Path) -> Collected:
+    """Read the files below a directory, nearest first; they are told in the order of their names."""
+    root = path.resolve()
+    collecting = _Collecting(root)
+    with open_directory(root) as top:
+        for entry in walk(top, enter=collecting.may_enter, on_error=collecting.fail):
+            if len(collecting.members) >= MAX_FILES:
+                collecting.skip(entry.path, f"there are more than {MAX_FILES} files")
+                break
+            collecting.take(entry)
+    return Collected(
+        members=tuple(sorted(collecting.members, key=lambda member: member.name.split("/"))),
+        links=tuple(sorted(collecting.links, key=lambda link: link.name.split("/"))),
+        skipped=tuple(collecting.skipped),
+    )
+
+
+class _Collecting:
+    """What was found so far, and how much may still be read."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -61,77 +77,44 @@ class _Walk:
     def skip(self, name: str, why: str) -> None:
         self.skipped.append(Skipped(file=name, reason=why))
 
+    def fail(self, parts: Parts, error: OSError) -> None:
+        self.skip("/".join(parts) or ".", error_reason(error))
 
-def collect(path: Path) -> Collected:
-    """The files below a directory, in the order of their names."""
-    real = path.resolve()
-    walk = _Walk(real)
-    with open_directory(real) as directory:
-        _descend(walk, directory, ())
-    return Collected(members=tuple(walk.members), links=tuple(walk.links), skipped=tuple(walk.skipped))
+    def may_enter(self, entry: Entry) -> bool:
+        if entry.name in _IGNORED:
+            self.skip(entry.path, "directories of this name are not looked into")
+            return False
+        if len(entry.parts) >= MAX_DEPTH:
+            self.skip(entry.path, f"is more than {MAX_DEPTH} directories deep")
+            return False
+        return True
 
+    def take(self, entry: Entry) -> None:
+        try:
+            if entry.is_link:
+                target = entry.target()
+                joined = os.path.normpath(os.path.join(self.root, *entry.parts[:-1], target))
+                inside = joined == str(self.root) or joined.startswith(f"{self.root}{os.sep}")
+                self.links.append(Link(name=entry.path, target=target, leads_out=not inside))
+            elif entry.is_file:
+                self._read(entry)
+            elif not entry.is_directory:
+                self.skip(entry.path, "is not a regular file")
+        except OSError as error:
+            self.fail(entry.parts, error)
 
-def _descend(walk: _Walk, top: int, parts: tuple[str, ...]) -> None:
-    try:
-        listing = open_below(top, parts, LISTING)
-    except OSError as error:
-        walk.skip("/".join(parts) or ".", error_reason(error))
-        return
-    try:
-        names = sorted(os.listdir(listing))  # noqa: PTH208 - of an open directory, not of a path
-        for name in names:
-            if len(walk.members) >= MAX_FILES:
-                walk.skip("/".join((*parts, name)), f"there are more than {MAX_FILES} files")
-                return
-            _take(walk, top, listing, (*parts, name))
-    finally:
-        os.close(listing)
-
-
-def _take(walk: _Walk, top: int, listing: int, parts: tuple[str, ...]) -> None:
-    name = "/".join(parts)
-    try:
-        status = os.stat(parts[-1], dir_fd=listing, follow_symlinks=False)
-        if stat.S_ISLNK(status.st_mode):
-            walk.links.append(_link(walk.root, listing, parts))
-        elif stat.S_ISDIR(status.st_mode):
-            _enter(walk, top, parts)
-        elif stat.S_ISREG(status.st_mode):
-            _read(walk, top, parts, status)
-        else:
-            walk.skip(name, "is not a regular file")
-    except OSError as error:
-        walk.skip(name, error_reason(error))
-
-
-def _enter(walk: _Walk, top: int, parts: tuple[str, ...]) -> None:
-    if parts[-1] in _IGNORED:
-        walk.skip("/".join(parts), "directories of this name are not looked into")
-    elif len(parts) >= MAX_DEPTH:
-        walk.skip("/".join(parts), f"is more than {MAX_DEPTH} directories deep")
-    else:
-        _descend(walk, top, parts)
-
-
-def _read(walk: _Walk, top: int, parts: tuple[str, ...], status: os.stat_result) -> None:
-    name = "/".join(parts)
-    limit = min(MAX_FILE_BYTES, walk.left)
-    if limit <= 0 and status.st_size:
-        walk.skip(name, f"more than {MAX_TOTAL_BYTES} bytes were read before it")
-        return
-    data = read_below(top, parts, limit=limit)
-    walk.left -= len(data)
-    if len(data) < status.st_size:
-        walk.skip(name, f"only its first {len(data)} bytes were read")
-    executable = bool(status.st_mode & 0o111)
-    walk.members.append(Member(name=name, data=data, size=status.st_size, is_executable=executable))
-
-
-def _link(root: Path, listing: int, parts: tuple[str, ...]) -> Link:
-    target = os.readlink(parts[-1], dir_fd=listing)
-    joined = os.path.normpath(os.path.join(root, *parts[:-1], target))
-    inside = joined == str(root) or joined.startswith(f"{root}{os.sep}")
-    return Link(name="/".join(parts), target=target, leads_out=not inside)
+    def _read(self, entry: Entry) -> None:
+        size = entry.status.st_size
+        limit = min(MAX_FILE_BYTES, self.left)
+        if limit <= 0 and size:
+            self.skip(entry.path, f"more than {MAX_TOTAL_BYTES} bytes were read before it")
+            return
+        data = entry.read(limit)
+        self.left -= len(data)
+        if len(data) < size:
+            self.skip(entry.path, f"only its first {len(data)} bytes were read")
+        executable = bool(entry.status.st_mode & 0o111)
+        self.members.append(Member(name=entry.path, data=data, size=size, is_executable=executable))
 
 
 _PROGRAMS = (

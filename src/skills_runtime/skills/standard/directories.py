@@ -15,12 +15,7 @@ from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found
 from skills_runtime.skills.standard.parse import Parsed, Properties, parse_skill
 from skills_runtime.skills.standard.skill_yaml import parse_run
 from skills_runtime.skills.standard.specification import normal, quoted
-from skills_runtime.storage import (
-    error_reason,
-    open_directory,
-    read_below,
-    stage_directory,
-)
+from skills_runtime.storage import error_reason, open_directory, read_below, stage_directory
 
 FILE_NAME = "SKILL.md"
 MAX_FILE_BYTES = 16 << 20
