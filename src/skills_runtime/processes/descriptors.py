@@ -8,6 +8,7 @@ import fcntl
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 PIECE = 1 << 16
 PIECES_A_TURN = 16
@@ -51,7 +52,9 @@ class Reader:
     def drain(self) -> Iterator[bytes]:
         """The pieces that are there already, without waiting for more."""
         # Somebody else may hold the other end and write on and on: what fits into it is all that can be ours.
-        left = _capacity(self._descriptor)
+        left = LEAST_CAPACITY
+        with suppress(OSError):  # not a pipe
+            left = max(left, fcntl.fcntl(self._descriptor, fcntl.F_GETPIPE_SZ))
         while left > 0 and (piece := self._read(min(left, PIECE))):
             left -= len(piece)
             yield piece
@@ -70,13 +73,6 @@ class Reader:
         """Read again, unless there is nothing more to wait for."""
         if not self._stopped:
             self._loop.add_reader(self._descriptor, self._ready)
-
-
-def _capacity(descriptor: int) -> int:
-    try:
-        return max(LEAST_CAPACITY, fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ))
-    except OSError:  # not a pipe
-        return LEAST_CAPACITY
 
 
 class Writer:

@@ -230,7 +230,12 @@ async def execute_plan(
             command, limits, on_output=on_output, stop=ending, source=source, on_start=gateway.started
         )
     if failures and finished.ended_by in ("exit", "cancelled"):
-        raise _told(failures[0], finished)
+        failure = failures[0]
+        # The last thing that the sandbox said is the reason why it failed.
+        said = finished.stderr.text().strip().rpartition("\n")[2]
+        if isinstance(failure, SandboxError) and said:
+            raise SandboxError(f"{failure.message}: {said}", hint=failure.hint)
+        raise failure
     return finished
 
 
@@ -253,11 +258,3 @@ async def beginning(plan: SandboxPlan, doorman: MakeDoorman) -> "AsyncGenerator[
 def command_of(plan: SandboxPlan, descriptors: tuple[int, ...] = ()) -> Command:
     """What is really executed."""
     return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure, descriptors=descriptors)
-
-
-def _told(failure: Exception, finished: Finished) -> Exception:
-    """The failure; one of the fence with the last thing it said, for that is the reason."""
-    if not isinstance(failure, SandboxError):
-        return failure
-    said = finished.stderr.text().strip().rpartition("\n")[2]
-    return SandboxError(f"{failure.message}: {said}", hint=failure.hint) if said else failure

@@ -12,7 +12,6 @@ import msgspec
 
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.ports import Enclosure
 from skills_runtime.processes.command import Command, check, find_program, lost, not_started
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.launcher import Groups, Launcher, engage
@@ -41,7 +40,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     def request(self) -> bytes:
         """The message that asks for it, and behind it the inputs it tells the lengths of."""
-        environment = {**self.command.environment, MARKER: self.marker}
+        enclosure, environment = self.command.enclosure, {**self.command.environment, MARKER: self.marker}
         message = {
             "program": _characters(self.program),
             "argv": [_characters(word) for word in self.command.argv],
@@ -50,30 +49,23 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             "terminal": self.terminal,
             "grace": self.grace,
             "lower": self.lower,
-            **_enclosing(self.command.enclosure),
+            "inputs": [len(data) for data in enclosure.inputs],
+            "placeholders": [_characters(path) for path in enclosure.placeholders],
+            "placeholder_directories": [_characters(path) for path in enclosure.placeholder_directories],
+            "groups": msgspec.to_builtins(enclosure.control_groups),
+            "watch": msgspec.to_builtins(enclosure.watch),
+            "limits": msgspec.to_builtins(enclosure.limits),
+            "mounts": [[_characters(path) for path in mount] for mount in enclosure.mounts],
+            "withheld": enclosure.withheld,
+            "layers": enclosure.layers,
+            "takes_terminal": enclosure.takes_terminal,
         }
-        return b"".join((json.dumps(message).encode(), b"\n", *self.command.enclosure.inputs))
+        return b"".join((json.dumps(message).encode(), b"\n", *enclosure.inputs))
 
 
 def _characters(text: str) -> str:
     """The bytes of the text as characters of the same number: JSON has no bytes, and not every path is UTF-8."""
     return os.fsencode(text).decode("latin-1")
-
-
-def _enclosing(enclosure: Enclosure) -> dict[str, Any]:
-    """The part of the message that is about the fence."""
-    return {
-        "inputs": [len(data) for data in enclosure.inputs],
-        "placeholders": [_characters(path) for path in enclosure.placeholders],
-        "placeholder_directories": [_characters(path) for path in enclosure.placeholder_directories],
-        "groups": msgspec.to_builtins(enclosure.control_groups),
-        "watch": msgspec.to_builtins(enclosure.watch),
-        "limits": msgspec.to_builtins(enclosure.limits),
-        "mounts": [[_characters(path) for path in mount] for mount in enclosure.mounts],
-        "withheld": enclosure.withheld,
-        "layers": enclosure.layers,
-        "takes_terminal": enclosure.takes_terminal,
-    }
 
 
 def prepare(command: Command, *, grace: float, terminal: bool = False, lower: int = 0) -> Start:

@@ -109,11 +109,16 @@ class PtySession:
                 session._company = asyncio.create_task(session._accompany(company))
                 company.started()
             await session._until(lambda: running.pid is not None or running.gone)
-            session._writer.send(_typed(running, command))
+            session._writer.send(_first_input(running, command))
         except BaseException:
             await session.close()
             raise
         return session
+
+    @property
+    def pid(self) -> int | None:
+        """The process of the program, once it has started."""
+        return self._supervised.pid if self._supervised is not None else None
 
     @property
     def status(self) -> SessionStatus:
@@ -220,8 +225,8 @@ class PtySession:
                 await self._changed.wait()
 
 
-def _typed(running: Supervised, command: Command) -> bytes:
-    """What the command is given to read, if it has started."""
+def _first_input(running: Supervised, command: Command) -> bytes:
+    """Return what the command is given to read; raise why it has not started, if it has not."""
     if running.failure is not None and running.pid is None:
         raise running.failure
     return command.stdin

@@ -11,8 +11,8 @@ from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, PtySession, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from tests.support.users import Unprivileged
-from tests.unit.processes.test_deadlines import ALLOWED, DAEMON, LATE, TRIES
-from tests.unit.processes.test_exactness import DIGEST, LINES, ON_A_TERMINAL, PATIENCE_MS, times
+from tests.unit.processes.test_execute_deadlines import ALLOWED, DAEMON, LATE, TRIES
+from tests.unit.processes.test_execute_exact_output import DIGEST, LINES, ON_A_TERMINAL, PATIENCE_MS, times
 
 TIMES = 40
 

@@ -71,7 +71,13 @@ def ask(
         with suppress(BrokenPipeError):  # refused before all was said; why can be read
             connection.settimeout(_left(deadline))
             connection.sendall(request)
-        answer = _received(connection, deadline)
+        answer = bytearray()
+        while not answer.endswith(b"\n") and len(answer) < MAX_ANSWER:
+            connection.settimeout(_left(deadline))
+            piece = connection.recv(1 << 16)
+            if not piece:
+                break
+            answer += piece
     except ConnectionResetError:
         # The kernel says so only when a part of the request was never read, so nothing can have been done.
         raise NoServer("the runtime server has left") from None
@@ -80,18 +86,7 @@ def ask(
     if not answer.endswith(b"\n"):
         text = f"the runtime server died before it answered `{method}`"
         raise ToolError("unknown", text, hint="see what was done, then ask again")
-    return protocol.outcome(answer)
-
-
-def _received(connection: socket.socket, deadline: float | None) -> bytes:
-    answer = bytearray()
-    while not answer.endswith(b"\n") and len(answer) < MAX_ANSWER:
-        connection.settimeout(_left(deadline))
-        piece = connection.recv(1 << 16)
-        if not piece:
-            break
-        answer += piece
-    return bytes(answer)
+    return protocol.outcome(bytes(answer))
 
 
 def _left(deadline: float | None) -> float | None:
@@ -135,7 +130,12 @@ def start_server(place: Place, environment: Mapping[str, str], *, idle_seconds: 
                 f"the runtime server was not ready within {timeout_seconds:g} s",
                 hint="see `server.stderr.log`",
             )
-        _check(place, os.read(heard, select.PIPE_BUF))
+        answer = os.read(heard, select.PIPE_BUF)
+        if not answer:
+            raise ToolError(
+                "unknown", "the runtime server ended before it served", hint=f"see `{place.path / STANDARD_ERROR}`"
+            )
+        protocol.outcome(answer)
     finally:
         os.close(heard)
 
@@ -164,14 +164,6 @@ def _spawn(place: Place, environment: Mapping[str, str], told: int, *, idle_seco
         for log in logs:
             os.close(log)
     os.waitpid(pid, 0)  # only the process that forks the server
-
-
-def _check(place: Place, said: bytes) -> Any:
-    if not said:
-        raise ToolError(
-            "unknown", "the runtime server ended before it served", hint=f"see `{place.path / STANDARD_ERROR}`"
-        )
-    return protocol.outcome(said)
 
 
 def tell_ready(error: SkillsRuntimeError | None = None) -> None:

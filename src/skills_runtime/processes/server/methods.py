@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from signal import Signals
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -177,7 +177,6 @@ class ChildInput(Child, frozen=True, kw_only=True):
 
 
 Work = Callable[[Any], Awaitable[Any]]
-Kind = TypeVar("Kind", bound=Parameters)
 
 LEFT_ALONE = frozenset({"exec.spawn", "exec.read", "exec.write", "collab.wait"})
 """Methods given up when their client is gone; the others are finished all the same."""
@@ -218,7 +217,13 @@ class Methods:
             known = ", ".join(sorted(self._table))
             raise NotFound(f"there is no method `{request.method[:100]!a}`", hint=f"methods: {known}")
         kind, work = self._table[request.method]
-        return await work(_parse(request, kind))
+        try:
+            parameters = msgspec.json.decode(request.params, type=kind)
+        except msgspec.ValidationError as error:
+            raise ValidationFailed(f"`{request.method}` does not accept this: {error}", hint="see the guide") from None
+        except RecursionError:
+            raise ValidationFailed(f"the parameters of `{request.method}` are nested too deeply") from None
+        return await work(parameters)
 
     async def _spawn(self, wanted: Spawn) -> dict[str, Any]:
         if bool(wanted.argv) == (wanted.cmd is not None):
@@ -257,7 +262,12 @@ class Methods:
         return {"session_id": wanted.session_id}
 
     async def _signal(self, wanted: Signal) -> dict[str, Any]:
-        self._sessions.signal(wanted.session_id, _signal_named(wanted.signal))
+        name = wanted.signal
+        try:
+            number = Signals[name] if isinstance(name, str) else Signals(name)
+        except (KeyError, ValueError):
+            raise ValidationFailed(f"there is no signal `{str(name)[:40]!a}`", hint="such as `SIGINT`") from None
+        self._sessions.signal(wanted.session_id, number)
         return {"session_id": wanted.session_id}
 
     async def _close(self, wanted: Numbered) -> Said:
@@ -305,19 +315,3 @@ class Methods:
     async def _child_list(self, wanted: Parameters) -> dict[str, Sequence[Any]]:
         del wanted
         return {"results": self._children.list()}
-
-
-def _parse(request: Request, kind: type[Kind]) -> Kind:
-    try:
-        return msgspec.json.decode(request.params, type=kind)
-    except msgspec.ValidationError as error:
-        raise ValidationFailed(f"`{request.method}` does not accept this: {error}", hint="see the guide") from None
-    except RecursionError:
-        raise ValidationFailed(f"the parameters of `{request.method}` are nested too deeply") from None
-
-
-def _signal_named(name: str | int) -> Signals:
-    try:
-        return Signals[name] if isinstance(name, str) else Signals(name)
-    except (KeyError, ValueError):
-        raise ValidationFailed(f"there is no signal `{str(name)[:40]!a}`", hint="such as `SIGINT`") from None

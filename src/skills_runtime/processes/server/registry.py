@@ -135,7 +135,11 @@ def orphans_of(entries: Entries, table: tree.Table, *, machine: str, cleaner: in
         return []
     found: dict[int, tree.Process] = {}
     for entry in entries.exec_sessions.values():
-        noted = [process for known in entry.processes if (process := _same(known, table)) is not None]
+        noted = [
+            process
+            for known in entry.processes
+            if (process := table.get(known.pid)) is not None and process.started == known.started
+        ]
         for process in (*tree.marked(table, entry.assignment), *noted):
             below = tree.below(table, process.pid, without={cleaner})
             found |= {one.pid: one for one in (process, *below)}
@@ -163,11 +167,6 @@ def end_orphans(entries: Entries) -> Cleanup:
         ended=tuple(sorted(known.pid for known in ended)),
         survivors=tuple(sorted(known.pid for known in survivors)),
     )
-
-
-def _same(known: Known, table: tree.Table) -> tree.Process | None:
-    process = table.get(known.pid)
-    return process if process is not None and process.started == known.started else None
 
 
 def _kill(processes: Sequence[tree.Process]) -> set[Known]:

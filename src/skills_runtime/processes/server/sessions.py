@@ -157,7 +157,8 @@ class ServedSessions:
 
     async def spawn(self, request: ProcessRequest, *, size: Size) -> Session:
         """Start a command on a terminal, behind the fence."""
-        _check_directory(self._root, request.cwd)
+        if not request.cwd.is_relative_to(self._root):
+            raise AccessRefused(f"`{request.cwd}` is outside the workspace", hint=f"start below `{self._root}`")
         self.tidy()
         if len(self._sessions) + self._starting >= MAX_SESSIONS:
             raise ValidationFailed(f"there are {MAX_SESSIONS} sessions already", hint="close one with `exec.close`")
@@ -252,8 +253,7 @@ class ServedSessions:
         except BaseException:
             self._registry.end(number)
             raise
-        supervised = terminal._supervised  # pyright: ignore[reportPrivateUsage]
-        self._registry.note(number, (supervised.pid if supervised is not None and supervised.pid is not None else 0))
+        self._registry.note(number, terminal.pid or 0)
         session = Session(number, terminal, request, plan.evidence, network)
         session.created_at_ms = created_at_ms
         return session
@@ -264,8 +264,3 @@ class ServedSessions:
         self._told[number] = ending
         while len(self._told) > MAX_TOLD:
             self._told.popitem(last=False)
-
-
-def _check_directory(root: Path, directory: Path) -> None:
-    if not directory.is_relative_to(root):
-        raise AccessRefused(f"`{directory}` is outside the workspace", hint=f"start below `{root}`")

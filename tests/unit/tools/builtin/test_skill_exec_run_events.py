@@ -6,7 +6,7 @@ from skills_runtime.config.models import SandboxSettings
 from skills_runtime.events.payloads import SkillExecutionFinished, SkillExecutionStarted
 from skills_runtime.sandbox import Unfenced, fence_for
 from tests.support.tools import PATH, Workshop, data_of
-from tests.unit.tools.builtin.test_skill_run import MENTION, counter, run, tool_for
+from tests.unit.tools.builtin.test_skill_exec_run import MENTION, counter, run, tool_for
 
 WRITES_OUTSIDE = "cat > /dev/null; mkdir /usr/made && echo '{}'\n"
 
