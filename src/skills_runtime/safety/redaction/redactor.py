@@ -1,17 +1,18 @@
-"""Takes secrets out of text, plain data, log lines and streams; and knows which values are secrets.
+"""Take secrets out of text, plain data, log lines and streams; and tell which values are secrets.
 
-Where they stand is found by `matcher`, which is loaded when the first redactor is made.
+Where they stand is found by `matcher`, whose expressions are compiled when the first redactor is made.
 """
 
 import json
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
-from skills_runtime.safety.redaction.matcher import WINDOW, Found, Matcher
+from skills_runtime.safety.redaction.matcher import SHAPE_WINDOW, Matcher, Span
 from skills_runtime.safety.redaction.secret_patterns import is_secret_member
 
 MARK = "<redacted>"
@@ -21,11 +22,10 @@ CONTEXT = 256
 LONGEST_WAIT = 4096
 """What may be a key for longer than this is taken for one; a known value waits for as long as it is."""
 
-assert LONGEST_WAIT + CONTEXT < WINDOW
+assert LONGEST_WAIT + CONTEXT < SHAPE_WINDOW
 
 _TOKEN = re.compile(rb'("(?:[^"\\]++|\\.)*+")(\s*+:\s*+)?|-?[0-9][0-9.eE+-]*+', re.DOTALL)
 _QUOTED_MARK = json.dumps(MARK).encode()
-_Hide = Callable[[str], str]
 
 _SHORTEST = 4
 _SHORTEST_OF_ONE_KIND = 8
@@ -42,7 +42,7 @@ _PATH = re.compile(
 
 
 def is_redactable(value: str) -> bool:
-    """Whether the value can be told from ordinary text.
+    """Tell whether the value can be told from ordinary text.
 
     It cannot if it is shorter than four characters, or shorter than eight and nothing but digits or nothing but
     letters (`true`, `8080`, `admin`), or one of a few longer words: taking those out would tear text to pieces and hide
@@ -55,103 +55,87 @@ def is_redactable(value: str) -> bool:
 
 
 def secrets_of(environment: Mapping[str, str], named: Iterable[str] = ()) -> frozenset[str]:
-    """The secret values of an environment: of the variables that are named, and of those whose own name says so.
+    """Return the secret values of an environment: of the `named` variables, and of those whose name says so.
 
     Of a URL with a password the password is one more, as it is and decoded. A path to a secret is none.
     """
     from skills_runtime.config.secrets import is_secret_name  # the settings around it are slow to load
 
-    wanted = set(named)
+    named = set(named)
     values = {
         value.strip()
         for name, value in environment.items()
-        if name in wanted or is_secret_name(name) or name.lower().endswith(_SECRET_NAME_ENDS)
+        if name in named or is_secret_name(name) or name.lower().endswith(_SECRET_NAME_ENDS)
     }
-    passwords = {password for value in environment.values() for password in _passwords_of(value.strip())}
-    return frozenset(value for value in values | passwords if is_redactable(value) and not _PATH.fullmatch(value))
-
-
-def _passwords_of(value: str) -> tuple[str, ...]:
-    if "://" not in value or "@" not in value:
-        return ()
-    try:
-        password = urlsplit(value).password
-    except ValueError:
-        return ()
-    return (password, unquote(password)) if password else ()
+    for value in environment.values():
+        if "://" in value and "@" in value:
+            with suppress(ValueError):  # not a URL after all
+                password = urlsplit(value.strip()).password or ""
+                values |= {password, unquote(password)}
+    return frozenset(value for value in values if is_redactable(value) and not _PATH.fullmatch(value))
 
 
 class StreamRedactor:
-    """Redacts one text; made by `Redactor.stream`."""
+    """Redacts one text that comes in pieces; made by `Redactor.stream`."""
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
-        self._kept = b""
-        self._done = 0  # this much of what is kept went out already
+        self._kept: bytes = b""
+        """What waits, with a little of what went out before it."""
+        self._done: int = 0
+        """How much of what is kept went out already."""
         self._half = ""
 
     def feed(self, text: str) -> str:
-        """Take in the next piece, and give what may go out now."""
+        """Take in the next piece, and return what may go out now."""
         text = self._half + text
         # A service may cut a character in two: its first half waits for the second.
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        data = self._kept + _encoded(text.removesuffix(self._half))
-        found = self._matcher.found(data)
-        wait = min(found.known_wait, found.shape_wait)
-        out = self._out(data, found, wait)
-        if len(data) - found.shape_wait > LONGEST_WAIT and found.shape_wait < found.known_wait:
-            out += self._give_up(data, found)
-        else:
-            self._keep(data, wait)
-        return _decoded(out)
+        data = self._kept + _encode(text.removesuffix(self._half))
+        spans, known_wait, shape_wait = self._matcher.spans_so_far(data)
+        out = self._redact(data, spans, min(known_wait, shape_wait))
+        if len(data) - shape_wait <= LONGEST_WAIT or known_wait <= shape_wait:
+            self._kept = _cut(data, min(self._done, known_wait, shape_wait) - CONTEXT)
+            self._done += len(self._kept) - len(data)
+            return _decode(out)
+        # What waited for too long is taken for a secret. Its middle is forgotten, for any more of it is the same.
+        mark = b"" if shape_wait < self._done else MARK.encode()
+        head = data[: shape_wait + LONGEST_WAIT // 2].rstrip(b"\\")
+        tail = data[max(len(head), min(known_wait, len(data) - CONTEXT)) :]
+        self._kept = _cut(head, shape_wait - CONTEXT) + tail
+        self._done = len(self._kept) - len(data) + max(self._done, known_wait)
+        return _decode(out + mark)
 
     def finish(self) -> str:
-        """What still waited; nothing may be fed after this."""
-        data = self._kept + _encoded(self._half)
-        out = self._out(data, Found(self._matcher.spans(data), len(data), len(data)), len(data))
+        """Return what still waited; nothing may be fed after this."""
+        data = self._kept + _encode(self._half)
+        out = self._redact(data, self._matcher.spans(data), len(data))
         self._kept, self._done, self._half = b"", 0, ""
-        return _decoded(out)
+        return _decode(out)
 
-    def _out(self, data: bytes, found: Found, wait: int) -> bytes:
-        """What may go out up to where the text waits; a span that was begun earlier has its mark already."""
+    def _redact(self, data: bytes, spans: list[Span], end: int) -> bytes:
+        """Return what may go out up to `end`; a span that was begun earlier has its mark already."""
         pieces: list[bytes] = []
-        place = self._done
-        for start, end in found.spans:
-            if start >= wait:
+        for start, stop in spans:
+            if start >= end:
                 break
-            if start >= place:
-                pieces += (data[place:start], MARK.encode())
-            place = max(place, end)
-        pieces.append(data[place:wait])
-        self._done = max(place, wait)
+            if start >= self._done:
+                pieces += (data[self._done : start], MARK.encode())
+            self._done = max(self._done, stop)
+        pieces.append(data[self._done : end])
+        self._done = max(self._done, end)
         return b"".join(pieces)
 
-    def _keep(self, data: bytes, wait: int) -> None:
-        """Remember what waits, with what was given up of it, and a little of what went before."""
-        self._kept = _behind(data, max(0, min(self._done, wait) - CONTEXT))
-        self._done += len(self._kept) - len(data)
 
-    def _give_up(self, data: bytes, found: Found) -> bytes:
-        """Take what waited for too long for a secret, and forget its middle, for any more of it is the same."""
-        start = found.shape_wait
-        mark = b"" if start < self._done else MARK.encode()
-        head = data[: start + LONGEST_WAIT // 2].rstrip(b"\\")
-        tail = data[max(len(head), min(found.known_wait, len(data) - CONTEXT)) :]
-        left = len(data) - max(self._done, found.known_wait)
-        self._kept = _behind(head, max(0, start - CONTEXT)) + tail
-        self._done = len(self._kept) - left
-        return mark
-
-
-def _behind(data: bytes, start: int) -> bytes:
-    """The data from `start` on; a letter stands for what was before, so that half a word does not look like a word."""
-    return b"x" + data[start:] if start else data
+def _cut(data: bytes, start: int) -> bytes:
+    """Return the data from `start` on, behind a letter for what was before: half a word must not look like a word."""
+    return b"x" + data[start:] if start > 0 else data
 
 
 class Redactor:
-    """Replaces secrets by `<redacted>`: values it is given, and what looks like a key whoever it belongs to.
+    """Replaces secrets by `<redacted>`: the given values, and what looks like a key.
 
-    A given value is found as it is, escaped for JSON (also within JSON), URLs, HTML and shells, as base64, as hex, and
+    A value is found as it is, escaped for JSON (also within JSON), URLs, HTML and shells, as base64, as hex, and
     with colors in between. Values that ordinary text is full of are not looked for: see `is_redactable`.
     Immutable, so that one may serve every run and every thread.
     """
@@ -163,59 +147,91 @@ class Redactor:
         self._match = self._matcher.match
 
     def line(self, data: bytes) -> bytes:
-        """The JSON document with secrets taken out of its strings and keys; the same object if it has none."""
+        """Redact the strings and keys of a JSON document; the same object if it has no secrets."""
         if self._match(data) is None:  # nearly always; so nothing may stand before it
             return data
-        return _rewritten(data, self.text, self._numbers) if self._matcher.touches(data) else data
+        if not self._matcher.may_match(data):
+            return data
+        names: dict[str, str] = {}
+        name, value_start = "", -1
+
+        def replace(token: re.Match[bytes]) -> bytes:
+            nonlocal name, value_start
+            raw, colon = token[1], token[2] or b""
+            if raw is None:
+                return _QUOTED_MARK if token[0].decode() in self._numbers else token[0]
+            try:
+                text = json.loads(raw)
+            except ValueError:  # it cannot be read, so nobody can say that it holds no secret
+                return _QUOTED_MARK + colon
+            if colon:
+                name, value_start = text, token.end()
+                new = self._rename(text, names)
+            elif token.start() == value_start and is_secret_member(name, text):
+                new = MARK
+            else:
+                new = self.text(text)
+            if new is text:
+                return token[0]
+            try:
+                return json.dumps(new, ensure_ascii=False).encode() + colon
+            except UnicodeEncodeError:  # half of a character
+                return json.dumps(new).encode() + colon
+
+        changed = _TOKEN.sub(replace, data)
+        return data if changed == data else changed
 
     def text(self, text: str) -> str:
-        """The text without secrets; the same object if it has none."""
-        data = _encoded(text)
-        spans = self._matcher.spans(data)
-        if not spans:
-            return text
+        """Redact a text; the same object if it has no secrets."""
+        data = _encode(text)
         pieces: list[bytes] = []
-        place = 0
-        for start, end in spans:
-            pieces += (data[place:start], MARK.encode())
-            place = end
-        return _decoded(b"".join((*pieces, data[place:])))
+        offset = 0
+        for start, end in self._matcher.spans(data):
+            pieces += (data[offset:start], MARK.encode())
+            offset = end
+        return _decode(b"".join((*pieces, data[offset:]))) if pieces else text
 
     def value(self, value: Any) -> Any:
-        """The plain data with secrets taken out of its strings and keys; the same object if it has none."""
-        return self._changed(value, {})
+        """Redact the strings and keys of plain data; the same object if it has no secrets."""
+        return self._value(value, {})
 
     def stream(self) -> StreamRedactor:
-        """A redactor for one text that comes in pieces."""
+        """Return a redactor for one text that comes in pieces."""
         return StreamRedactor(self._matcher)
 
-    def _changed(self, value: Any, names: dict[str, str]) -> Any:
+    def _value(self, value: Any, names: dict[str, str]) -> Any:
         match value:
             case str():
                 return self.text(value)
             case dict():
-                return self._members(cast("dict[Any, Any]", value), names)
+                members = cast("dict[Any, Any]", value)
+                changed = {self._rename(name, names): self._member(name, one, names) for name, one in members.items()}
+                same = len(changed) == len(members) and all(
+                    new[0] is old[0] and new[1] is old[1]
+                    for new, old in zip(changed.items(), members.items(), strict=True)
+                )
+                return members if same else changed
             case list() | tuple():
-                old = cast("list[Any] | tuple[Any, ...]", value)
-                new = [self._changed(item, names) for item in old]
-                if all(one is other for one, other in zip(new, old, strict=True)):
-                    return old
-                return new if isinstance(old, list) else tuple(new)
+                items = cast("list[Any] | tuple[Any, ...]", value)
+                new = [self._value(item, names) for item in items]
+                if all(one is other for one, other in zip(new, items, strict=True)):
+                    return items
+                return new if isinstance(items, list) else tuple(new)
             case int() if str(value) in self._numbers:
                 return MARK
             case _:
                 return value
 
-    def _members(self, old: dict[Any, Any], names: dict[str, str]) -> dict[Any, Any]:
-        new: dict[Any, Any] = {}
-        same = True
-        for name, value in old.items():
-            hidden = isinstance(name, str) and isinstance(value, str) and is_secret_member(name, value)
-            renamed = _new_name(name, self.text, names) if isinstance(name, str) else name
-            changed = MARK if hidden else self._changed(value, names)
-            new[renamed] = changed
-            same = same and changed is value and renamed is name
-        return old if same else new
+    def _member(self, name: Any, value: Any, names: dict[str, str]) -> Any:
+        hidden = isinstance(name, str) and isinstance(value, str) and is_secret_member(name, value)
+        return MARK if hidden else self._value(value, names)
+
+    def _rename(self, name: Any, names: dict[str, str]) -> Any:
+        """Redact the name of a member; two names stay two names, and one name stays one."""
+        redacted = self.text(name) if isinstance(name, str) else name
+        if redacted is name:
+            return name
+        return names.setdefault(name, f"{redacted}{len(names) + 1}" if names else redacted)
 
 
 @lru_cache(maxsize=16)
@@ -262,58 +278,8 @@ class SecretRegistry:
             return self._made
 
 
-def _rewritten(data: bytes, hide: _Hide, numbers: Collection[str]) -> bytes:
-    """The document with secrets taken out of its strings and keys; the same object if it has none."""
-    changed = _TOKEN.sub(_Rewriting(hide, numbers).token, data)
-    return data if changed == data else changed
-
-
-def _new_name(name: str, hide: _Hide, names: dict[str, str]) -> str:
-    """The name without secrets; two names stay two names, and one name stays one."""
-    hidden = hide(name)
-    if hidden is name:
-        return name
-    return names.setdefault(name, f"{hidden}{len(names) + 1}" if names else hidden)
-
-
-class _Rewriting:
-    """One pass over one document."""
-
-    def __init__(self, hide: _Hide, numbers: Collection[str]) -> None:
-        self._hide = hide
-        self._numbers = numbers
-        self._names: dict[str, str] = {}
-        self._name = ""
-        self._value_starts = -1
-
-    def token(self, token: re.Match[bytes]) -> bytes:
-        """What is to stand in the place of one string or number."""
-        raw, colon = token[1], token[2]
-        if raw is None:
-            return _QUOTED_MARK if token[0].decode() in self._numbers else token[0]
-        try:
-            text = json.loads(raw)
-        except ValueError:  # it cannot be read, so nobody can say that it holds no secret
-            return _QUOTED_MARK + (colon or b"")
-        if colon:
-            self._name, self._value_starts = text, token.end()
-            new = _new_name(text, self._hide, self._names)
-        elif token.start() == self._value_starts and is_secret_member(self._name, text):
-            new = MARK
-        else:
-            new = self._hide(text)
-        return token[0] if new is text else _quoted(new) + (colon or b"")
-
-
-def _quoted(text: str) -> bytes:
-    try:
-        return json.dumps(text, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return json.dumps(text).encode()
-
-
-def _encoded(text: str) -> bytes:
-    """The text as UTF-8, with the halves of a character joined; what is no character stays what it is."""
+def _encode(text: str) -> bytes:
+    """Encode as UTF-8, with the halves of a character joined; what is no character stays what it is."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -321,5 +287,5 @@ def _encoded(text: str) -> bytes:
         return joined.encode(errors="surrogatepass")
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     return data.decode(errors="surrogatepass")
