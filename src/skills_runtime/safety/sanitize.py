@@ -17,7 +17,10 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
     def of(self, value: Any) -> dict[str, Any]:
         """The size and the digest of a value, and of environment variables their names."""
-        data = _exact(value)
+        try:
+            data = value.encode(errors="surrogatepass") if isinstance(value, str) else _encode_sorted(value)
+        except (TypeError, ValueError):  # what has no JSON
+            data = repr(value).encode(errors="surrogatepass")
         kind = {} if isinstance(value, str) else {"type": type(value).__name__}
         if not self.secret:
             return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), **kind}
@@ -30,6 +33,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return {"keys": sorted(variables), **shown}
 
 
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 PLAIN = Fingerprint()
 VARIABLES = "env"
 """The argument in which tools take environment variables."""
@@ -44,20 +48,12 @@ def sanitize(spec: ToolSpec | None, arguments: Mapping[str, Any], fingerprint: F
 
 def conceal(values: Mapping[str, Any], hidden: Collection[str], fingerprint: Fingerprint = PLAIN) -> dict[str, Any]:
     """The values with the hidden ones replaced by their size and digest."""
-    return {name: _concealed(name, value, fingerprint) if name in hidden else value for name, value in values.items()}
-
-
-def _concealed(name: str, value: Any, fingerprint: Fingerprint) -> dict[str, Any]:
-    if name == VARIABLES and isinstance(value, dict):
-        return fingerprint.of_variables(cast("dict[str, Any]", value))
-    return fingerprint.of(value)
-
-
-def _exact(value: Any) -> bytes:
-    """The bytes a digest is taken of: text as it is, anything else as JSON in one order."""
-    if isinstance(value, str):
-        return value.encode(errors="surrogatepass")
-    try:
-        return msgspec.json.encode(value, order="sorted")
-    except (TypeError, ValueError, UnicodeEncodeError):
-        return repr(value).encode(errors="surrogatepass")
+    shown: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in hidden:
+            shown[name] = value
+        elif name == VARIABLES and isinstance(value, dict):
+            shown[name] = fingerprint.of_variables(cast("dict[str, Any]", value))
+        else:
+            shown[name] = fingerprint.of(value)
+    return shown

@@ -105,7 +105,7 @@ async def ask(wanted: Wanted, room: ApprovalContext, asking: Asking) -> Settled:
     by = (asking.remembered | room.approvals.session).get(wanted.key)
     if by is not None:
         return await _decide(room, wanted.key, Decision(decision="approved_for_session", decided_by=by), SESSION)
-    asked = await _requested(wanted, room, asking)
+    asked = await _open_request(wanted, room, asking)
     sent = room.approvals.decision_on(asked.approval_id)
     if sent is None:
         return await _heard(wanted, asked, room, asking)
@@ -127,29 +127,18 @@ def void(room: ApprovalContext, approval_id: str, key: str, *, reason: str = "ch
     )
 
 
-async def _requested(wanted: Wanted, room: ApprovalContext, asking: Asking) -> PendingApproval:
-    """The open request for this very call, made anew when there is none or it no longer holds."""
+async def _open_request(wanted: Wanted, room: ApprovalContext, asking: Asking) -> PendingApproval:
+    """Return the open request for this very call, made anew when there is none or it no longer holds."""
     asked = room.approvals.of_call(room.call_id)
     if asked is not None and asked.approval_key != wanted.key:
         void(room, asked.approval_id, asked.approval_key)
-        asked = None
-    if (
-        asked is not None
-        and asked.expires_at
-        and room.now() > asked.expires_at
-        and not (room.approvals.decision_on(asked.approval_id) is not None)
-    ):
+    elif asked is not None:
+        expired = asked.expires_at and room.now() > asked.expires_at
+        if not expired or room.approvals.decision_on(asked.approval_id) is not None:
+            return asked
         late = f"nobody decided until {asked.expires_at}"
         void(room, asked.approval_id, asked.approval_key, reason="expired", message=late)
-        asked = None
-    if asked is None:
-        asked = await _request(wanted, room, asking)
-    return asked
-
-
-async def _request(wanted: Wanted, room: ApprovalContext, asking: Asking) -> PendingApproval:
-    now = room.now()
-    at = datetime.fromisoformat(now) + timedelta(seconds=asking.expires_sec)
+    at = datetime.fromisoformat(room.now()) + timedelta(seconds=asking.expires_sec)
     expires_at, approval_id = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), room.new_id("approval")
     shown = _shown(wanted, room, approval_id, expires_at)
     room.emit(
@@ -326,7 +315,17 @@ class BlockingApprover:
 
 async def ask_about_host(host: str, port: int, tool: str, room: ApprovalContext, asking: Asking) -> DecisionKind:
     """What is decided about a host for one command; a request that nobody answers is withdrawn in the end."""
-    wanted = _wanted(host, port, tool)
+    shown = {"host": host, "port": port}
+    wanted = Wanted(
+        key=approval_key(NETWORK, shown),
+        tool=NETWORK,
+        summary=f"{tool} wants to reach {host}:{port}",
+        shown=shown,
+        arguments=shown,
+        intent=Intent(hosts=(f"{host}:{port}",)),
+        risk={"level": "medium", "reason": "reaches a host that no rule names", "part": f"{host}:{port}"},
+        asked_by=Ask(RULE),
+    )
     if room.approvals.denials.get(wanted.key, 0) >= MAX_DENIALS:
         return "denied"
     timeout_ms = asking.timeout_ms or LONGEST_MS
@@ -347,17 +346,3 @@ async def ask_about_host(host: str, port: int, tool: str, room: ApprovalContext,
         return "abort"
     # Whoever changes what is asked about has not said yes to this.
     return "approved" if settled.decision in APPROVALS and settled.arguments_blob is None else "denied"
-
-
-def _wanted(host: str, port: int, tool: str) -> Wanted:
-    shown = {"host": host, "port": port}
-    return Wanted(
-        key=approval_key(NETWORK, shown),
-        tool=NETWORK,
-        summary=f"{tool} wants to reach {host}:{port}",
-        shown=shown,
-        arguments=shown,
-        intent=Intent(hosts=(f"{host}:{port}",)),
-        risk={"level": "medium", "reason": "reaches a host that no rule names", "part": f"{host}:{port}"},
-        asked_by=Ask(RULE),
-    )

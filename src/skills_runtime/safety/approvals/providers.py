@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 
 import msgspec
 
@@ -52,15 +53,9 @@ class RuleBasedApprovalProvider:
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
         """Decide on one call."""
         for rule in self._rules:
-            if _fits(rule, request):
-                return rule.decision
+            if rule.tool in names_of_tool(request.tool):
+                # A condition that cannot make sense of a request does not hold for it.
+                with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                    if rule.condition is None or rule.condition(request):
+                        return rule.decision
         return "denied"
-
-
-def _fits(rule: ApprovalRule, request: ApprovalRequest) -> bool:
-    if rule.tool not in names_of_tool(request.tool):
-        return False
-    try:
-        return rule.condition is None or bool(rule.condition(request))
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return False  # a condition that cannot make sense of a request does not hold for it

@@ -12,7 +12,7 @@ import msgspec
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Intent, Secrets, ToolSpec
-from skills_runtime.safety.guard import Facts, Reading, read_argv, read_line
+from skills_runtime.safety.guard import Facts, read_argv, read_line
 from skills_runtime.safety.policy import END, Ask, Rule, approval_key, rule_text
 from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
@@ -144,12 +144,17 @@ def proposed_rule(request: ApprovalRequest, scope: Scope) -> Rule:
     intent = request.intent
     if scope == "skill" and not intent.skill:
         raise ValidationFailed("the call belongs to no skill", hint="make the rule for this run or for yourself")
+    command = _command(intent)
+    if any(_SPECIAL.search(file.path) for file in intent.files):
+        raise _no_rule("a name in it would mean other files too")
     return Rule(
         effect="allow",
         name=f"approved-{request.approval_key[:12]}",
         tool=(request.tool,),
-        command=_command(intent),
-        path=tuple(_pattern(file.path) for file in intent.files),
+        command=command,
+        path=tuple(
+            file.path if file.path.startswith("/") else f"./{file.path.removeprefix('./')}" for file in intent.files
+        ),
         host=intent.hosts,
         skill=(intent.skill,) if intent.skill else (),
         justification="approved by hand",
@@ -161,13 +166,6 @@ def as_recorded(rule: Rule, scope: Scope) -> dict[str, Any]:
     return {"scope": scope, "text": f"rules:\n{rule_text(rule)}"}
 
 
-def _pattern(path: str) -> str:
-    """The pattern that fits this path only."""
-    if _SPECIAL.search(path):
-        raise _no_rule("a name in it would mean other files too")
-    return path if path.startswith("/") else f"./{path.removeprefix('./')}"
-
-
 def _command(intent: Intent) -> tuple[tuple[str, ...], ...]:
     if intent.typed is not None:
         raise _no_rule("what is typed into a program cannot be told beforehand")
@@ -176,10 +174,6 @@ def _command(intent: Intent) -> tuple[tuple[str, ...], ...]:
     if intent.environment or intent.directory not in (".", ""):
         raise _no_rule("a rule does not say where a command starts, or with which variables")
     reading = read_line(intent.line) if intent.line is not None else read_argv(intent.argv)
-    return (_words(reading),)
-
-
-def _words(reading: Reading) -> tuple[str, ...]:
     if reading.unclear or reading.risk.level == "high":
         raise _no_rule(reading.unclear or reading.risk.reason)
     if len(reading.commands) != 1 or reading.writes or reading.reads:
@@ -189,7 +183,7 @@ def _words(reading: Reading) -> tuple[str, ...]:
         raise _no_rule("some of its words are known only to the shell that runs it")
     if {"*", "**", END} & set(words):
         raise _no_rule("a star or a dollar sign in a rule stands for something else")
-    return (*words, END)
+    return ((*words, END),)
 
 
 def _no_rule(why: str) -> ValidationFailed:

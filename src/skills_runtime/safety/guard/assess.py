@@ -1,31 +1,33 @@
 """What any call would do, and how bad that could be: commands, files, and tools that only declare their effect."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from skills_runtime.ports import Effect, FileTouch, Intent, ToolSpec
 from skills_runtime.safety.guard.facts import LEVELS, Facts, Level, Reading, Risk
+from skills_runtime.safety.guard.known_programs import risk_of_variable
 
 _NOTHING: Mapping[str, str] = {}
 
 
 def read_line(line: str, environment: Mapping[str, str] = _NOTHING) -> Reading:
     """What a line or a script of shell would do; `environment` holds variables whose values are known."""
-    from skills_runtime.safety.guard.reader import read_text
+    from skills_runtime.safety.guard.reader import read_text  # loads the parser of shell, which is slow
 
     return read_text(line, environment)
 
 
 def read_argv(argv: Sequence[str], environment: Mapping[str, str] = _NOTHING) -> Reading:
     """What a program would do that is started without a shell."""
-    from skills_runtime.safety.guard.reader import read_words
+    from skills_runtime.safety.guard.reader import read_words  # as above
 
     return read_words(argv, environment)
 
 
 MANY_FILES = 25
+MANY_DELETED = 5
 LARGE_DIFF = 200_000
 """Characters; nobody reads more than this before saying yes."""
 
@@ -44,15 +46,11 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
     """Put together everything the rules need to know of one call."""
     if intent is None:
         return Facts(tool=spec.name, effect=spec.effect, risk=_declared(spec))
-    found, described = (
-        _command(intent),
-        bool(intent.line is not None or intent.argv or intent.typed is not None or intent.files),
-    )
-    risks = [found.risk, *(_of_file(touch) for touch in intent.files), *_of_variables(intent.environment)]
-    if not described:
+    found = _read_commands(intent)
+    risks = [found.risk, *map(_file_risk, intent.files), *_variable_risks(intent.environment)]
+    if intent.line is None and not intent.argv and intent.typed is None and not intent.files:
         risks.append(_declared(spec))
-    if (amount := _amount(intent)) is not None:
-        risks.append(amount)
+    risks += _amount_risks(intent)
     if intent.escalated:
         risks.append(
             Risk(level="medium", reason="asks for more than the fence allows", part=intent.justification[:120])
@@ -86,15 +84,15 @@ def _declared(spec: ToolSpec) -> Risk:
     return Risk(level=level, reason=reason, part=spec.name if reason else "")
 
 
-def _command(intent: Intent) -> Reading:
-    """The readings of everything that a call would run, as one."""
+def _read_commands(intent: Intent) -> Reading:
+    """Read everything that a call would run, as one reading."""
     readings: list[Reading] = []
     if intent.line is not None:
         readings.append(read_line(intent.line, intent.environment))
     if intent.argv:
         readings.append(read_argv(intent.argv, intent.environment))
     if intent.typed is not None:
-        readings.append(_typed(intent.typed))
+        readings.append(_read_typed(intent.typed))
     if len(readings) == 1:
         return readings[0]
     return Reading(
@@ -107,8 +105,8 @@ def _command(intent: Intent) -> Reading:
     )
 
 
-def _typed(text: str) -> Reading:
-    """Text for a program that already runs: whether it is a shell is not known, so it is read as if it were."""
+def _read_typed(text: str) -> Reading:
+    """Read text for a program that already runs: whether it is a shell is not known, so it is read as if it were."""
     if _KEYS.fullmatch(text):
         return Reading()
     reason = "is typed into a program that is not known"
@@ -117,42 +115,39 @@ def _typed(text: str) -> Reading:
     return msgspec.structs.replace(found, unclear=found.unclear or reason, risk=risk)
 
 
-def _of_variables(environment: Mapping[str, str]) -> list[Risk]:
-    if not environment:
-        return []
-    from skills_runtime.safety.guard.known_programs import risk_of_variable
-
-    judged = ((name, risk_of_variable(name, value)) for name, value in environment.items())
-    return [Risk(level=risk[0], reason=risk[1], part=name) for name, risk in judged if risk]
+def _variable_risks(environment: Mapping[str, str]) -> Iterator[Risk]:
+    for name, value in environment.items():
+        if risk := risk_of_variable(name, value):
+            yield Risk(level=risk[0], reason=risk[1], part=name)
 
 
-def _of_file(touch: FileTouch) -> Risk:
-    """Where a file tool reaches, and what it does there."""
-    level, reason = _judged(touch)
+def _file_risk(touch: FileTouch) -> Risk:
+    """Judge where a file tool reaches, and what it does there."""
+    from skills_runtime.safety.guard.paths import CONTROL, reading, writing  # its expressions are slow to compile
+
+    level, reason = "low", ""
+    if "\0" in touch.path:
+        level, reason = "high", "names a path that cannot be"
+    elif touch.touch in ("read", "list"):
+        secret = reading(touch.path)
+        if secret and (touch.touch == "read" or secret[1] == CONTROL):
+            level, reason = secret
+    else:
+        level, reason = writing(touch.path)
+        if touch.touch == "delete":
+            reason = reason.replace("writes", "deletes", 1)
+        elif level == "medium" and reason == "writes a file":
+            created = touch.touch == "create"
+            level, reason = ("low", "") if created else ("medium", "changes a file that is already there")
     return Risk(level=level, reason=reason, part=touch.path if reason else "")
 
 
-def _judged(touch: FileTouch) -> tuple[Level, str]:
-    from skills_runtime.safety.guard.paths import CONTROL, reading, writing
-
-    if "\0" in touch.path:
-        return "high", "names a path that cannot be"
-    if touch.touch in ("read", "list"):
-        secret = reading(touch.path)
-        return secret if secret and (touch.touch == "read" or secret[1] == CONTROL) else ("low", "")
-    level, reason = writing(touch.path)
-    if touch.touch == "delete":
-        return level, reason.replace("writes", "deletes", 1)
-    if level == "medium" and reason == "writes a file":
-        return ("low", "") if touch.touch == "create" else ("medium", "changes a file that is already there")
-    return level, reason
-
-
-def _amount(intent: Intent) -> Risk | None:
+def _amount_risks(intent: Intent) -> Iterator[Risk]:
     changed = [touch for touch in intent.files if touch.touch not in ("read", "list")]
-    if len(changed) > MANY_FILES:
-        return Risk(level="high", reason="changes many files at once", part=f"{len(changed)} files")
-    if sum(len(touch.diff) for touch in changed) > LARGE_DIFF:
-        return Risk(level="high", reason="changes more than anybody would read", part=changed[0].path)
     deleted = sum(touch.touch == "delete" for touch in changed)
-    return Risk(level="high", reason="deletes many files at once", part=f"{deleted} files") if deleted > 5 else None
+    if len(changed) > MANY_FILES:
+        yield Risk(level="high", reason="changes many files at once", part=f"{len(changed)} files")
+    elif sum(len(touch.diff) for touch in changed) > LARGE_DIFF:
+        yield Risk(level="high", reason="changes more than anybody would read", part=changed[0].path)
+    elif deleted > MANY_DELETED:
+        yield Risk(level="high", reason="deletes many files at once", part=f"{deleted} files")

@@ -129,19 +129,6 @@ LOOKS: dict[str, re.Pattern[str]] = {
 }
 """Uses of dangerous programs that only look."""
 
-NETWORK = names(
-    """
-    aria2c aws curl dig ftp gh gsutil host http https lftp lynx nc ncat netcat nslookup scp socat ssh w3m wget
-    """
-)
-
-DECODERS = names(
-    """
-    awk base32 base64 basenc bzcat cut dd fold gpg gunzip gzip head hexdump iconv od openssl paste perl printf
-    python python3 rev sed tail tr uudecode xxd xzcat zcat
-    """
-)
-
 
 def by_name(name: str) -> tuple[Level, str]:
     """What a program's name alone says."""

@@ -138,7 +138,12 @@ class Bindings:
         if "=" not in text and " in " not in text:
             return found
         for name, values in self._assignments():
-            found[name] = WILD if name in found else _binding(values)
+            if name in found:
+                found[name] = WILD
+            elif len(values) == 1 and values[0] is not None and not re.search(r"[*?\[]", values[0]):
+                found[name] = ("constant", values[0])
+            else:
+                found[name] = TAME if all(value is not None and is_tame(value) for value in values) else WILD
         return found
 
     def _assignments(self) -> Iterator[tuple[str, list[str | None]]]:
@@ -172,14 +177,6 @@ class Bindings:
 
     def _text(self, node: "Node") -> str:
         return self._script.written(node.start_byte, node.end_byte)
-
-
-def _binding(values: list[str | None]) -> Binding:
-    if len(values) == 1 and values[0] is not None and not re.search(r"[*?\[]", values[0]):
-        return ("constant", values[0])
-    if all(value is not None and is_tame(value) for value in values):
-        return TAME
-    return WILD
 
 
 _SIMPLE = re.compile(rb"[\w./:,@%+=-]+")

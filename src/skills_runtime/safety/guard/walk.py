@@ -5,6 +5,7 @@ Without recursion, so that no nesting is too deep for it. What a single program 
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -171,25 +172,21 @@ def read_script(opener: Opener, script: Script, scene: CommandContext, environme
         node, ground.scene = ground.stack.pop()
         if not ground.found.spend():
             return
-        _visit(ground, node)
+        kind = node.type
+        if visit := VISITS.get(kind):
+            visit(ground, node)
+        elif kind in _TRANSPARENT:
+            ground.push(node.children, node)
+        elif kind in WORDS:
+            words = ground.evaluator.words(node)
+            for word in () if ground.scene.tested else words:
+                ground.look_at(word)
+        elif node.is_named and kind not in SILENT:
+            ground.puzzle("a part of the command is not understood", node)
     if "\\\n" in script.text and _JOINED_LINES.search(script.text):
         ground.puzzle("a word goes on in the next line", root)
     if root.has_error:
         _salvage(ground, scene)
-
-
-def _visit(ground: WalkState, node: "Node") -> None:
-    kind = node.type
-    if visit := VISITS.get(kind):
-        visit(ground, node)
-    elif kind in _TRANSPARENT:
-        ground.push(node.children, node)
-    elif kind in WORDS:
-        for word in ground.evaluator.words(node):
-            if not ground.scene.tested:
-                ground.look_at(word)
-    elif node.is_named and kind not in SILENT:
-        ground.puzzle("a part of the command is not understood", node)
 
 
 def _salvage(ground: WalkState, scene: CommandContext) -> None:
@@ -223,7 +220,8 @@ def _run(ground: WalkState, node: "Node", extra: list[Word], scene: CommandConte
     words: list[Word] = []
     end = -1
     for child in node.children:
-        if end >= 0 and child.type not in _REDIRECTS and not _is_gap(ground.script.source[end : child.start_byte]):
+        gap = ground.script.source[end : child.start_byte] if end >= 0 and child.type not in _REDIRECTS else b" "
+        if not gap or b"\n" in gap.replace(b"\\\n", b""):  # the shell, too, must see one space between two words
             ground.puzzle("words touch each other", node)
         end = child.end_byte
         if child.type == "variable_assignment":
@@ -239,11 +237,6 @@ def _run(ground: WalkState, node: "Node", extra: list[Word], scene: CommandConte
     words.extend(extra)
     if words and not ground.functions.calls(words[0], node):
         ground.opener.command(ground.script, words, scene)
-
-
-def _is_gap(between: bytes) -> bool:
-    """Whether the shell, too, would see one space between two words of a command."""
-    return between == b" " or (bool(between) and b"\n" not in between.replace(b"\\\n", b""))
 
 
 def _name(ground: WalkState, node: "Node") -> list[Word]:
@@ -297,18 +290,15 @@ def pipeline(ground: WalkState, node: "Node") -> None:
     pushed: list[tuple[Node, CommandContext]] = []
     for index, stage in enumerate(stages):
         scene = ground.scene
-        if index:
-            scene = msgspec.structs.replace(scene, feed=_fed_by(ground, stages[:index]))
+        if index > _MAX_STAGES:
+            scene = fed(scene, Feed(None, (None,)))
+        elif index:
+            feed = partial(feed_of, ground.script, stages[:index], ground.bindings)
+            scene = msgspec.structs.replace(scene, feed=feed)
         if index + 1 < len(stages):
             scene = msgspec.structs.replace(scene, heard=True)
         pushed.append((stage, scene))
     ground.stack.extend(reversed(pushed))
-
-
-def _fed_by(ground: WalkState, stages: "list[Node]") -> Callable[[], Feed]:
-    if len(stages) > _MAX_STAGES:
-        return lambda: Feed(None, (None,))
-    return lambda: feed_of(ground.script, stages, ground.bindings)
 
 
 def substitution(ground: WalkState, node: "Node") -> None:
@@ -502,7 +492,7 @@ _WRAPPERS = frozenset({"command", "builtin", "time", "env", "nohup", "exec"})
 
 def feed_of(script: Script, stages: "list[Node]", bindings: Bindings) -> Feed:
     """What the stages of a pipeline write: their programs, and the text when one `echo` is all there is."""
-    evaluator = Evaluator(script, bindings, Findings(), _ignore)
+    evaluator = Evaluator(script, bindings, Findings(), lambda _: None)  # what is inside is read where it stands
     programs: list[str | None] = []
     place = (stages[0].start_byte, stages[-1].end_byte)
     stack, seen = list(stages), 0
@@ -520,10 +510,6 @@ def feed_of(script: Script, stages: "list[Node]", bindings: Bindings) -> Feed:
     return Feed(
         _echoed(only, evaluator) if only and programs[:1] in (["echo"], ["printf"]) else None, tuple(programs), place
     )
-
-
-def _ignore(node: "Node") -> None:
-    """Whatever is inside is read where it stands."""
 
 
 def _echoed(node: "Node", evaluator: Evaluator) -> str | None:

@@ -213,17 +213,16 @@ def marked_pattern(words: Sequence[str]) -> tuple[str, ...]:
 def _begins(wanted: Sequence[str], words: Words, *, wild: bool = False, open_end: bool = False) -> bool:
     if not wanted or len(words) < len(wanted) or (None in words and not open_end):
         return False
-    return _is_program(words[0], wanted[0]) and all(
+    # A plain name means the program of the system; a path means itself and nothing else.
+    program, meant = words[0], wanted[0]
+    if not program or not meant or meant == ONE_WORD:
+        return False
+    if program != meant and ("/" in meant or program_name(program) != meant):
+        return False
+    return all(
         word is not None and (word == want or (wild and want == ONE_WORD))
         for word, want in zip(words[1:], wanted[1:], strict=False)
     )
-
-
-def _is_program(word: str | None, wanted: str) -> bool:
-    """A plain name means the program of the system; a path means itself and nothing else."""
-    if not word or not wanted or wanted == ONE_WORD:
-        return False
-    return word == wanted or ("/" not in wanted and program_name(word) == wanted)
 
 
 def entry_may_match(entry: str, words: Words) -> bool:

@@ -4,6 +4,7 @@ Pure. What decides is named; `explain` tells the same with every part of the cal
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -36,11 +37,11 @@ from skills_runtime.safety.policy.rule import END, Allow, Ask, Deny, Rule, Rules
 
 def stops(rule: Rule, facts: Facts, base: Anchor) -> bool:
     """Whether a deny or ask rule is about the call, or about something the call could turn out to be."""
-    return (
-        _is_of_concern(rule, facts)
-        and (not rule.path or _touches(rule, facts, base))
-        and (not rule.host or any(is_host(rule.host, host) for host in facts.hosts))
-    )
+    if not _is_of_concern(rule, facts) or (rule.host and not any(is_host(rule.host, host) for host in facts.hosts)):
+        return False
+    if not rule.path or None in facts.writes:
+        return True
+    return any(may_fit(pattern, path, base) for path in _named_paths(facts) for pattern in rule.path)
 
 
 def could_stop(rule: Rule, facts: Facts) -> bool:
@@ -63,27 +64,18 @@ def _is_of_concern(rule: Rule, facts: Facts) -> bool:
     )
 
 
-def _touches(rule: Rule, facts: Facts, base: Anchor) -> bool:
-    if None in facts.writes:
-        return True
-    return any(may_fit(pattern, path, base) for path in _paths(facts) for pattern in rule.path)
-
-
-def _paths(facts: Facts) -> Iterator[str]:
-    """Every path a call names, from the top and from wherever it goes; arguments are taken for paths too."""
-    places = places_of(facts)
-    for path in _named_paths(facts):
-        yield from seen_from(places, path)
-
-
 def _named_paths(facts: Facts) -> Iterator[str]:
-    yield facts.directory
-    yield from (touch.path for touch in facts.files)
-    yield from filter(None, facts.writes)
-    yield from (path for path in facts.reads if path is not None and not has_glob(path))
-    for command in facts.commands:
-        for word in filter(None, command.words[1:]):
-            yield from tokens_of(word)
+    """Every path a call names, from the top and from wherever it goes; arguments are taken for paths too."""
+    named = (
+        (facts.directory,),
+        (touch.path for touch in facts.files),
+        filter(None, facts.writes),
+        (path for path in facts.reads if path is not None and not has_glob(path)),
+        (token for command in facts.commands for word in filter(None, command.words[1:]) for token in tokens_of(word)),
+    )
+    places = places_of(facts)
+    for path in chain.from_iterable(named):
+        yield from seen_from(places, path)
 
 
 def speaks_of_everything(rule: Rule) -> bool:
@@ -188,13 +180,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 def decide(facts: Facts, rules: Rules) -> Verdict:
     """What the rules say about a call."""
-    return (
-        _denied(facts, rules)
-        or _asked_whatever_allows_it(facts, rules)
-        or _allowed(facts, rules)
-        or _asked(facts, rules)
-        or _by_mode(facts, rules)
-    )
+    stopped = _denied(facts, rules) or _asked_whatever_allows_it(facts, rules) or _allowed(facts, rules)
+    if stopped is not None:
+        return stopped
+    if rule := _first_that_stops("ask", facts, rules):
+        return Ask(rule.label, rule.justification)
+    if rules.mode == "allow":
+        return Allow("safety.mode: allow")
+    return Allow("safety.mode: ask lets tools read") if facts.effect == "read" else Ask(BY_MODE)
 
 
 def explain(facts: Facts, rules: Rules) -> Explanation:
@@ -228,10 +221,6 @@ def _asked_whatever_allows_it(facts: Facts, rules: Rules) -> Ask | Allow | None:
         return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the fence allows")
     if unclear := facts.unclear or ("goes to more places than can be followed" if changes_directory(facts) else ""):
         return Ask(f"{BUILT_IN}: not understood", unclear)
-    return _asked_for_what_it_names(facts, rules) or _asked_for_its_risk(facts, rules)
-
-
-def _asked_for_what_it_names(facts: Facts, rules: Rules) -> Ask | None:
     if part := needs_consent(facts, rules):
         return Ask(f"{BUILT_IN}: configuration of the next run", f"`{_cut(part)}` decides what the next run may do")
     if part := may_be_control(facts, rules):
@@ -240,10 +229,6 @@ def _asked_for_what_it_names(facts: Facts, rules: Rules) -> Ask | None:
     for rule in rules.rules:
         if rule.effect == "deny" and could_stop(rule, facts):
             return Ask(f"{rule.label} cannot be ruled out", rule.justification)
-    return None
-
-
-def _asked_for_its_risk(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.risk.level != "high":
         return None
     for rule in rules.rules:
@@ -273,17 +258,6 @@ def _is_covered(parts: Iterable[Part]) -> bool:
 def is_listed(facts: Facts, rules: Rules) -> bool:
     """Whether rules of these allow all that a call does, whatever the mode lets pass."""
     return _is_covered(_parts(facts, rules, (), rules.rules))
-
-
-def _asked(facts: Facts, rules: Rules) -> Ask | None:
-    rule = _first_that_stops("ask", facts, rules)
-    return Ask(rule.label, rule.justification) if rule else None
-
-
-def _by_mode(facts: Facts, rules: Rules) -> Allow | Ask:
-    if rules.mode == "allow":
-        return Allow("safety.mode: allow")
-    return Allow("safety.mode: ask lets tools read") if facts.effect == "read" else Ask(BY_MODE)
 
 
 def _first_that_stops(effect: Literal["deny", "ask"], facts: Facts, rules: Rules) -> Rule | None:

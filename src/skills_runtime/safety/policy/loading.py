@@ -15,7 +15,7 @@ from skills_runtime.safety.policy.commands import marked_pattern
 from skills_runtime.safety.policy.decide import decide, stops
 from skills_runtime.safety.policy.patterns import Anchor, is_tool
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Allow, Example, Rule, Rules, SafetyMode
-from skills_runtime.text import printable
+from skills_runtime.text import one_line, printable
 
 if TYPE_CHECKING:
     import yaml
@@ -184,16 +184,16 @@ def check_examples(rule: Rule, values: Mapping[str, Node], origin: str) -> None:
             why_not = _why_not(rule, example)
             if (why_not == "") != (key == "match"):
                 said = f"does not match its example: {why_not}" if why_not else "matches what it says it does not"
-                raise refusal(
-                    origin,
-                    node.line,
-                    f"the rule `{rule.name}` {said} (`{_shown(example)}`)",
-                    "correct the pattern or the example",
-                )
+                words = (
+                    example.line, " ".join(example.argv), example.tool, *example.path, *example.host, example.skill
+                )  # fmt: skip
+                shown = one_line(" ".join(filter(None, words)), limit=120)
+                problem = f"the rule `{rule.name}` {said} (`{shown}`)"
+                raise refusal(origin, node.line, problem, "correct the pattern or the example")
 
 
 def _why_not(rule: Rule, example: Example) -> str:
-    """Why the rule, all alone, does not decide on the example; empty when it does."""
+    """Tell why the rule, all alone, does not decide on the example; empty when it does."""
     facts = facts_of(example, rule)
     base = Anchor(_ROOT, _HOME)
     if rule.effect != "allow":
@@ -206,9 +206,12 @@ def _why_not(rule: Rule, example: Example) -> str:
 
 def facts_of(example: Example, rule: Rule) -> Facts:
     """The example as the rules would see it as a call."""
-    reading = _reading(example)
+    reading = read_line(example.line) if example.line else read_argv(example.argv) if example.argv else Reading()
+    # For an example that names no tool, one that the rule is about.
+    usual = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
+    fitting = (tool for tool in usual if not rule.tool or is_tool(rule.tool, tool))
     return Facts(
-        tool=example.tool or _tool_of(example, rule),
+        tool=example.tool or next(fitting, rule.tool[0] if rule.tool else usual[0]),
         commands=reading.commands,
         writes=reading.writes,
         reads=reading.reads,
@@ -218,25 +221,6 @@ def facts_of(example: Example, rule: Rule) -> Facts:
         unclear=reading.unclear,
         risk=reading.risk,
     )
-
-
-def _reading(example: Example) -> Reading:
-    if example.line:
-        return read_line(example.line)
-    return read_argv(example.argv) if example.argv else Reading()
-
-
-def _tool_of(example: Example, rule: Rule) -> str:
-    """A tool the rule is about, for an example that names none."""
-    usual = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
-    fitting = (tool for tool in usual if not rule.tool or is_tool(rule.tool, tool))
-    return next(fitting, rule.tool[0] if rule.tool else usual[0])
-
-
-def _shown(example: Example) -> str:
-    words = (example.line, " ".join(example.argv), example.tool, *example.path, *example.host, example.skill)
-    text = " ".join(" ".join(filter(None, words)).split())
-    return text if len(text) <= 120 else f"{text[:119]}…"
 
 
 MAX_RULES = 1000
@@ -296,8 +280,14 @@ def _rule(item: Node, origin: str) -> Rule:
             raise refusal(
                 origin, node.line, f"a rule has no `{name}`{meant}", f"what a rule may have: {', '.join(KEYS)}"
             )
+    if "name" not in values:
+        raise refusal(origin, item.line, "a rule without a name", "add `name:`; decisions are told by it")
+    name = _text(values["name"], "name", origin)
+    if not NAME.fullmatch(name):
+        usable = "use up to 80 letters, digits, spaces and `. _ : / -`"
+        raise refusal(origin, values["name"].line, "this is not a usable name", usable)
     rule = Rule(
-        name=_name(item, origin),
+        name=name,
         effect=_one_of(values.get("effect"), get_args(SafetyMode), "effect", item, origin),
         risk=_one_of(values["risk"], LEVELS, "risk", item, origin) if "risk" in values else None,
         justification=_text(values["justification"], "justification", origin) if "justification" in values else "",
@@ -306,21 +296,9 @@ def _rule(item: Node, origin: str) -> Rule:
         not_match=parse_examples(values.get("not_match"), origin),
         **{name: _patterns(name, values[name], origin) for name in PATTERNS if name in values},
     )
-    _check_shape(rule, values, item.line, origin)
+    _check_scope(rule, values, item.line, origin)
     check_examples(rule, values, origin)
     return rule
-
-
-def _name(item: Entries, origin: str) -> str:
-    node = item.values.get("name")
-    if node is None:
-        raise refusal(origin, item.line, "a rule without a name", "add `name:`; decisions are told by it")
-    name = _text(node, "name", origin)
-    if not NAME.fullmatch(name):
-        raise refusal(
-            origin, node.line, "this is not a usable name", "use up to 80 letters, digits, spaces and `. _ : / -`"
-        )
-    return name
 
 
 def _text(node: Node, what: str, origin: str) -> str:
@@ -397,7 +375,7 @@ _PARSERS: Mapping[str, Callable[[str, int, str], Any]] = {
 }  # fmt: skip
 
 
-def _check_shape(rule: Rule, values: Mapping[str, Node], line: int, origin: str) -> None:
+def _check_scope(rule: Rule, values: Mapping[str, Node], line: int, origin: str) -> None:
     """A rule that would be about everything is a mode, and is set there."""
     if not any(name in values for name in PATTERNS) and (rule.effect == "allow" or rule.risk is None):
         raise refusal(

@@ -86,13 +86,18 @@ def place_of(path: str, base: Anchor) -> Place | None:
     absolute = path.startswith("/")
     if not absolute and base.root:
         absolute, path = True, f"{base.root}/{path}"
-    parts = _without_detours(path, absolute=absolute)
-    if parts is None:
-        return None
+    parts: list[str] = []
+    for part in _split(path):
+        if part != "..":
+            parts.append(part)
+        elif parts:
+            parts.pop()
+        elif not absolute:
+            return None
     root = _split(base.root)
-    if absolute and root and parts[: len(root)] == root:
-        return Place(parts[len(root) :], inside=True)
-    return Place(parts, inside=not absolute)
+    if absolute and root and tuple(parts[: len(root)]) == root:
+        return Place(tuple(parts[len(root) :]), inside=True)
+    return Place(tuple(parts), inside=not absolute)
 
 
 @lru_cache(maxsize=1024)
@@ -108,8 +113,11 @@ def tokens_of(word: str) -> Iterator[str]:
     """Everything in a word that may be a path, as in `--file=a/b`, `-oa/b` or `HEAD:a/b`."""
     if len(word) <= MAX_CHARS:
         yield word
-        if word.startswith("-"):
-            yield from _glued(word)
+        # What may be the value of a short option, which others may stand before.
+        for length in range(2, min(len(word), MAX_LETTERS + 2)) if word.startswith("-") else ():
+            if not word[length - 1].isalnum():
+                break
+            yield word[length:]
     pieces = _SEPARATORS.split(word)
     if len(pieces) > 1:
         yield from (piece for piece in pieces if piece and len(piece) <= MAX_CHARS)
@@ -118,14 +126,6 @@ def tokens_of(word: str) -> Iterator[str]:
 def written_words(text: str) -> list[str]:
     """The words of a command as they are written, without quotes and with those variables that are certain."""
     return _WRITTEN.sub(lambda match: {"HOME": "~", "PWD": "."}.get(match[1] or "", ""), text).split()
-
-
-def _glued(word: str) -> Iterator[str]:
-    """What may be the value of a short option, which others may stand before."""
-    for length in range(2, min(len(word), MAX_LETTERS + 2)):
-        if not word[length - 1].isalnum():
-            return
-        yield word[length:]
 
 
 def unaliased(path: str) -> Iterator[str]:
@@ -163,18 +163,6 @@ def has_glob(text: str) -> bool:
 
 def _split(path: str) -> Parts:
     return tuple(part for part in path.split("/") if part not in ("", "."))
-
-
-def _without_detours(path: str, *, absolute: bool) -> Parts | None:
-    parts: list[str] = []
-    for part in _split(path):
-        if part != "..":
-            parts.append(part)
-        elif parts:
-            parts.pop()
-        elif not absolute:
-            return None
-    return tuple(parts)
 
 
 @lru_cache(maxsize=4096)
@@ -273,11 +261,10 @@ def named(patterns: Iterable[str], name: str) -> bool:
 def is_host(patterns: Iterable[str], host: str) -> bool:
     """Whether a host is one of those meant; `*.example.com` means what is below it, not itself."""
     plain = plain_host(host)
-    return bool(plain) and any(_is_one(plain, plain_host(pattern)) for pattern in patterns)
-
-
-def _is_one(host: str, pattern: str) -> bool:
-    return pattern in ("*", host) or (pattern.startswith("*.") and host.endswith(pattern[1:]) and host != pattern[1:])
+    return bool(plain) and any(
+        pattern in ("*", plain) or (pattern.startswith("*.") and plain.endswith(pattern[1:]) and plain != pattern[1:])
+        for pattern in map(plain_host, patterns)
+    )
 
 
 def plain_host(host: str) -> str:

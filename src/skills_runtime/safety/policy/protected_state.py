@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import base_name, is_elsewhere, places_of, seen_from
@@ -43,8 +43,13 @@ def glob_of_control(token: str, places: tuple[Parts, ...], base: Anchor, *, bare
     names = tuple(map(folded, filter(None, token.split("/"))))
     if any(_is_state(names, index, bare=bare) for index in range(len(names))):
         return True
-    parts = absolute_parts(token, base)
-    return parts is not None and any(_is_place(parts, place, bare=bare) for place in places)
+    parts = absolute_parts(token, base) or ()
+    return any(
+        len(parts) >= len(place)
+        and all(map(_may_be, place, parts))
+        and (not _is_bare(parts[len(place) - 1]) or (bare and len(parts) > len(place)))
+        for place in places
+    )
 
 
 def _is_state(names: Parts, index: int, *, bare: bool) -> bool:
@@ -55,12 +60,6 @@ def _is_state(names: Parts, index: int, *, bare: bool) -> bool:
         return True
     following = names[index + 1] if index + 1 < len(names) else ""
     return bare and not _is_bare(following) and any(_may_be(inner, following) for inner in _INSIDE)
-
-
-def _is_place(parts: Parts, place: Parts, *, bare: bool) -> bool:
-    if len(parts) < len(place) or not all(map(_may_be, place, parts)):
-        return False
-    return not _is_bare(parts[len(place) - 1]) or (bare and len(parts) > len(place))
 
 
 def _may_be(name: str, pattern: str) -> bool:
@@ -96,12 +95,13 @@ _DETOUR = re.compile(r"/(?:\.?/)+")
 
 def control_state(facts: Facts, rules: Rules) -> str:
     """The part of a call that names the runtime's own state; empty when none does."""
-    for text in _texts(facts):
+    written = (text for command in facts.commands for text in (command.text, *filter(None, command.words)))
+    for text in chain(_paths(facts), written):
         if _CONTROL.search(_DETOUR.sub("/", folded(text))):
             return text
     base = Anchor(rules.root, rules.home)
     places = _control_places(rules, base)
-    for token, path in _seen(facts, _tokens(facts)):
+    for token, path in _seen(facts, chain(_paths(facts), _word_tokens(facts))):
         if _is_control(path, places, base) or (path != token and _CONTROL.search(folded(path))):
             return token
     return ""
@@ -109,7 +109,7 @@ def control_state(facts: Facts, rules: Rules) -> str:
 
 def may_be_control(facts: Facts, rules: Rules) -> str:
     """The part of a call that stands for any names, and so perhaps for our own; empty when none does."""
-    tokens = list(filter(has_glob, _tokens(facts)))
+    tokens = list(filter(has_glob, chain(_paths(facts), _word_tokens(facts))))
     if not tokens:
         return ""
     base = Anchor(rules.root, rules.home)
@@ -174,22 +174,12 @@ def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Anchor) -
     return place is not None and _CONTROL.search(folded("/".join(place.parts))) is not None
 
 
-def _texts(facts: Facts) -> Iterator[str]:
+def _paths(facts: Facts) -> Iterator[str]:
+    """What a call surely names as a path."""
     yield facts.directory
     yield from (touch.path for touch in facts.files)
     yield from filter(None, facts.writes)
     yield from filter(None, facts.reads)
-    for command in facts.commands:
-        yield command.text
-        yield from filter(None, command.words)
-
-
-def _tokens(facts: Facts) -> Iterator[str]:
-    yield facts.directory
-    yield from (touch.path for touch in facts.files)
-    yield from filter(None, facts.writes)
-    yield from filter(None, facts.reads)
-    yield from _word_tokens(facts)
 
 
 def _word_tokens(facts: Facts) -> Iterator[str]:

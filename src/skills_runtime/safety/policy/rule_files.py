@@ -50,7 +50,11 @@ def read_rules(resolved: "Resolved") -> RulesRead:
     found = [default] if is_there(default) else []
     files = list(dict.fromkeys(canonical(path, path.parent) for path in (*found, *resolved.settings.safety.rule_files)))
     own = [rule for file in files for rule in _rules_in(file, resolved)]
-    theirs = [rule for file in _project_files(resolved, files) for rule in _rules_in(file, resolved)]
+    project = resolved.workspace_root / PROJECT_FILE
+    theirs: tuple[Rule, ...] = ()
+    # A project's file that the user has named is one of their own.
+    if is_there(project) and (real := canonical(project, project.parent)) not in files:
+        theirs = _rules_in(real, resolved)
     return RulesRead(
         Rules(
             mode=safety.mode,
@@ -62,7 +66,7 @@ def read_rules(resolved: "Resolved") -> RulesRead:
             root=str(resolved.workspace_root),
             home=_home(resolved),
             control=tuple(dict.fromkeys(map(str, _control(resolved, files)))),
-            consent=tuple(map(str, _configuration(resolved))),
+            consent=tuple(map(str, (*resolved.overlay_paths, *([resolved.env_file] if resolved.env_file else [])))),
         ),
         tuple(
             f"rule `{rule.name}` in `{rule.origin}` was ignored: the rules of a project may deny and ask, not allow"
@@ -72,25 +76,9 @@ def read_rules(resolved: "Resolved") -> RulesRead:
     )
 
 
-def _project_files(resolved: "Resolved", taken: list[Path]) -> list[Path]:
-    """The project's rule file, unless the user named it as one of their own."""
-    from skills_runtime.config.files import canonical, is_there
-
-    path = resolved.workspace_root / PROJECT_FILE
-    if not is_there(path):
-        return []
-    real = canonical(path, path.parent)
-    return [] if real in taken else [real]
-
-
 def _rules_in(path: Path, resolved: "Resolved") -> tuple[Rule, ...]:
     from skills_runtime.config.files import read_text
 
-    return load_rules(read_text(path), origin=_shown(path, resolved))
-
-
-def _shown(path: Path, resolved: "Resolved") -> str:
-    """The path as people write it."""
     home = _home(resolved)
     if path.is_relative_to(resolved.workspace_root):
         text = str(path.relative_to(resolved.workspace_root))
@@ -98,7 +86,7 @@ def _shown(path: Path, resolved: "Resolved") -> str:
         text = f"~/{path.relative_to(home)}"
     else:
         text = str(path)
-    return printable(text)
+    return load_rules(read_text(path), origin=printable(text))
 
 
 def _home(resolved: "Resolved") -> str:
@@ -116,9 +104,3 @@ def _control(resolved: "Resolved", files: list[Path]) -> Iterator[Path]:
     for place in (config_home(process), state_home(process), keys_home(process), *files):
         yield place
         yield place.resolve()
-
-
-def _configuration(resolved: "Resolved") -> Iterator[Path]:
-    yield from resolved.overlay_paths
-    if resolved.env_file is not None:
-        yield resolved.env_file

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,8 @@ _DIRECTORY_MODE = 0o700
 
 def rule_text(rule: Rule) -> str:
     """The rule as it stands in a rule file: one item of its list."""
-    import yaml
+    import yaml  # slow to load, and most runs write no rule
 
-    lines = yaml.safe_dump(_plain(rule), sort_keys=False, allow_unicode=True, width=2**31 - 1).rstrip("\n").split("\n")
-    return "".join(f"{'  ' if number else '- '}{line}\n" for number, line in enumerate(lines))
-
-
-def _plain(rule: Rule) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "name": rule.name,
         "effect": rule.effect,
@@ -41,7 +37,9 @@ def _plain(rule: Rule) -> dict[str, Any]:
         "match": [_example(one) for one in rule.match],
         "not_match": [_example(one) for one in rule.not_match],
     }
-    return {name: value for name, value in fields.items() if value}
+    filled = {name: value for name, value in fields.items() if value}
+    lines = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=2**31 - 1).rstrip("\n").split("\n")
+    return "".join(f"{'  ' if number else '- '}{line}\n" for number, line in enumerate(lines))
 
 
 def _one_or_all(values: Sequence[str]) -> str | list[str]:
@@ -80,7 +78,9 @@ def add_rule(path: Path, rule: Rule) -> None:
         place.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
         # The lock is beside the file, which the file itself cannot be: it is replaced.
         with lock_file(place.with_name(f".{place.name}.lock"), timeout=PATIENCE_SECONDS):
-            before = _read(place)
+            before = b""
+            with suppress(FileNotFoundError):
+                before = place.read_bytes()
             after = _added(before, rule, str(path))
             if after != before:
                 write_atomic(place, after)
@@ -125,10 +125,3 @@ def _item(text: str, rule: Rule, origin: str) -> str:
     head = "rules:\n" if document is None else ""
     indent = " " * (2 if items is None else items.column)
     return head + "".join(f"{indent}{line}\n" for line in rule_text(rule).rstrip("\n").split("\n"))
-
-
-def _read(place: Path) -> bytes:
-    try:
-        return place.read_bytes()
-    except FileNotFoundError:
-        return b""

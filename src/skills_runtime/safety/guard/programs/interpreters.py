@@ -63,7 +63,8 @@ def language(call: Call) -> None:
         if word.shape in ("-V", "--version", "-v", "--help", "-h", "-VV") and len(args) == 1:
             return
         if word.option in grammar.words or word.shape in grammar.words:
-            code(call, _value(args, index, word))
+            following = args[index + 1] if index + 1 < len(args) else None
+            code(call, word.after(word.shape.index("=") + 1) if "=" in word.shape else following)
             return
         if not word.option:
             break
@@ -78,12 +79,6 @@ def language(call: Call) -> None:
         code(call, plain_word(feed.text, *feed.place))
     else:
         fed(call, shell_code=False)
-
-
-def _value(args: list[Word], index: int, word: Word) -> Word | None:
-    if "=" in word.shape:
-        return word.after(word.shape.index("=") + 1)
-    return args[index + 1] if index + 1 < len(args) else None
 
 
 def _option(call: Call, grammar: Language, index: int) -> int | None:

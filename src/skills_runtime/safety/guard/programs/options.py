@@ -117,17 +117,13 @@ _WRITES: dict[str, str] = {
 """Options whose value is a file that is written."""
 
 
-def _by_program() -> dict[str, list[tuple[str, Level | None, str]]]:
-    table: dict[str, list[tuple[str, Level | None, str]]] = {}
-    for program, options, level, reason in _RISKY:
-        table.setdefault(program, []).extend((option, level, reason) for option in options.split())
-    for program, options in _WRITES.items():
-        table.setdefault(program, []).extend((option, None, "") for option in options.split())
-    return table
-
-
-OPTIONS = _by_program()
+OPTIONS: dict[str, list[tuple[str, Level | None, str]]] = {}
 """What each option of a program means; without a level it names a file that is written."""
+for _program, _options, _level, _reason in (
+    *_RISKY,
+    *((program, named, None, "") for program, named in _WRITES.items()),
+):
+    OPTIONS.setdefault(_program, []).extend((option, _level, _reason) for option in _options.split())
 
 
 def judge_options(call: Call) -> None:
@@ -245,7 +241,10 @@ def plain_hosts(call: Call) -> Iterator[str]:
     if grammar := _FETCHERS.get(call.name):
         yield from _fetched(call.args, grammar)
     elif call.name == "git":
-        yield from _cloned(call.args)
+        # Reached as `host:path`; a name without a dot is a branch in most of its commands.
+        verb = next((word.shape for word in call.args if word.shape in _CLONING), "")
+        copied = (_COPIED.match(word.shape) for word in (call.args if verb else ()))
+        yield from (match[1].lower() for match in copied if match and (verb == "clone" or "." in match[1]))
     elif call.name in ("ssh", "scp", "autossh"):
         for option in _TUNNELS:
             yield from (host for value in values_of(call, option) for host in _pieces(value.shape))
@@ -253,8 +252,10 @@ def plain_hosts(call: Call) -> Iterator[str]:
         yield from (host for word in call.args if "/" in word.shape for host in _looking(word.shape))
     elif call.name in _REACHING:
         for word in call.args:
-            wholly = call.name in _WHOLLY and not word.shape.startswith(("-", "+"))
-            yield from _of_operand(word.shape) if wholly else _looking(word.shape)
+            if call.name not in _WHOLLY or word.shape.startswith(("-", "+")):
+                yield from _looking(word.shape)
+            elif _PLAIN.fullmatch(host := next(_address(word.shape), "")) and not host.isdigit():
+                yield host
 
 
 def _fetched(args: list[Word], grammar: Grammar) -> Iterator[str]:
@@ -320,18 +321,3 @@ def _looking(text: str) -> Iterator[str]:
     for piece in (*re.split(r"[/:@=,\[\]{}()]+", text), *glued):
         if len(piece) <= _MAX_CHARACTERS and _LOOKS_SO.fullmatch(piece):
             yield piece.lower()
-
-
-def _of_operand(text: str) -> Iterator[str]:
-    host = next(_address(text), "")
-    if _PLAIN.fullmatch(host) and not host.isdigit():
-        yield host
-
-
-def _cloned(args: list[Word]) -> Iterator[str]:
-    """What git is told to reach as `host:path`; a name without a dot is a branch in most of its commands."""
-    verb = next((word.shape for word in args if word.shape in _CLONING), "")
-    for word in args if verb else ():
-        match = _COPIED.match(word.shape)
-        if match and (verb == "clone" or "." in match[1]):
-            yield match[1].lower()

@@ -4,9 +4,8 @@ import re
 
 import msgspec
 
-from skills_runtime.safety.guard.calls import Call, Feed
-from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.known_programs import DECODERS, NETWORK, risk_of_variable
+from skills_runtime.safety.guard.calls import Call
+from skills_runtime.safety.guard.known_programs import risk_of_variable
 from skills_runtime.safety.guard.paths import writing
 from skills_runtime.safety.guard.programs.wrappers import is_assignment
 from skills_runtime.safety.guard.words import Word, names, plain_word
@@ -101,12 +100,7 @@ def fed(call: Call, *, shell_code: bool = True) -> None:
         scene = msgspec.structs.replace(call.scene, feed=None)
         call.code(plain_word(feed.text, *feed.place), scene)
         return
-    call.puzzle("runs what it is fed", None, _level_of(feed))
-
-
-def _level_of(feed: Feed) -> Level:
-    careless = not feed.programs or any(name is None or name in NETWORK or name in DECODERS for name in feed.programs)
-    return "high" if careless or feed.programs != ("cat",) else "medium"
+    call.puzzle("runs what it is fed", None, "medium" if feed.programs == ("cat",) else "high")
 
 
 def evaluate(call: Call) -> None:
