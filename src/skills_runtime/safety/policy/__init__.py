@@ -14,7 +14,7 @@ from skills_runtime.safety.policy.rule import (
     Verdict,
     approval_key,
 )
-from skills_runtime.safety.policy.writing import add_rule, rule_text
+from skills_runtime.safety.policy.rule_files import add_rule, rule_text
 
 __all__ = [
     "END",
