@@ -217,6 +217,7 @@ def test_keys_decide_nothing_while_a_reason_is_typed_or_when_they_are_off(studio
         expect(page.get_by_role("dialog").get_by_text("Reject: write the reason")).to_be_visible()
         page.get_by_label("Use single keys").uncheck()
         page.keyboard.press("Escape")
+        expect(page.get_by_role("button", name="Keys")).to_be_focused()
         card.focus()
         page.keyboard.press("a")
         page.keyboard.press("e")

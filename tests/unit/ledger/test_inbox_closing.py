@@ -16,14 +16,20 @@ SENDER = """
 import sys
 from pathlib import Path
 from skills_runtime.clock import RandomIds, SystemClock
+from skills_runtime.errors import LogLocked
 from skills_runtime.ledger import open_ledger
 from skills_runtime.ports.people import InboxClosed
 with open_ledger(Path(sys.argv[1]), clock=SystemClock(), ids=RandomIds()) as ledger:
-    try:
-        for number in range(100_000):
+    number = 0
+    while True:
+        try:
             print(ledger.inbox.send("run_1", "steer", {"n": number}).id, flush=True)
-    except InboxClosed:
-        print("refused", flush=True)
+            number += 1
+        except LogLocked:  # the others were quicker for seconds; nothing was sent
+            continue
+        except InboxClosed:
+            print("refused", flush=True)
+            break
 """
 
 
