@@ -97,7 +97,9 @@ class Pages:
 
     browser: Browser
     service: Service
-    _free: dict[str, list[tuple[Page, Watched]]] = field(default_factory=dict[str, list[tuple[Page, Watched]]])
+    _free: dict[str, list[tuple[Page, Watched, bool]]] = field(
+        default_factory=dict[str, list[tuple[Page, Watched, bool]]]
+    )
 
     @contextmanager
     def open(
@@ -108,28 +110,35 @@ class Pages:
         viewport: ViewportSize = DESK,
         color_scheme: Scheme = "light",
         reduced_motion: Motion = "reduce",
+        load: bool = False,
     ) -> Generator[Page]:
-        """A page at this address, as after a first visit: nothing is remembered, and it is checked afterwards."""
+        """A page at this address where nothing is remembered and nothing is open; it is checked afterwards.
+
+        Loading it takes much longer than going there, and is done only with `load` or when something was left.
+        """
         free = self._free.setdefault(locale, [])
-        page, watched = free.pop() if free else self._new_page(locale)
+        page, watched, is_clean = free.pop() if free else self._new_page(locale)
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
         try:
-            page.goto(f"{self.service.url}{path}")
+            if is_clean and not load:
+                go(page, path)
+            else:
+                page.goto(f"{self.service.url}{path}")
             yield page
             watched.check()
-            _forget(page)
+            is_clean = _leave(page)
         except BaseException:
             page.context.close()  # what it shows now may be anything
             raise
-        free.append((page, watched))
+        free.append((page, watched, is_clean))
 
-    def _new_page(self, locale: str) -> tuple[Page, Watched]:
+    def _new_page(self, locale: str) -> tuple[Page, Watched, bool]:
         context = _new_context(self.browser, locale=locale)
         assert context.request.get(f"{self.service.url}/studio/?token={self.service.token}").ok
         page, watched = context.new_page(), Watched(self.service.url)
         watched.attach(page)
-        return page, watched
+        return page, watched, False
 
 
 def _new_context(browser: Browser, **options: Any) -> BrowserContext:
@@ -139,13 +148,25 @@ def _new_context(browser: Browser, **options: Any) -> BrowserContext:
     return context
 
 
-def _forget(page: Page) -> None:
-    """Leave a page as if it had not been used."""
+_LEAVE = """async () => {
+  const kept = localStorage.length + sessionStorage.length;
+  localStorage.clear();
+  sessionStorage.clear();
+  history.pushState(null, "", "/studio/nothing/of/this/name");
+  for (let frames = 0; frames < 2; frames++) await new Promise((done) => requestAnimationFrame(done));
+  const open = document.querySelector("[role=dialog], [role=menu], [role=alert], section.fixed > *");
+  return kept === 0 && open === null;
+}"""
+"""Leaves what a page shows, and says whether nothing of it is left: no choice, and no dialog or notice."""
+
+
+def _leave(page: Page) -> bool:
+    """Make a page ready for another test, and return whether that need not load it anew."""
     for other in page.context.pages:
         if other is not page:
             other.close()
     page.unroute_all()
-    page.evaluate("localStorage.clear(); sessionStorage.clear();")
+    return page.evaluate(_LEAVE)
 
 
 def keep_screenshot(page: Page, name: str) -> Path:
