@@ -1,7 +1,5 @@
 """The decision on every command of the corpus, under a small realistic policy."""
 
-import pytest
-
 from skills_runtime.ports import Intent, ToolSpec
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, Verdict, decide
@@ -21,28 +19,26 @@ def expected(row: Row) -> tuple[type[Verdict], ...]:
     return (Allow, Ask) if row.allowed else (Ask, Deny)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: repr(row.line)[:80])
-def test_only_what_the_corpus_lets_run_is_allowed(row: Row) -> None:
-    assert isinstance(verdict(row.line), expected(row))
+def test_only_what_the_corpus_lets_run_is_allowed() -> None:
+    assert [row for row in ROWS if not isinstance(verdict(row.line), expected(row))] == []
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.allowed], ids=lambda row: repr(row.line)[:80])
-def test_what_is_allowed_names_the_entries_that_allow_it(row: Row) -> None:
-    found = verdict(row.line)
-    if isinstance(found, Allow):
-        assert found.rule.startswith("safety.allowlist: ")
+def test_what_is_allowed_names_the_entries_that_allow_it() -> None:
+    for row in (row for row in ROWS if row.allowed):
+        found = verdict(row.line)
+        assert not isinstance(found, Allow) or found.rule.startswith("safety.allowlist: "), row.line
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.level == "high"], ids=lambda row: repr(row.line)[:80])
-def test_high_risk_is_asked_about_or_denied_even_where_everything_is_allowed(row: Row) -> None:
-    found = verdict(row.line, PERMISSIVE)
-    assert isinstance(found, Ask | Deny)
-    assert found.rule
+def test_high_risk_is_asked_about_or_denied_even_where_everything_is_allowed() -> None:
+    for row in (row for row in ROWS if row.level == "high"):
+        found = verdict(row.line, PERMISSIVE)
+        assert isinstance(found, Ask | Deny), row.line
+        assert found.rule, row.line
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.unclear], ids=lambda row: repr(row.line)[:80])
-def test_what_is_not_understood_is_never_allowed(row: Row) -> None:
-    assert isinstance(verdict(row.line, PERMISSIVE), Ask | Deny)
+def test_what_is_not_understood_is_never_allowed() -> None:
+    for row in (row for row in ROWS if row.unclear):
+        assert isinstance(verdict(row.line, PERMISSIVE), Ask | Deny), row.line
 
 
 def test_most_of_what_may_run_really_runs_unasked() -> None:
