@@ -4,8 +4,10 @@
 .PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests test-thorough
 
 BIN := .venv/bin
+# Hundreds of programs are started: none of them compiles again what another one has compiled.
+export PYTHONDONTWRITEBYTECODE :=
 # The tests of a file share what they have started. Files are begun in the order of tests/conftest.py.
-PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+PYTEST := scripts/in-memory $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 heading = @printf '\n== %s\n' '$(1)'
 
 help: ## list the targets
@@ -25,7 +27,7 @@ test: setup lint types layers web tests ## set up, then run everything: lint, ty
 
 test-thorough: setup built ## set up, then run the property tests with all their examples
 	$(call heading,property tests with all their examples)
-	@TEST_PROFILE=thorough $(PYTEST) tests/property tests/unit
+	@TEST_PROFILE=thorough $(PYTEST) tests/property tests/unit tests/e2e/service
 
 check: setup built lint types layers ## set up, then run what is fast: lint, types, layers, unit tests
 	$(call heading,unit tests)
@@ -82,4 +84,4 @@ tests: setup built
 	$(call heading,all tests)
 	@$(PYTEST) || { [ $$? -eq 1 ] || exit 1; \
 		printf '\n== what failed, once more and alone: the machine may have been busy\n'; \
-		$(BIN)/pytest --last-failed --last-failed-no-failures none; }
+		scripts/in-memory $(BIN)/pytest --last-failed --last-failed-no-failures none; }

@@ -28,6 +28,7 @@ for _profile, _count in (("quick", 25), ("thorough", 100)):
         max_examples=_count,
         suppress_health_check=[HealthCheck.too_slow],
     )
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every program that a test starts would compile all of ours again
 settings.load_profile("thorough" if THOROUGH else "quick")
 
 LONG = ("e2e/studio", "e2e", "property", "docs", "contract", "replay")
@@ -39,10 +40,8 @@ _numbers = itertools.count()
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long comes first, so that nobody is left with it at the end while the others have nothing to do."""
-    tests = Path(__file__).parent
-    items.sort(
-        key=lambda item: next((n for n, one in enumerate(LONG) if item.path.is_relative_to(tests / one)), len(LONG))
-    )
+    folders = [f"{Path(__file__).parent / one}/" for one in LONG]
+    items.sort(key=lambda item: next((n for n, one in enumerate(folders) if str(item.path).startswith(one)), len(LONG)))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -73,7 +72,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     for name in list(os.environ):
         if name == "OPENAI_API_KEY" or name.startswith(("SKILLS_RUNTIME_", "XDG_")):
             monkeypatch.delenv(name)
-    path = tmp_path_factory.mktemp(f"home_{next(_numbers)}", numbered=False)
+    path = tmp_path_factory.getbasetemp() / f"home_{next(_numbers)}"
+    path.mkdir(mode=0o700)  # `mktemp` resolves every name, which is most of what a quick test costs
     for name, value in home_variables(path).items():
         monkeypatch.setenv(name, value)
     return path
