@@ -16,9 +16,10 @@ from skills_runtime.runs.record import read_record, record_of
 from skills_runtime.runs.run import open_run
 from tests.support.children import Zygote, zygote
 from tests.support.crashes import Acknowledged, create_until_killed, end_until_killed, write_until_killed
+from tests.support.examples import examples
 from tests.support.runs import keys_in, ports_in, spec_in
 
-ROUNDS = 200
+ROUNDS = examples(200)
 ROUNDS_PER_RUN = 8
 
 
@@ -65,7 +66,7 @@ def check(place: Path, run_id: str, promised: list[Acknowledged]) -> None:
     run.close()
 
 
-def test_two_hundred_killed_writers_lose_nothing_they_acknowledged(nursery: Zygote, tmp_path: Path) -> None:
+def test_killed_writers_lose_nothing_they_acknowledged(nursery: Zygote, tmp_path: Path) -> None:
     promised: list[Acknowledged] = []
     kinds: set[tuple[str, bool]] = set()
     for number in range(ROUNDS):

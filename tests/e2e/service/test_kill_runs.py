@@ -23,10 +23,11 @@ from skills_runtime.service.access.token import service_token
 from tests.e2e.service.chaos import World, begin_runs, execute, execute_skills
 from tests.e2e.service.killable import NOTES, make_place, serve_until_killed
 from tests.support.children import zygote
+from tests.support.examples import examples
 from tests.support.subreaper import ADOPTING
 from tests.unit.service.runs.served import types_in
 
-KILLS, STOPS = 50, 6
+KILLS, STOPS = examples(50), examples(6)
 IMPORTED = (
     serve_until_killed.__module__,
     "anyio._backends._asyncio",

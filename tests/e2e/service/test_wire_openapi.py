@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.e2e.service.servers import Service, serving, write_python
+from tests.support.examples import examples
 
 DOCUMENT = Path(__file__).parents[3] / "studio" / "src" / "api" / "openapi.json"
 ENDLESS = {"/api/v1/feed", "/api/v1/runs/{run_id}/events/stream"}
@@ -51,7 +52,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = 10
+EXAMPLES = examples(10)
 
 
 @pytest.fixture(scope="module")

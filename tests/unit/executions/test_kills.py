@@ -7,10 +7,11 @@ from pathlib import Path
 
 from tests.support.children import Zygote, zygote
 from tests.support.crashes import execute_until_killed
+from tests.support.examples import examples
 from tests.unit.executions.samples import an_executor, find, make_skill
 from tests.unit.executions.test_deadlines import sleeping
 
-KILLS = 50
+KILLS = examples(50)
 SECONDS = "4719.5"
 SCRIPT = f'read -r line; [ $((RANDOM % 4)) = 0 ] && sleep {SECONDS} & echo "$line"; sleep 0.01'
 """Some leave a process behind that would sleep for long."""

@@ -1,4 +1,4 @@
-"""Never a byte lost, never a wrong end: the same command hundreds of times, over pipes and over terminals."""
+"""Never a byte lost, never a wrong end: the same command many times, over pipes and over terminals."""
 
 import asyncio
 import hashlib
@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from skills_runtime.processes import Finished, Limits, PtySession, execute
+from tests.support.examples import examples
 from tests.unit.processes.conftest import Tagged
 
 T = TypeVar("T")
@@ -13,7 +14,7 @@ T = TypeVar("T")
 LINES = b"".join(b"%d\n" % number for number in range(1, 100_001))
 DIGEST = hashlib.sha256(LINES).hexdigest()
 ON_A_TERMINAL = hashlib.sha256(LINES.replace(b"\n", b"\r\n")).hexdigest()
-TIMES = 500
+TIMES = examples(500)
 """Over each of the two ways."""
 WIDTH = 4
 PATIENCE_MS = 60_000

@@ -19,10 +19,11 @@ from skills_runtime.runs import RunPaths, runs_root, verify_run
 from skills_runtime.testing import says
 from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of
 from tests.support.crashes import Moments, Sender
+from tests.support.examples import examples
 
 RUN_ID, NAME = "run_1", "the run"
 Make = Callable[[Path, Inbox], Agent]
-SPREAD = 24
+SPREAD = examples(24)
 """Moments tried of each end, besides those around the change from being heard to being refused."""
 
 

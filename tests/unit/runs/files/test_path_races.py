@@ -13,10 +13,11 @@ import pytest
 from skills_runtime.errors import NotFound, PathEscape, SkillsRuntimeError, ValidationFailed
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.scan import scan
+from tests.support.examples import examples
 
 Swapping = Callable[[Callable[[], None]], AbstractContextManager[None]]
 
-ATTEMPTS = 1500
+ATTEMPTS = examples(1500)
 MOST_ATTEMPTS = 20_000
 
 _RENAME_EXCHANGE = 2

@@ -15,11 +15,13 @@ from skills_runtime.skills.install.transaction import (
     finish_interrupted,
     open_work_directory,
 )
+from tests.support.examples import THOROUGH
 from tests.unit.skills.install.changing import dies_at, places_in, put, staged_change
 from tests.unit.skills.samples import skill_text
 
 OLD, NEW = skill_text("a", "The old one."), skill_text("a", "The new one.")
 MOMENTS = 400
+STRIDE = 1 if THOROUGH else 4
 
 
 def change_everything(places: InstallPaths) -> None:
@@ -56,7 +58,7 @@ def test_a_process_that_dies_at_any_moment_leaves_old_or_new_skills(
     seen: set[tuple[tuple[str, str], ...]] = set()
     put(places_in(tmp_path / "first"), "a", OLD)
     put(places_in(tmp_path / "first"), "c", OLD)
-    for moment in range(1, MOMENTS, 1 if exchange else 3):
+    for moment in range(1, MOMENTS, STRIDE):
         shutil.copytree(tmp_path / "first", tmp_path / str(moment))
         places = places_in(tmp_path / str(moment))
         died = dies_at(moment, lambda places=places: change_everything(places))
