@@ -30,7 +30,7 @@ from skills_runtime.events.payloads import (
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Deliverable, Run, RunSpec, is_legal_id, runs_root
-from skills_runtime.skills.catalog.delta import marks_in
+from skills_runtime.skills.catalog import marks_of
 from skills_runtime.skills.prompt.assemble import assemble, exposed
 from skills_runtime.skills.prompt.injection import Apart, OwnRuns, set_apart
 from skills_runtime.skills.prompt.profile import with_template
@@ -116,7 +116,7 @@ def _with_marks(
     """Add to the event of a skill list what the model knows by it: later it is told only what is different."""
     if not any(isinstance(event, SkillCatalogOffered) for event in told):
         return list(told), []
-    marks = only_first(marks_in(library).data, options.first_skills)
+    marks = only_first(marks_of(library).data, options.first_skills)
     return [
         msgspec.structs.replace(event, skills_blob=_digest(marks)) if isinstance(event, SkillCatalogOffered) else event
         for event in told

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.skills import FilesystemSource, Library, Origin
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
-from skills_runtime.skills.mentions import parse_mention
 from skills_runtime.skills.problems import SkillError
+from skills_runtime.skills.skill import parse_mention
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:

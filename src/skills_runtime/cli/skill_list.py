@@ -16,7 +16,7 @@ from skills_runtime.skills import Library, Problem, Skill, library_of
 from skills_runtime.skills.discovery import Discovery, discover, discovered_sources, places_of
 from skills_runtime.skills.install.lockfile import project_places, user_places
 from skills_runtime.skills.install.operations import changed_skills
-from skills_runtime.skills.mentions import is_name, without_mention
+from skills_runtime.skills.skill import is_name, without_mention
 from skills_runtime.skills.watch import Changes, watch_skills
 from skills_runtime.text import readable_line
 

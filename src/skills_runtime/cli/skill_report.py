@@ -12,10 +12,9 @@ from skills_runtime.cli.text import plural
 from skills_runtime.errors import EXIT_CODES, NotFound
 from skills_runtime.skills import FilesystemSource, Library, Origin, Problem, library_of
 from skills_runtime.skills.catalog import Catalog, CatalogReport, budget_for, catalog_of
-from skills_runtime.skills.mention_resolution import mentioned
-from skills_runtime.skills.mentions import is_name, parse_mention, without_mention
+from skills_runtime.skills.mentions import resolve_mentions
 from skills_runtime.skills.routing import Choice, index_for, route
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.skill import Skill, is_name, parse_mention, without_mention
 from skills_runtime.skills.sources.filesystem import skill_directories
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
@@ -239,7 +238,7 @@ def budget_of(resolved: "Resolved") -> int:
 
 def explained(task: str, library: Library, *, paths: Sequence[str], limit: int, budget_tokens: int) -> Explained:
     """Route a task as a run would, and tell why; an exact mention that names nothing is an error here too."""
-    asked = mentioned(task, library)
+    asked = resolve_mentions(task, library)
     skills = library.list()
     index = index_for(library)
     routing = route(task, skills, paths=paths, limit=limit, index=index, asked=asked)

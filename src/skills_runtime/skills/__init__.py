@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from skills_runtime.skills.configured import bundled_skills, library_from, library_of
     from skills_runtime.skills.library import Library, Rules
-    from skills_runtime.skills.mentions import is_name, mentions_in, parse_mention
     from skills_runtime.skills.problems import Problem, SkillError
     from skills_runtime.skills.prompt.assemble import HistoryRule, PromptParts, assemble, exposed
     from skills_runtime.skills.prompt.injection import Injected, MissingVariable
-    from skills_runtime.skills.skill import Mention, RunDefinition, Skill
+    from skills_runtime.skills.skill import Mention, RunDefinition, Skill, is_name, mentions_in, parse_mention
     from skills_runtime.skills.sources import FilesystemSource, MemorySource, Origin, Report, Row, ScanOptions, Source
 
 _HOMES = {
@@ -38,11 +37,11 @@ _HOMES = {
     "assemble": "prompt.assemble",
     "bundled_skills": "configured",
     "exposed": "prompt.assemble",
-    "is_name": "mentions",
+    "is_name": "skill",
     "library_from": "configured",
     "library_of": "configured",
-    "mentions_in": "mentions",
-    "parse_mention": "mentions",
+    "mentions_in": "skill",
+    "parse_mention": "skill",
 }
 
 __all__ = [

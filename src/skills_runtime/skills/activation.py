@@ -13,10 +13,9 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.catalog import model_may_call
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError, failure
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.skill import Skill, model_may_call
 from skills_runtime.storage import error_reason, open_directory, read_below, relative_parts, walk
 
 MAX_CHARS = 10_000

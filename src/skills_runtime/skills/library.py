@@ -4,18 +4,19 @@ A bare name that several skills have means the nearest of them, and never one of
 plugin are only ever called by their plugin's name as well, so nothing hides them.
 """
 
+import difflib
+import heapq
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from skills_runtime.skills.mentions import duplicate, mentions_in, nearest, not_configured, unknown
 from skills_runtime.skills.problems import Problem, SkillError, failure
-from skills_runtime.skills.skill import Mention, Skill
+from skills_runtime.skills.skill import Mention, Skill, mentions_in
 from skills_runtime.skills.sources import Report, Source
 from skills_runtime.skills.sources.source import Noticing, Watched
 
@@ -25,7 +26,12 @@ PLUGIN_LEVEL = 1_000_000
 """The level of plugins, below everything else."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+_SUGGESTIONS = 3
+_COMPARED = 100
+"""How many names are compared letter by letter."""
+
+
+class Namesakes(msgspec.Struct, frozen=True):
     """What becomes of the skills that share a name."""
 
     meant: Sequence[Skill]
@@ -34,7 +40,7 @@ class Standing(msgspec.Struct, frozen=True):
     """Those that are there but not offered."""
 
 
-def standing(skills: Iterable[tuple[int, Skill]]) -> Standing:
+def rank_namesakes(skills: Iterable[tuple[int, Skill]]) -> Namesakes:
     """What becomes of skills with one name, each with its level."""
     ranked = sorted(skills, key=lambda each: each[0])
     nearest = ranked[0][0]
@@ -43,19 +49,31 @@ def standing(skills: Iterable[tuple[int, Skill]]) -> Standing:
     if nearest > 0 and len({skill.content_hash for skill in meant}) == 1 and meant[0].content_hash:
         meant, copies = meant[:1], meant[1:]
         hidden = [*(copy for copy in copies if nearest < PLUGIN_LEVEL), *hidden]
-    return Standing(meant, hidden)
+    return Namesakes(meant, hidden)
 
 
-def reported(standings: Mapping[str, Standing]) -> Iterable[Problem]:
+def namesake_problems(namesakes: Mapping[str, Namesakes]) -> Iterable[Problem]:
     """What somebody should know about shared names."""
-    for name, one in sorted(standings.items()):
+    for name, one in sorted(namesakes.items()):
         if len(one.meant) > 1 and any(skill.space_id == DISCOVERED for skill in one.meant):
-            yield ambiguous(name, one.meant)
+            yield ambiguous_name(name, one.meant)
         for skill in one.hidden:
-            yield _shadowed(skill, one.meant)
+            first = one.meant[0]
+            same = skill.content_hash != "" and skill.content_hash == first.content_hash
+            why = "is a copy of" if same else "is hidden by"
+            yield Problem(
+                code="SKILL_SHADOWED",
+                message=f"`{skill.mention.text}` {why} `{first.mention.text}` ({first.locator})",
+                hint=f"`{skill.mention.text}` still calls it",
+                severity="notice",
+                locator=skill.locator,
+                namespace=skill.namespace,
+                name=skill.name,
+                details={"by": first.mention.text, "by_locator": first.locator},
+            )
 
 
-def ambiguous(name: str, skills: Sequence[Skill]) -> Problem:
+def ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
     """The problem with a name that several skills have and that are equally near."""
     mentions = list(dict.fromkeys(skill.mention.text for skill in skills))
     return Problem(
@@ -76,56 +94,84 @@ def unknown_name(name: str, names: Iterable[str], problems: Iterable[Problem]) -
         message = f"`{name}` cannot be used ({broken.locator}): {broken.message}"
         return SkillError(msgspec.structs.replace(broken, message=message))
     untrusted = next((each for each in known if each.code == "SKILL_FOLDER_UNTRUSTED"), None)
-    hint = nearest(name, sorted(names)) or (untrusted.hint if untrusted else "`skills list` shows every skill there is")
+    hint = suggest(name, sorted(names)) or (untrusted.hint if untrusted else "`skills list` shows every skill there is")
     return failure("SKILL_UNKNOWN", f"there is no skill `{name}`", hint=hint, mention=name)
 
 
-def _shadowed(skill: Skill, meant: Sequence[Skill]) -> Problem:
-    first = meant[0]
-    same = skill.content_hash != "" and skill.content_hash == first.content_hash
-    why = "is a copy of" if same else "is hidden by"
-    return Problem(
-        code="SKILL_SHADOWED",
-        message=f"`{skill.mention.text}` {why} `{first.mention.text}` ({first.locator})",
-        hint=f"`{skill.mention.text}` still calls it",
-        severity="notice",
-        locator=skill.locator,
-        namespace=skill.namespace,
-        name=skill.name,
-        details={"by": first.mention.text, "by_locator": first.locator},
+def unknown_mention(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
+    """The error for a name in a known namespace that no usable skill has."""
+    errors = [each for each in problems if each.severity == "error" and each.namespace == mention.namespace]
+    broken = next((each for each in errors if each.name == mention.name), None)
+    if broken is not None:
+        message = f"`{mention.text}` cannot be used ({broken.locator}): {broken.message}"
+        return SkillError(msgspec.structs.replace(broken, message=message))
+    unseen = next((each for each in errors if each.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"), None)
+    why = f"; {unseen.message} ({unseen.locator})" if unseen is not None else ""
+    return failure(
+        "SKILL_UNKNOWN",
+        f"there is no skill `{mention.text}`{why}",
+        hint=suggest(mention.text, [known.text for known in sorted(names)]) or "check the name of the skill",
+        mention=mention.text,
     )
 
 
-def fitting(report: Report, body: Callable[[Skill], str], max_bytes: int) -> Report:
-    """The report without the skills in files that are too long; only those that may be are read."""
-    sizes = {skill.mention: _size(skill, body, max_bytes) for skill in report.skills}
-    long = [skill for skill in report.skills if sizes[skill.mention] > max_bytes]
-    if not long:
-        return report
-    fit = tuple(skill for skill in report.skills if sizes[skill.mention] <= max_bytes)
-    return Report(fit, (*report.problems, *(_problem(skill, sizes[skill.mention], max_bytes) for skill in long)))
-
-
-def _size(skill: Skill, body: Callable[[Skill], str], max_bytes: int) -> int:
-    if not skill.file:
-        return 0
-    try:
-        if Path(skill.file).stat().st_size <= max_bytes:
-            return 0
-        return len(body(skill).encode())
-    except (OSError, SkillError):
-        return 0  # what cannot be read is told of when somebody calls it
-
-
-def _problem(skill: Skill, size: int, max_bytes: int) -> Problem:
-    return Problem(
-        code="SKILL_BODY_TOO_LARGE",
-        message=f"the skill cannot be used: its text is too large, with {size} bytes where {max_bytes} are allowed",
-        hint="make it shorter, raise `skills.injection.max_bytes`, or set `prompt.skill_injection.render: summary`",
-        locator=skill.locator,
-        namespace=skill.namespace,
-        name=skill.name,
+def unknown_namespace(mention: Mention, namespaces: Iterable[str]) -> SkillError:
+    """The error for a namespace that no space has."""
+    return failure(
+        "SKILL_SPACE_NOT_CONFIGURED",
+        f"`{mention.text}` names a namespace that no space has",
+        hint=suggest(mention.namespace, sorted(set(namespaces))) or "add a space for it to `skills.spaces`",
+        mention=mention.text,
     )
+
+
+def duplicate_name(skills: Collection[Skill]) -> Problem:
+    """The problem with skills of the same name."""
+    first, *_ = skills
+    places = [skill.locator for skill in skills]
+    return Problem(
+        code="SKILL_DUPLICATE_NAME",
+        message=f"`{first.mention.text}` is the name of {len(places)} skills: {', '.join(places)}",
+        hint="rename all but one of them, or put them into spaces of their own",
+        namespace=first.namespace,
+        name=first.name,
+        details={"locators": places},
+    )
+
+
+def suggest(wrong: str, known: list[str]) -> str:
+    """A question whether one of the known names was meant, or nothing where none is like it."""
+    if len(known) > _COMPARED:  # comparing letter by letter is too slow for thousands
+        pieces = {wrong[place : place + 3] for place in range(len(wrong) - 2)}
+        known = heapq.nlargest(_COMPARED, known, key=lambda one: sum(piece in one for piece in pieces))
+    close = difflib.get_close_matches(wrong, known, n=_SUGGESTIONS)
+    return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else ""
+
+
+def without_too_large(report: Report, body: Callable[[Skill], str], max_bytes: int) -> Report:
+    """The report without the skills whose text is too long; only files that may be are read."""
+    fit: list[Skill] = []
+    problems: list[Problem] = []
+    for skill in report.skills:
+        size = 0
+        try:
+            if skill.file and Path(skill.file).stat().st_size > max_bytes:
+                size = len(body(skill).encode())
+        except (OSError, SkillError):
+            pass  # what cannot be read is told of when somebody calls it
+        if size <= max_bytes:
+            fit.append(skill)
+            continue
+        problem = Problem(
+            code="SKILL_BODY_TOO_LARGE",
+            message=f"the skill cannot be used: its text is too large, with {size} bytes where {max_bytes} are allowed",
+            hint="make it shorter, raise `skills.injection.max_bytes`, or set `prompt.skill_injection.render: summary`",
+            locator=skill.locator,
+            namespace=skill.namespace,
+            name=skill.name,
+        )
+        problems.append(problem)
+    return Report(tuple(fit), (*report.problems, *problems)) if problems else report
 
 
 EnvPolicy = Literal["fail_fast", "ask_human", "skip_skill"]
@@ -143,14 +189,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """How long the list of skills may be that a model is told of; nothing means the usual share of a window."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class NamedSkills(msgspec.Struct, frozen=True):
     """The skills of one search, by their names."""
 
     names: Mapping[str, Mapping[str, Skill]]
     """By namespace and name; of skills that share both, the first."""
     twice: Mapping[Mention, tuple[Skill, ...]]
     """Those that share both."""
-    shared: Mapping[str, Standing]
+    shared: Mapping[str, Namesakes]
     """What becomes of skills that share their name with one of another namespace."""
     bare: Mapping[str, Skill]
     """A skill of every name there is."""
@@ -206,9 +252,9 @@ class Library:
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with skills that were found, and with places that were searched."""
-        twice = (duplicate(skills) for _, skills in sorted(self._found.twice.items()))
+        twice = (duplicate_name(skills) for _, skills in sorted(self._found.twice.items()))
         of_reports = (problem for report in self._reports for problem in report.problems)
-        return (*self._notes, *of_reports, *twice, *reported(self._found.shared))
+        return (*self._notes, *of_reports, *twice, *namesake_problems(self._found.shared))
 
     def all(self) -> tuple[Skill, ...]:
         """Every skill that was found: those that are hidden, and those that share their names, too."""
@@ -218,14 +264,14 @@ class Library:
         """The skill that is mentioned; a mention that names nothing, or two things, is an error."""
         twice = self._found.twice
         if twice and mention in twice:
-            raise SkillError(duplicate(twice[mention]))
+            raise SkillError(duplicate_name(twice[mention]))
         skill = self._found.names.get(mention.namespace, {}).get(mention.name)
         if skill is not None:
             return skill
         namespaces = {source.origin.namespace for source in self._sources}
         if mention.namespace not in namespaces:
-            raise not_configured(mention, namespaces)
-        raise unknown(mention, [each.mention for each in self.all()], self.problems())
+            raise unknown_namespace(mention, namespaces)
+        raise unknown_mention(mention, [each.mention for each in self.all()], self.problems())
 
     def find_by_name(self, name: str) -> Skill:
         """The skill that a bare name means: the nearest of that name; `plugin:name` and `namespace:name` say which.
@@ -238,7 +284,7 @@ class Library:
                 return self.find(Mention(known, own))
         shared = self._found.shared.get(name)
         if shared is not None and len(shared.meant) > 1:
-            raise SkillError(ambiguous(name, shared.meant))
+            raise SkillError(ambiguous_name(name, shared.meant))
         skill = self._found.bare.get(name) if shared is None else shared.meant[0]
         if skill is None:
             raise unknown_name(name, self._found.bare, self.problems())
@@ -301,16 +347,13 @@ class Library:
         return tuple(self._searched(source) for source in self._sources)
 
     def _searched(self, source: Source) -> Report:
-        report, limit = self._less(source.skills()), self.rules.max_body_bytes
-        return report if limit is None or not self.rules.whole_texts else fitting(report, self.body, limit)
-
-    def _less(self, report: Report) -> Report:
-        if not self._left_out and self._only is None:
-            return report
-        return Report(
-            tuple(skill for skill in report.skills if self._keeps(skill)),
-            tuple(one for one in report.problems if not self._leaves_out(Path(one.locator))),
-        )
+        report, limit = source.skills(), self.rules.max_body_bytes
+        if self._left_out or self._only is not None:
+            report = Report(
+                tuple(skill for skill in report.skills if self._keeps(skill)),
+                tuple(one for one in report.problems if not self._leaves_out(Path(one.locator))),
+            )
+        return report if limit is None or not self.rules.whole_texts else without_too_large(report, self.body, limit)
 
     def _keeps(self, skill: Skill) -> bool:
         if self._only is not None and skill.name not in self._only and skill.mention.text not in self._only:
@@ -321,7 +364,7 @@ class Library:
         return any(path.is_relative_to(one) for one in self._left_out)
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> NamedSkills:
         names: dict[str, dict[str, Skill]] = {}
         twice: dict[Mention, tuple[Skill, ...]] = {}
         for report in self._reports:
@@ -332,16 +375,16 @@ class Library:
         bare: dict[str, Skill] = {}
         for namespace in reversed(names.values()):
             bare |= namespace
-        return Found(names, twice, self._shared(names), bare)
+        return NamedSkills(names, twice, self._shared(names), bare)
 
-    def _shared(self, names: Mapping[str, Mapping[str, Skill]]) -> dict[str, Standing]:
+    def _shared(self, names: Mapping[str, Mapping[str, Skill]]) -> dict[str, Namesakes]:
         if len(names) < 2:
             return {}
         levels = {(one.origin.space_id, one.origin.source_id): one.origin.level for one in self._sources}
         counted = Counter(name for namespace in names.values() for name in namespace)
         several = [name for name, number in counted.items() if number > 1]
         return {
-            name: standing(
+            name: rank_namesakes(
                 (levels[skill.space_id, skill.source_id], skill)
                 for namespace in names.values()
                 if (skill := namespace.get(name)) is not None

@@ -1,69 +1,39 @@
-"""The mentions of skills in texts: how each form is written, every legal one in free text, and errors for unknown ones.
+r"""The mentions of skills in texts: how each form is written, which skills they mean, and what leads nowhere.
 
-Pure. What is not a legal mention is ordinary text; `mention_resolution` says which skills are meant.
+What is not a legal mention is ordinary text. An exact mention that names nothing is an error, as ever. The forms that
+people type are taken as they are meant: a name that is known is its skill, and one that is not becomes a notice
+whenever it can hardly be anything but a mention:
+
+- `[$name](path)`: always;
+- `/name` at the beginning: unless it is a directory of every system, such as `/tmp`;
+- `$name`: when it has a hyphen, which no variable has, when it is one slip away from the name of a skill, or when
+  several skills have that name. Any other `$word` is text.
+
+A skill that says `user-invocable: false` is not called in these forms; the exact mention still means it.
 """
 
-import heapq
+import posixpath
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal
+from urllib.parse import unquote
 
 import msgspec
 
+from skills_runtime.skills.library import (
+    DISCOVERED,
+    PLUGIN_LEVEL,
+    Library,
+    ambiguous_name,
+    rank_namesakes,
+    unknown_mention,
+    unknown_name,
+)
 from skills_runtime.skills.problems import Problem, SkillError, failure
-from skills_runtime.skills.skill import Mention, Skill
-
-_SEGMENT = "[a-z0-9][a-z0-9-]{0,62}[a-z0-9]"
-_NAMESPACE = f"{_SEGMENT}(?::{_SEGMENT}){{0,6}}"
-NAME = "[a-z0-9][a-z0-9_-]{0,62}[a-z0-9]"
-"""What a skill may be called, as a regular expression."""
-_MENTION = re.compile(rf"\$\[(?P<namespace>{_NAMESPACE})\]\.(?P<name>{NAME})")
-# A name that goes on in a way no name can, or that a bracket closes, is not a name.
-IN_TEXT = re.compile(rf"{_MENTION.pattern}(?![_-]*[A-Za-z0-9\]])")
-"""An exact mention in the middle of a text."""
-_WHOLE_NAME = re.compile(NAME)
-_WHOLE_NAMESPACE = re.compile(_NAMESPACE)
-
-_SHOWN_CHARS = 80
-
-
-def is_name(text: str) -> bool:
-    """Whether a skill may be called so."""
-    return _WHOLE_NAME.fullmatch(text) is not None
-
-
-def without_mention(name: str) -> str:
-    """What to say of a skill whose name no exact mention can have."""
-    return f"no exact mention can say its name; write `${name}` or `/{name}`"
-
-
-def is_namespace(text: str) -> bool:
-    """Whether the text is one to seven segments joined by colons."""
-    return _WHOLE_NAMESPACE.fullmatch(text) is not None
-
-
-def mentions_in(text: str) -> list[Mention]:
-    """The skills that free text mentions, each once, in the order of their first mention."""
-    if "$[" not in text:
-        return []
-    found = (Mention(match["namespace"], match["name"]) for match in IN_TEXT.finditer(text))
-    return list(dict.fromkeys(found))
-
-
-def parse_mention(text: str) -> Mention:
-    """The one mention that the whole text is; anything around it is an error."""
-    match = _MENTION.fullmatch(text)
-    if match is None:
-        shown = text[:_SHOWN_CHARS] + ("…" if len(text) > _SHOWN_CHARS else "")
-        raise failure(
-            "SKILL_MENTION_FORMAT_INVALID",
-            f"{shown!a} is not the mention of a skill",
-            hint="write exactly one, such as `$[web:mvp].article-writer`",
-        )
-    return Mention(match["namespace"], match["name"])
-
+from skills_runtime.skills.skill import EXACT_MENTION, NAME, Mention, Skill, is_name, people_may_call
+from skills_runtime.text import one_line
 
 Form = Literal["exact", "dollar", "slash", "link"]
 
@@ -105,7 +75,11 @@ def written_in(text: str, also: Collection[str] = ()) -> list[Written]:
     """Every mention in a text, in the order they stand in; `also` are names of skills that no exact mention can say."""
     if "$" not in text and not text.lstrip().startswith("/"):
         return []
-    found = [*_exact(text), *_slash(text, _SLASH, str)]
+    found = [
+        Written(form="exact", name=match["name"], namespace=match["namespace"], text=match[0], start=match.start())
+        for match in EXACT_MENTION.finditer(text)
+    ]
+    found += _slash(text, _SLASH, str)
     outside = prose(text) if "$" in text else ""
     found += [*_links(outside, _LINK, str), *_dollars(outside, _DOLLAR, str)]
     if also:
@@ -124,7 +98,13 @@ def _others(text: str, outside: str, also: Collection[str]) -> list[Written]:
         return unicodedata.normalize("NFKC", name) if is_other else ""
 
     def beginning(name: str) -> str:
-        return _known_beginning(unicodedata.normalize("NFKC", name), also)
+        """The longest name a run of letters begins with; where words have no spaces between them it may go on."""
+        run = unicodedata.normalize("NFKC", name)
+        for end in range(len(run), 0, -1):
+            ends = end == len(run) or unicodedata.east_asian_width(run[end]) in ("W", "F")
+            if ends and _own(run[:end]) in also:
+                return run[:end]
+        return ""
 
     return [
         *_slash(text, _ANY_SLASH, whole),
@@ -135,15 +115,6 @@ def _others(text: str, outside: str, also: Collection[str]) -> list[Written]:
 
 def _own(name: str) -> str:
     return unicodedata.normalize("NFKC", name.rpartition(":")[2])
-
-
-def _known_beginning(run: str, also: Collection[str]) -> str:
-    """The longest name a run of letters begins with; where words have no spaces between them it may go on."""
-    for end in range(len(run), 0, -1):
-        ends = end == len(run) or unicodedata.east_asian_width(run[end]) in ("W", "F")
-        if ends and _own(run[:end]) in also:
-            return run[:end]
-    return ""
 
 
 def prose(text: str) -> str:
@@ -163,13 +134,12 @@ def prose(text: str) -> str:
             lines.append(" " * len(line))
         else:
             lines.append(line)
-    return "".join(map(_without_spans, _paragraphs("\n".join(lines))))
-
-
-def _exact(text: str) -> Iterator[Written]:
-    for match in IN_TEXT.finditer(text):
-        name, namespace = match["name"], match["namespace"]
-        yield Written(form="exact", name=name, namespace=namespace, text=match[0], start=match.start())
+    pieces: list[str] = []
+    whole, start = "\n".join(lines), 0
+    for blank in _BLANK_LINE.finditer(whole):  # a span of code never goes past a blank line
+        pieces.append(_without_spans(whole[start : blank.end()]))
+        start = blank.end()
+    return "".join([*pieces, _without_spans(whole[start:])])
 
 
 def _slash(text: str, pattern: re.Pattern[str], named: Callable[[str], str]) -> Iterator[Written]:
@@ -192,15 +162,6 @@ def _dollars(text: str, pattern: re.Pattern[str], named: Callable[[str], str]) -
             yield Written(form="dollar", name=name, text=f"${name}", start=match.start())
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    """The text in pieces that end with a blank line; a span of code never goes past one."""
-    start = 0
-    for match in _BLANK_LINE.finditer(text):
-        yield text[start : match.end()]
-        start = match.end()
-    yield text[start:]
-
-
 def _without_spans(text: str) -> str:
     if "`" not in text:
         return text
@@ -221,81 +182,188 @@ def _without_spans(text: str) -> str:
     return "".join([*pieces, text[done:]])
 
 
-_SUGGESTIONS = 3
-_COMPARED = 100
-"""How many names are compared letter by letter."""
+def is_one_slip_from(wrong: str, known: Collection[str]) -> bool:
+    """Whether one letter more, less, wrong or in the wrong place makes it a known name; ten thousand cost no more."""
+    if len(wrong) < _SHORTEST:
+        return False
+    for place in range(len(wrong) + 1):
+        before, after = wrong[:place], wrong[place:]
+        if before + after[1:] in known or before + after[1:2] + after[:1] + after[2:] in known:
+            return True
+        if any(before + letter + after in known or before + letter + after[1:] in known for letter in _LETTERS):
+            return True
+    return False
+
+
+_PLUGIN = "plugin:"
+
+
+class Listed:
+    """Skills of a list, by name; what a nearer skill hides is on no list, so only plugins are farther than the rest."""
+
+    def __init__(self, skills: tuple[Skill, ...]) -> None:
+        self._skills = skills
+
+    def list(self) -> tuple[Skill, ...]:
+        """Every skill of the list."""
+        return self._skills
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Nothing: a list tells only of what works."""
+        return ()
+
+    def find(self, mention: Mention) -> Skill:
+        """The skill of an exact mention."""
+        found = [one for one in self._skills if one.name == mention.name and one.namespace == mention.namespace]
+        if len(found) != 1:
+            raise unknown_mention(mention, (), ())
+        return found[0]
+
+    def find_by_name(self, name: str) -> Skill:
+        """The one skill of this name; none and several are a `SkillError`."""
+        namespace, _, own = name.rpartition(":")
+        if namespace:
+            for known in (namespace, f"{_PLUGIN}{namespace}"):
+                if any(one.namespace == known for one in self._skills):
+                    return self.find(Mention(known, own))
+        named = [one for one in self._skills if one.name == name]
+        if not named:
+            raise unknown_name(name, (), ())
+        is_plugin = [one.space_id == DISCOVERED and one.namespace.startswith(_PLUGIN) for one in named]
+        levels = (PLUGIN_LEVEL if each else 0 for each in is_plugin)
+        meant = rank_namesakes(zip(levels, named, strict=True)).meant
+        if len(meant) > 1:
+            raise SkillError(ambiguous_name(name, meant))
+        return meant[0]
+
+
+MAX_NOTICES = 20
+
+_DIRECTORIES = frozenset(
+    {"bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "private", "proc", "root", "run"}
+    | {"sbin", "srv", "sys", "tmp", "usr", "var", "volumes"}
+)
+_SHOWN_CHARS = 120
 _LETTERS = string.ascii_lowercase + string.digits + "-_"
 _SHORTEST = 4
 """Shorter words are all one slip from each other."""
 
 
-def unknown(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
-    """The error for a name in a known namespace that no usable skill has."""
-    errors = [each for each in problems if each.severity == "error" and each.namespace == mention.namespace]
-    broken = next((each for each in errors if each.name == mention.name), None)
-    if broken is not None:
-        message = f"`{mention.text}` cannot be used ({broken.locator}): {broken.message}"
-        return SkillError(msgspec.structs.replace(broken, message=message))
-    unseen = next((each for each in errors if each.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"), None)
-    why = f"; {unseen.message} ({unseen.locator})" if unseen is not None else ""
-    return failure(
-        "SKILL_UNKNOWN",
-        f"there is no skill `{mention.text}`{why}",
-        hint=nearest(mention.text, [known.text for known in sorted(names)]) or "check the name of the skill",
-        mention=mention.text,
+class ResolvedMentions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a text asks for."""
+
+    skills: tuple[Skill, ...] = ()
+    """Each once, in the order of their first mention."""
+    arguments: Mapping[Mention, str] = {}
+    """What somebody wrote behind a `/name`, for the skill of that name."""
+    written: Mapping[Mention, str] = {}
+    """How each of the skills was mentioned first."""
+    notices: tuple[Problem, ...] = ()
+    """Mentions that lead nowhere, for the user; the text is as it was."""
+
+
+def resolve_mentions(text: str, library: Library | Listed) -> ResolvedMentions:
+    """The skills that free text mentions in any form; only an exact mention that names nothing raises."""
+    arguments: dict[Mention, str] = {}
+    skills: dict[Mention, Skill] = {}
+    written: dict[Mention, str] = {}
+    notices: dict[str, Problem] = {}
+    for one, meant in _read(text, library):
+        if isinstance(meant, SkillError):
+            if one.form == "exact":
+                raise meant
+            shown = one_line(one.text)[:_SHOWN_CHARS]
+            hint = meant.hint if one.form != "dollar" else f"{meant.hint}; write `\\{shown}` where no skill is meant"
+            notice = msgspec.structs.replace(
+                meant.problem,
+                message=f"`{shown}` was left as it is: {meant.message}",
+                hint=hint.removeprefix("; "),
+                severity="notice",
+            )
+            notices.setdefault(one.text, notice)
+            continue
+        skills.setdefault(meant.mention, meant)
+        written.setdefault(meant.mention, one.text)
+        if one.arguments:
+            arguments[meant.mention] = one.arguments
+    told = list(notices.values())
+    if len(told) > MAX_NOTICES:
+        more = Problem(
+            code="SKILL_UNKNOWN",
+            message=f"{len(told) - MAX_NOTICES} more mentions name no skill",
+            hint="put what is code between backticks",
+            severity="notice",
+        )
+        told = [*told[:MAX_NOTICES], more]
+    return ResolvedMentions(skills=tuple(skills.values()), arguments=arguments, written=written, notices=tuple(told))
+
+
+def resolve_listed_mentions(text: str, skills: Sequence[Skill]) -> ResolvedMentions:
+    """The same for whoever has no library but its list: what leads nowhere is passed over."""
+    found: dict[Mention, tuple[Skill, str]] = {}
+    for one, meant in _read(text, Listed(tuple(skills))):
+        if not isinstance(meant, SkillError):
+            found.setdefault(meant.mention, (meant, one.text))
+    return ResolvedMentions(
+        skills=tuple(skill for skill, _ in found.values()),
+        written={mention: text for mention, (_, text) in found.items()},
     )
 
 
-def not_configured(mention: Mention, namespaces: Iterable[str]) -> SkillError:
-    """The error for a namespace that no space has."""
-    return failure(
-        "SKILL_SPACE_NOT_CONFIGURED",
-        f"`{mention.text}` names a namespace that no space has",
-        hint=nearest(mention.namespace, sorted(set(namespaces))) or "add a space for it to `skills.spaces`",
-        mention=mention.text,
-    )
+def _read(text: str, library: Library | Listed) -> Iterator[tuple[Written, Skill | SkillError]]:
+    """Each mention with what it means, or why it means nothing."""
+    if "$" not in text and not text.lstrip().startswith("/"):
+        return
+    broken = (problem.name for problem in library.problems() if problem.severity == "error" and problem.name)
+    known = frozenset((*(skill.name for skill in library.list()), *broken))
+    for one in written_in(text, frozenset(name for name in known if not is_name(name))):
+        if _is_mention(one, known):
+            try:
+                yield one, _meant(one, library)
+            except SkillError as error:
+                yield one, error
 
 
-def duplicate(skills: Collection[Skill]) -> Problem:
-    """The problem with skills of the same name."""
-    first, *_ = skills
-    places = [skill.locator for skill in skills]
-    return Problem(
-        code="SKILL_DUPLICATE_NAME",
-        message=f"`{first.mention.text}` is the name of {len(places)} skills: {', '.join(places)}",
-        hint="rename all but one of them, or put them into spaces of their own",
-        namespace=first.namespace,
-        name=first.name,
-        details={"locators": places},
-    )
+def _is_mention(one: Written, known: frozenset[str]) -> bool:
+    """Whether somebody meant a skill; asked before a skill is looked for, since most words with a `$` are none."""
+    if one.form == "slash":
+        return one.name not in _DIRECTORIES or one.name in known
+    if one.form != "dollar":
+        return True
+    name = one.name.rpartition(":")[2]
+    return name in known or (one.name[0].isalpha() and "-" in one.name) or is_one_slip_from(name, known)
 
 
-def is_one_slip_from(wrong: str, known: Collection[str]) -> bool:
-    """Whether one letter more, less, wrong or in the wrong place makes it a known name; ten thousand cost no more."""
-    return len(wrong) >= _SHORTEST and any(one in known for one in _slips(wrong))
+def _meant(one: Written, library: Library | Listed) -> Skill:
+    if one.form == "exact":
+        return library.find(Mention(one.namespace, one.name))
+    skill = _linked(one, library) if one.form == "link" else library.find_by_name(one.name)
+    if not people_may_call(skill):
+        raise failure(
+            "SKILL_NOT_FOR_PEOPLE",
+            f"the skill `{skill.name}` says that people do not call it",
+            hint="the model calls it when a task needs it",
+            mention=one.text,
+        )
+    return skill
 
 
-def _slips(word: str) -> Iterator[str]:
-    for place in range(len(word) + 1):
-        before, after = word[:place], word[place:]
-        for letter in _LETTERS:
-            yield before + letter + after
-            yield before + letter + after[1:]
-        yield before + after[1:]
-        yield before + after[1:2] + after[:1] + after[2:]
+def _linked(one: Written, library: Library | Listed) -> Skill:
+    """The skill that a link names and leads to; the path decides between skills of one name."""
+    name = one.name.rpartition(":")[2]
+    named = [skill for skill in library.list() if skill.name == name]
+    if not named:
+        return library.find_by_name(one.name)
+    place = posixpath.normpath(unquote(one.path).removeprefix("file://").removeprefix("skill://"))
+    while place.startswith("../"):
+        place = place[3:]
+    there = [skill for skill in named if one.path == skill.locator or _is_at(skill, place)]
+    if len(there) == 1:
+        return there[0]
+    places = ", ".join(f"`{skill.locator}`" for skill in named[:3])
+    raise failure("SKILL_UNKNOWN", f"there is no skill `{name}` at {one.path!a}", hint=f"it is at {places}")
 
 
-def nearest(wrong: str, known: list[str]) -> str:
-    """A question whether one of the known names was meant, or nothing where none is like it."""
-    import difflib
-
-    close = difflib.get_close_matches(wrong, _alike(wrong, known), n=_SUGGESTIONS)
-    return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else ""
-
-
-def _alike(wrong: str, known: list[str]) -> list[str]:
-    """The names that share most with the wrong one; comparing letter by letter is too slow for thousands."""
-    if len(known) <= _COMPARED:
-        return known
-    pieces = {wrong[place : place + 3] for place in range(len(wrong) - 2)}
-    return heapq.nlargest(_COMPARED, known, key=lambda one: sum(piece in one for piece in pieces))
+def _is_at(skill: Skill, place: str) -> bool:
+    own = [skill.locator] if skill.path is None else [str(skill.path), str(skill.path.parent)]
+    return any(one == place or (not place.startswith("/") and one.endswith(f"/{place}")) for one in own)

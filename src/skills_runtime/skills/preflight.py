@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from skills_runtime.skills.mentions import is_namespace
 from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.skill import is_namespace
 from skills_runtime.skills.standard.skill_yaml import is_variable
 from skills_runtime.text import one_line
 

@@ -1,6 +1,7 @@
 """The list of available skills: what fits is there, what does not is told, and the same skills give the same bytes."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,15 +12,16 @@ from hypothesis import strategies as st
 from skills_runtime.skills import Skill
 from skills_runtime.skills.catalog import (
     Catalog,
+    CatalogDelta,
     budget_for,
     catalog_of,
     catalog_offered,
-    listed,
-    people_may_call,
+    cut,
+    delta_since,
+    mark_of,
     tokens_of,
 )
-from skills_runtime.skills.catalog.delta import Delta, delta_since, mark_of
-from skills_runtime.skills.catalog.entries import cut
+from skills_runtime.skills.skill import people_may_call
 from tests.unit.skills.samples import a_skill
 
 LONG = (
@@ -30,6 +32,10 @@ LONG = (
 def told(name: str = "writer", *, description: str = "Writes things.", **fields: Any) -> Skill:
     metadata = {key.replace("_", "-") if key != "when_to_use" else key: value for key, value in fields.items()}
     return msgspec.structs.replace(a_skill(name, description=description), metadata=metadata)
+
+
+def listed(skills: Sequence[Skill]) -> str:
+    return catalog_of(skills).text
 
 
 def many(count: int, *, description: str = LONG) -> list[Skill]:
@@ -171,7 +177,7 @@ def test_the_event_tells_what_the_report_does() -> None:
     assert event.digest == catalog.digest
 
 
-def delta(before: Catalog, after: Catalog) -> Delta:
+def delta(before: Catalog, after: Catalog) -> CatalogDelta:
     """What changed between two lists."""
     return delta_since({entry.mention: mark_of(entry) for entry in before.entries}, after.entries)
 

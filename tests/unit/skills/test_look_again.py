@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Library, MemorySource, Origin, Report, Skill
-from skills_runtime.skills.catalog.delta import delta_since, marks_in, unpacked
-from skills_runtime.skills.catalog.entries import entries_of
+from skills_runtime.skills.catalog import decode_marks, delta_since, entries_of, marks_of
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.sources import FilesystemSource, IndexedSource
 from skills_runtime.skills.sources.refresh import Policy, Scans, refreshing
@@ -144,7 +143,7 @@ def test_marks_tell_what_came_changed_and_went(tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         make_skill(tmp_path, name, text=skill_text(name, f"Does {name}."))
     library = Library([indexed(tmp_path)])
-    known = unpacked(marks_in(library).data)
+    known = decode_marks(marks_of(library).data)
     make_skill(tmp_path, "two", text=skill_text("two", "Does something else."))
     (tmp_path / "three").rename(tmp_path / "four")
     (tmp_path / "four" / "SKILL.md").write_text(skill_text("four", "Does three."))

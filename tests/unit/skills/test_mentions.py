@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.skills import Mention, SkillError, mentions_in, parse_mention
-from skills_runtime.skills.mentions import is_name, is_namespace
+from skills_runtime.skills.skill import is_name, is_namespace
 
 segments = st.from_regex(r"[a-z0-9][a-z0-9-]{0,62}[a-z0-9]", fullmatch=True)
 namespaces = st.lists(segments, min_size=1, max_size=7).map(":".join)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.mentions import Written, is_name, mentions_in, prose, written_in
+from skills_runtime.skills.mentions import Written, prose, written_in
+from skills_runtime.skills.skill import is_name, mentions_in
 
 names = st.from_regex(r"[a-z][a-z0-9_-]{0,20}[a-z0-9]", fullmatch=True)
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from skills_runtime.skills.mention_resolution import mentioned
+from skills_runtime.skills.mentions import resolve_mentions
 from tests.unit.skills.samples import library_of, row
 
 LIBRARY = library_of(row("writer"), row("two-words"))
 
 
 def found(text: str) -> list[str]:
-    return [skill.name for skill in mentioned(text, LIBRARY).skills]
+    return [skill.name for skill in resolve_mentions(text, LIBRARY).skills]
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_one_name_in_many_forms_is_one_skill() -> None:
 
 
 def test_what_stands_behind_a_slash_is_kept_to_the_letter() -> None:
-    (words,) = mentioned('/writer  about "two  words"\nand $HOME `x` ', LIBRARY).arguments.values()
+    (words,) = resolve_mentions('/writer  about "two  words"\nand $HOME `x` ', LIBRARY).arguments.values()
     assert words == 'about "two  words"\nand $HOME `x`'

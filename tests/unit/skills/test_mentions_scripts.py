@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Library
-from skills_runtime.skills.mention_resolution import mentioned
+from skills_runtime.skills.mentions import resolve_mentions
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import agent_in
 from tests.unit.skills.samples import make_skill, skill_text
@@ -23,7 +23,7 @@ def library(tmp_path: Path) -> Library:
 
 
 def found(text: str, library: Library) -> list[str]:
-    return [skill.name for skill in mentioned(text, library).skills]
+    return [skill.name for skill in resolve_mentions(text, library).skills]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,7 +57,7 @@ def test_what_is_a_variable_a_path_or_another_word_is_text(text: str, library: L
 
 
 def test_a_slip_behind_a_slash_is_told(library: Library) -> None:
-    (notice,) = mentioned("/мой-навик now", library).notices
+    (notice,) = resolve_mentions("/мой-навик now", library).notices
     assert "мой-навик" in notice.message
 
 

@@ -224,14 +224,13 @@ class SkillReloader(SkillChanges):
             run.append(event)
 
     def _news(self, run: Run, told: str) -> SkillCatalogOffered | None:
-        from skills_runtime.skills.catalog.delta import delta_since, marks_in, unpacked
-        from skills_runtime.skills.catalog.entries import entries_of, tokens_of
+        from skills_runtime.skills.catalog import decode_marks, delta_since, entries_of, marks_of, tokens_of
 
-        marks = marks_in(self._library)
+        marks = marks_of(self._library)
         if marks.digest == told:
             return None
         try:
-            known = unpacked(run.blobs.get(told))
+            known = decode_marks(run.blobs.get(told))
         except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs
             return None
         delta = delta_since(known, entries_of(marks.skills))

@@ -16,7 +16,7 @@ from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.runs import Run
 from skills_runtime.safety.policy import END, Rule, rule_text
-from skills_runtime.skills.catalog.delta import CHARS, is_the_same, unpacked
+from skills_runtime.skills.catalog import MARK_CHARS, decode_marks, is_same_file
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.specification import allowed_tools
 from skills_runtime.text import escape_attribute
@@ -140,7 +140,7 @@ def first_skills(run: Run) -> FirstSkills | None:
     """What the log says of the skills a run began with; nothing where its model was told of no list."""
     first = run.view.conversation.first_skills
     try:
-        return unpacked(run.blobs.get(first)) if first else None
+        return decode_marks(run.blobs.get(first)) if first else None
     except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs
         return {}
 
@@ -148,7 +148,7 @@ def first_skills(run: Run) -> FirstSkills | None:
 def as_first(event: SkillInjected, skill: Skill, *known: FirstSkills | None) -> SkillInjected:
     """The event of a skill, which has nothing pass unasked unless the skill is what is known of it."""
     if not event.preapproves or all(
-        is_the_same(one.get(escape_attribute(skill.mention.text), ""), skill) for one in known if one is not None
+        is_same_file(one.get(escape_attribute(skill.mention.text), ""), skill) for one in known if one is not None
     ):
         return event
     return msgspec.structs.replace(event, preapproves=False)
@@ -158,5 +158,7 @@ def only_first(marks: bytes, known: FirstSkills | None) -> bytes:
     """Marks for a run that another one begins: of skills that are not what is known of them, without their digests."""
     if known is None:
         return marks
-    found = unpacked(marks)
-    return msgspec.json.encode({name: one if known.get(name) == one else one[:CHARS] for name, one in found.items()})
+    found = decode_marks(marks)
+    return msgspec.json.encode(
+        {name: one if known.get(name) == one else one[:MARK_CHARS] for name, one in found.items()}
+    )

@@ -16,7 +16,7 @@ from skills_runtime.service.skills import why_not_editable
 from skills_runtime.service.state import runs_of
 from skills_runtime.skills import Skill, library_of
 from skills_runtime.skills.install.lockfile import project_places
-from skills_runtime.skills.mention_resolution import mentioned
+from skills_runtime.skills.mentions import resolve_mentions
 from skills_runtime.skills.routing import route
 from skills_runtime.skills.standard.parse import parse_skill
 
@@ -165,7 +165,7 @@ def route_task(request: Request, body: Task) -> Response:
     """Which skills a task calls for, as a run would choose them, and why."""
     _encoded(body.task)
     library = library_of(runs_of(request).workspace.settings())
-    mentioned(body.task, library)  # an exact mention that names nothing is an error here too
+    resolve_mentions(body.task, library)  # an exact mention that names nothing is an error here too
     found = route(body.task, library.list(), limit=body.limit)
     choices = [
         {

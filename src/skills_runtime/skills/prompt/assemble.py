@@ -16,11 +16,9 @@ import msgspec
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import SkillInjectionSkipped
-from skills_runtime.skills.catalog import catalog_of, catalog_offered
-from skills_runtime.skills.catalog.delta import marks_in
-from skills_runtime.skills.catalog.entries import entries_of
+from skills_runtime.skills.catalog import catalog_of, catalog_offered, entries_of, marks_of
 from skills_runtime.skills.library import Library
-from skills_runtime.skills.mention_resolution import Mentioned, mentioned
+from skills_runtime.skills.mentions import ResolvedMentions, resolve_mentions
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.prompt.injection import Injected, MissingVariable, injections
 from skills_runtime.skills.prompt.profile import HistoryMode, choices_of
@@ -54,8 +52,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 def chosen_for(task: str, sought: Sequence[str], library: Library, *, routes: bool, lists: bool) -> Chosen:
     """The skills that these texts mention, and with `routes` those that the task calls for otherwise."""
-    by_text = {text: mentioned(text, library) for text in sought}
-    asked, of_task = _together(list(by_text.values())), by_text.get(task, Mentioned())
+    by_text = {text: resolve_mentions(text, library) for text in sought}
+    asked, of_task = _together(list(by_text.values())), by_text.get(task, ResolvedMentions())
     skills = library.list() if routes or lists else ()
     if not skills:
         return Chosen(
@@ -71,7 +69,7 @@ def chosen_for(task: str, sought: Sequence[str], library: Library, *, routes: bo
     if lists:
         catalog = catalog_of(skills, budget_tokens=library.rules.catalog_tokens, search_tool=SEARCH_TOOL)
         events.append(catalog_offered(catalog))
-        marks_in(library, catalog.entries)  # whoever keeps what was told will ask for them
+        marks_of(library, catalog.entries)  # whoever keeps what was told will ask for them
         partial = catalog.report.level in ("names", "search")
         suggested = [choice.skill for choice in routing.choices if choice.rule == "words"] if partial else []
         listing = "\n".join((catalog.text, *_likely(suggested))) if catalog.text else ""
@@ -86,9 +84,9 @@ def chosen_for(task: str, sought: Sequence[str], library: Library, *, routes: bo
     )
 
 
-def _together(found: Sequence[Mentioned]) -> Mentioned:
+def _together(found: Sequence[ResolvedMentions]) -> ResolvedMentions:
     skills = {skill.mention: skill for one in found for skill in one.skills}
-    return Mentioned(
+    return ResolvedMentions(
         skills=tuple(skills.values()),
         arguments={mention: text for one in found for mention, text in one.arguments.items()},
         notices=tuple(notice for one in found for notice in one.notices),

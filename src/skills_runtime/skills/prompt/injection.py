@@ -14,11 +14,10 @@ import msgspec
 
 from skills_runtime.events.payloads import SkillInjected, SkillInjectionSkipped
 from skills_runtime.skills.activation import MAX_CHARS, Listing, argument_names, files_of, filled, identity_of
-from skills_runtime.skills.catalog.entries import wants_own_run
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.prompt.profile import Render
-from skills_runtime.skills.skill import Mention, Skill
+from skills_runtime.skills.skill import Mention, Skill, wants_own_run
 from skills_runtime.text import TAG, escape_attribute, escape_tags, one_line
 
 DIGEST_CHARS = 32

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from skills_runtime.skills.catalog.entries import model_may_call
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.routing.words import terms, translated
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.skill import Skill, model_may_call
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

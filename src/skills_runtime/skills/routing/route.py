@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.events.payloads import RoutedSkill, SkillRouted
-from skills_runtime.skills.mention_resolution import Mentioned, mentioned_of
+from skills_runtime.skills.mentions import ResolvedMentions, resolve_listed_mentions
 from skills_runtime.skills.routing.index import (
     Declared,
     SkillIndex,
@@ -72,7 +72,7 @@ def route(
     paths: Sequence[str] = (),
     limit: int = 5,
     index: SkillIndex | None = None,
-    asked: Mentioned | None = None,
+    asked: ResolvedMentions | None = None,
 ) -> Routing:
     """The skills that a task calls for, of these; `paths` are the files it is about.
 
@@ -81,7 +81,7 @@ def route(
     Whoever routes more than once hands over an index of the same skills; it may know their bodies as well. An index of
     fewer skills, or of none, ranks only those; what the others declare still counts.
     """
-    asked = mentioned_of(task, skills) if asked is None else asked
+    asked = resolve_listed_mentions(task, skills) if asked is None else asked
     task = task[:MAX_TASK_CHARS]
     index = index or index_of(skills)
     declared = index.declared if len(index.skills) == len(skills) else declared_by(skills)
@@ -118,7 +118,7 @@ def routed(routing: Routing) -> SkillRouted:
     )
 
 
-def _mentioned(asked: Mentioned) -> list[Choice]:
+def _mentioned(asked: ResolvedMentions) -> list[Choice]:
     return [
         Choice(
             skill=skill,

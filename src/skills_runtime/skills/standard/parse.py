@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.mentions import is_name
+from skills_runtime.skills.skill import is_name
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found, is_fatal
 from skills_runtime.skills.standard.frontmatter import Split, repaired, split
 from skills_runtime.skills.standard.specification import (

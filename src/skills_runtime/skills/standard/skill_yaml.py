@@ -10,9 +10,8 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.mentions import is_name
 from skills_runtime.skills.problems import Problem
-from skills_runtime.skills.skill import RunDefinition
+from skills_runtime.skills.skill import RunDefinition, is_name
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found, is_fatal
 from skills_runtime.skills.standard.specification import invalid, quoted
 from skills_runtime.skills.standard.yaml import MAX_DEPTH, Unusable, parse_mapping

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.mentions import is_name
 from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.skill import is_name
 from skills_runtime.text import one_line
 
 FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})

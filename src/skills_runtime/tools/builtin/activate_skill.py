@@ -12,12 +12,10 @@ from skills_runtime.errors import ToolError
 from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills.activation import MAX_CHARS, NamesNow
-from skills_runtime.skills.catalog import people_may_call
-from skills_runtime.skills.catalog.entries import wants_own_run
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.prompt.injection import Injected, injection
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.skill import Skill, people_may_call, wants_own_run
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.builtin.skill_exec import skill_tool_error
 from skills_runtime.tools.builtin.subagents import children_of

@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.skills import SkillError
 from skills_runtime.skills.discovery.places import CLIENTS
-from skills_runtime.skills.mentions import is_namespace
+from skills_runtime.skills.skill import is_namespace
 from tests.unit.skills.discovery.homes import User, codes, mentions, put
 from tests.unit.skills.samples import make_skill, skill_text
 

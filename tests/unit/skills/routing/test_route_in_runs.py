@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.skills import Library
 from skills_runtime.skills.library import Rules
-from skills_runtime.skills.mention_resolution import mentioned, mentioned_of
+from skills_runtime.skills.mentions import resolve_listed_mentions, resolve_mentions
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.routing import route
 from skills_runtime.testing import FakeModel, says
@@ -94,19 +94,19 @@ def test_a_skill_that_is_not_for_people_is_not_called_by_them(tmp_path: Path, ta
 
 def test_calling_a_skill_that_is_not_for_people_is_told() -> None:
     library = library_of(row("inner", metadata={"user-invocable": "false"}))
-    (notice,) = mentioned("/inner x", library).notices
+    (notice,) = resolve_mentions("/inner x", library).notices
     assert notice.code == "SKILL_NOT_FOR_PEOPLE"
-    assert mentioned("$[web:mvp].inner", library).skills
+    assert resolve_mentions("$[web:mvp].inner", library).skills
 
 
 @pytest.mark.parametrize("task", ["$one", "/one x", "$[web:mvp].one", "$[web:mvp].none", "$none-such", "$web:mvp:one"])
 def test_a_list_and_its_library_mean_the_same(task: str) -> None:
     library = library_of(row("one"), row("two"))
     try:
-        meant = mentioned(task, library).skills
+        meant = resolve_mentions(task, library).skills
     except SkillError:  # whatever a library refuses, its list passes over
         meant = ()
-    assert mentioned_of(task, library.list()).skills == meant
+    assert resolve_listed_mentions(task, library.list()).skills == meant
 
 
 def test_a_skill_that_is_too_large_is_told_by_name_and_not_offered(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_skill_that_is_too_large_is_told_by_name_and_not_offered(tmp_path: Pat
     assert [skill.name for skill in library.list()] == ["small"]
     (problem,) = library.problems()
     assert (problem.code, problem.name, problem.severity) == ("SKILL_BODY_TOO_LARGE", "large", "error")
-    (notice,) = mentioned("/large x", library).notices
+    (notice,) = resolve_mentions("/large x", library).notices
     assert "too large" in notice.message
 
 

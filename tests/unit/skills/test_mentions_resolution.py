@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.skills import Library, MemorySource, Mention, Origin, SkillError
-from skills_runtime.skills.mention_resolution import MAX_NOTICES, Mentioned, mentioned
+from skills_runtime.skills.mentions import MAX_NOTICES, ResolvedMentions, resolve_mentions
 from tests.unit.skills.samples import library_at, library_of, make_skill, row, skill_text
 
 TWO_SPACES = Library(
@@ -18,17 +18,17 @@ TWO_SPACES = Library(
 )
 
 
-def named(found: Mentioned) -> list[str]:
+def named(found: ResolvedMentions) -> list[str]:
     return [skill.name for skill in found.skills]
 
 
-def told(found: Mentioned) -> str:
+def told(found: ResolvedMentions) -> str:
     return "\n".join(f"{one.message} ({one.hint})" for one in found.notices)
 
 
 def test_every_form_finds_its_skill_once_and_in_order() -> None:
     library = library_of(row("writer"), row("editor"), row("deploy"))
-    found = mentioned("/deploy with $editor, $[web:mvp].writer and $editor again", library)
+    found = resolve_mentions("/deploy with $editor, $[web:mvp].writer and $editor again", library)
     assert named(found) == ["deploy", "editor", "writer"]
     assert found.arguments == {Mention("web:mvp", "deploy"): "with $editor, $[web:mvp].writer and $editor again"}
     assert found.notices == ()
@@ -36,7 +36,7 @@ def test_every_form_finds_its_skill_once_and_in_order() -> None:
 
 def test_text_without_mentions_asks_for_nothing() -> None:
     text = "Pay $20 from $HOME/bin, see `$writer`, set $name and run /usr/bin/env; $PATH:$x."
-    assert mentioned(text, library_of(row("writer"))) == Mentioned()
+    assert resolve_mentions(text, library_of(row("writer"))) == ResolvedMentions()
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_text_without_mentions_asks_for_nothing() -> None:
     ],
 )
 def test_a_typo_is_told_with_what_was_meant(text: str, suggestion: str) -> None:
-    found = mentioned(text, library_of(row("writer"), row("release-notes")))
+    found = resolve_mentions(text, library_of(row("writer"), row("release-notes")))
     assert found.skills == ()
     (notice,) = found.notices
     assert (notice.code, notice.severity) == ("SKILL_UNKNOWN", "notice")
@@ -59,43 +59,43 @@ def test_a_typo_is_told_with_what_was_meant(text: str, suggestion: str) -> None:
 
 @pytest.mark.parametrize("text", ["use $release-notes", "/release notes", "[$notes](skills/notes)"])
 def test_a_mention_that_names_nothing_is_never_dropped_in_silence(text: str) -> None:
-    found = mentioned(text, library_of())
+    found = resolve_mentions(text, library_of())
     assert [one.code for one in found.notices] == ["SKILL_UNKNOWN"]
     assert text.split(maxsplit=1)[-1 if text.startswith("use") else 0][:5] in found.notices[0].message
 
 
 @pytest.mark.parametrize("text", ["/tmp is full", "/etc", "set $path and $i", "$foo is a variable", "$20k", "$3d-x"])
 def test_what_is_hardly_a_mention_is_not_told_of(text: str) -> None:
-    assert mentioned(text, library_of(row("writer"))) == Mentioned()
+    assert resolve_mentions(text, library_of(row("writer"))) == ResolvedMentions()
 
 
 def test_a_directory_s_name_is_a_skill_when_there_is_one() -> None:
-    assert named(mentioned("/run the tests", library_of(row("run")))) == ["run"]
+    assert named(resolve_mentions("/run the tests", library_of(row("run")))) == ["run"]
 
 
 def test_a_name_that_two_skills_have_is_refused_with_the_qualified_names() -> None:
-    found = mentioned("use $writer and $editor", TWO_SPACES)
+    found = resolve_mentions("use $writer and $editor", TWO_SPACES)
     assert named(found) == ["editor"]
     assert "shop" in told(found)
     assert "web" in told(found)
 
 
 def test_a_qualified_name_says_which() -> None:
-    found = mentioned("use $shop:writer", TWO_SPACES)
+    found = resolve_mentions("use $shop:writer", TWO_SPACES)
     assert [skill.namespace for skill in found.skills] == ["shop"]
 
 
 def test_a_broken_skill_is_told_of_by_name(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer", text="---\nname: writer\n---\n")
     make_skill(tmp_path, "editor")
-    found = mentioned("use $writer and $editor", library_at(tmp_path))
+    found = resolve_mentions("use $writer and $editor", library_at(tmp_path))
     assert named(found) == ["editor"]
     assert "description" in told(found)
 
 
 def test_an_exact_mention_that_names_nothing_is_still_an_error() -> None:
     with pytest.raises(SkillError) as caught:
-        mentioned("use $[web:mvp].gone", library_of(row("writer")))
+        resolve_mentions("use $[web:mvp].gone", library_of(row("writer")))
     assert caught.value.code == "SKILL_UNKNOWN"
 
 
@@ -104,25 +104,25 @@ def test_a_link_means_the_skill_at_its_path(tmp_path: Path) -> None:
         make_skill(tmp_path / place, "writer", text=skill_text("writer"))
     library = Library([*library_at(tmp_path / "one")._sources])  # pyright: ignore[reportPrivateUsage]
     for path in ("one/writer/SKILL.md", "./one/writer", str(tmp_path / "one/writer/SKILL.md"), "../writer"):
-        assert named(mentioned(f"[$writer]({path})", library)) == ["writer"], path
-    elsewhere = mentioned("[$writer](two/writer/SKILL.md)", library)
+        assert named(resolve_mentions(f"[$writer]({path})", library)) == ["writer"], path
+    elsewhere = resolve_mentions("[$writer](two/writer/SKILL.md)", library)
     assert elsewhere.skills == ()
     assert "one/writer" in told(elsewhere)
 
 
 def test_a_link_may_lead_to_what_is_no_file() -> None:
-    assert named(mentioned("[$writer](memory://rows/writer)", library_of(row("writer")))) == ["writer"]
+    assert named(resolve_mentions("[$writer](memory://rows/writer)", library_of(row("writer")))) == ["writer"]
 
 
 def test_a_notice_shows_hostile_text_harmlessly() -> None:
-    found = mentioned("[$writer](\x1b[31m\u202e)", library_of())
+    found = resolve_mentions("[$writer](\x1b[31m\u202e)", library_of())
     assert "\x1b" not in told(found)
     assert "\u202e" not in told(found)
 
 
 def test_a_page_of_typos_makes_a_bounded_number_of_notices() -> None:
     text = " ".join(f"$no-skill-{number}" for number in range(1000))
-    found = mentioned(text, library_of(row("writer")))
+    found = resolve_mentions(text, library_of(row("writer")))
     assert len(found.notices) == MAX_NOTICES + 1
     assert str(1000 - MAX_NOTICES) in found.notices[-1].message
 
@@ -130,7 +130,7 @@ def test_a_page_of_typos_makes_a_bounded_number_of_notices() -> None:
 @given(st.text(alphabet="$[]():/`\\abwriter-_. \n", max_size=60))
 def test_free_text_never_fails_but_for_an_exact_mention(text: str) -> None:
     try:
-        found = mentioned(text, library_of(row("writer"), row("ab")))
+        found = resolve_mentions(text, library_of(row("writer"), row("ab")))
     except SkillError:
         assert "$[" in text
         return
