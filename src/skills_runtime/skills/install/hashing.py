@@ -16,7 +16,6 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.storage import Entry as WalkEntry
 from skills_runtime.storage import open_directory, read_below, walk
 
 _SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
@@ -38,11 +37,11 @@ Key = tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[int, ...], str]
 
 @lru_cache(maxsize=4096)
 def collation_key(text: str) -> Key:
-    """What to sort a path by: letters first, then accents, then capitals, and the text itself where all agree."""
+    """Return what to sort a path by: letters, then accents, then capitals, and the text itself where all agree."""
     letters: list[tuple[int, int]] = []
     accents: list[int] = []
     capitals: list[int] = []
-    for character in _taken_apart(text):
+    for character in _split_accents(text):
         kind = unicodedata.category(character)
         if kind == "Cc" and character not in "\t\n\v\f\r":
             continue
@@ -52,14 +51,14 @@ def collation_key(text: str) -> Key:
             capitals.append(0)
             continue
         for folded in character.casefold():
-            letters.append(_letter(folded))
+            letters.append(_letter_weight(folded))
             accents.append(0)
             capitals.append(int(character != folded))
     return tuple(letters), tuple(accents), tuple(capitals), text
 
 
-def _taken_apart(text: str) -> Iterator[str]:
-    """Letters and their accents one by one."""
+def _split_accents(text: str) -> Iterator[str]:
+    """Yield letters and their accents one by one."""
     for character in unicodedata.normalize("NFC", text).translate(_ALIKE):
         if character in _LETTERS_OF_THEIR_OWN:
             yield character
@@ -67,7 +66,7 @@ def _taken_apart(text: str) -> Iterator[str]:
             yield from unicodedata.normalize("NFD", character)
 
 
-def _letter(character: str) -> tuple[int, int]:
+def _letter_weight(character: str) -> tuple[int, int]:
     place = _SIGNS.find(character)
     if place >= 0:
         return 1, place
@@ -114,18 +113,23 @@ class Hashed(msgspec.Struct, frozen=True):
 
 
 def hash_directory(directory: Path) -> Hashed:
-    """Both hashes of the skill in a directory, and what is in it."""
+    """Compute both hashes of the skill in a directory, and list what is in it."""
     real = Path(os.path.realpath(directory))
     with open_directory(real) as top:
-        entries = tuple(_entries(top, directory))
+        entries = tuple(_read_entries(top, directory))
         public = hash_files(
-            (entry.path, read_below(top, entry.path.split("/"), limit=MAX_SKILL_BYTES)) for entry in _counted(entries)
+            (entry.path, read_below(top, entry.path.split("/"), limit=MAX_SKILL_BYTES))
+            for entry in entries
+            if entry.kind == "file" and not _NOT_HASHED.intersection(entry.path.split("/")[:-1])
         )
     return Hashed(public, content_digest(entries), entries)
 
 
 def hash_files(files: Iterable[tuple[str, bytes]]) -> str:
-    """The public hash: SHA-256 over each path and its content, in the order of paths."""
+    """Compute the public hash: SHA-256 over each path and its content.
+
+    The order of `collation_key` is part of the hash: other installers sort paths as dictionaries do.
+    """
     whole = hashlib.sha256()
     for path, content in sorted(files, key=lambda file: collation_key(file[0])):
         whole.update(path.encode(errors="surrogateescape"))
@@ -134,7 +138,10 @@ def hash_files(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def content_digest(entries: Iterable[HashedEntry]) -> str:
-    """Our digest: each path with its length, so that none runs into what follows it."""
+    """Compute our digest: each path with its length, so that none runs into what follows it.
+
+    The order of the bytes of paths is part of the digest.
+    """
     whole = hashlib.sha256(b"skill-content-1\n")
     for entry in sorted(entries, key=lambda one: one.path.encode(errors="surrogateescape")):
         path = entry.path.encode(errors="surrogateescape")
@@ -142,19 +149,20 @@ def content_digest(entries: Iterable[HashedEntry]) -> str:
     return whole.hexdigest()
 
 
-def _counted(entries: Iterable[HashedEntry]) -> Iterator[HashedEntry]:
-    for entry in entries:
-        if entry.kind == "file" and not _NOT_HASHED.intersection(entry.path.split("/")[:-1]):
-            yield entry
-
-
-def _entries(top: int, directory: Path) -> Iterator[HashedEntry]:
+def _read_entries(top: int, directory: Path) -> Iterator[HashedEntry]:
     files = size = 0
     for found in walk(top):
         if found.is_directory:
             continue
         files += 1
-        entry = _entry(found)
+        if found.is_file:
+            data = found.read(MAX_SKILL_BYTES + 1)
+            executable = bool(found.status.st_mode & stat.S_IXUSR)
+            entry = HashedEntry(found.path, "file", len(data), executable, hashlib.sha256(data).hexdigest())
+        else:
+            target = os.fsencode(found.target()) if found.is_link else b""
+            content = hashlib.sha256(target).hexdigest()
+            entry = HashedEntry(found.path, "link" if found.is_link else "other", 0, executable=False, content=content)
         size += entry.size
         if files > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
             raise ValidationFailed(
@@ -162,13 +170,3 @@ def _entries(top: int, directory: Path) -> Iterator[HashedEntry]:
                 hint="keep a skill small, and its data elsewhere",
             )
         yield entry
-
-
-def _entry(found: WalkEntry) -> HashedEntry:
-    if found.is_file:
-        data = found.read(MAX_SKILL_BYTES + 1)
-        executable = bool(found.status.st_mode & stat.S_IXUSR)
-        return HashedEntry(found.path, "file", len(data), executable, hashlib.sha256(data).hexdigest())
-    kind: EntryKind = "link" if found.is_link else "other"
-    said = os.fsencode(found.target()) if found.is_link else b""
-    return HashedEntry(found.path, kind, 0, executable=False, content=hashlib.sha256(said).hexdigest())

@@ -15,6 +15,7 @@ import msgspec
 from skills_runtime.config import state_home
 from skills_runtime.config.environment import home, process_environ
 from skills_runtime.errors import ValidationFailed
+from skills_runtime.skills.install.hashing import Hashed
 from skills_runtime.storage import lock_directory
 from skills_runtime.text import one_line
 
@@ -46,7 +47,7 @@ class InstallPaths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def project_places(root: Path, environ: Mapping[str, str] | None = None) -> InstallPaths:
-    """The places of a project; its directory of skills must be inside of it."""
+    """Return the paths of a project; its directory of skills must be inside of it."""
     real = Path(os.path.realpath(root))
     skills = Path(os.path.realpath(real / ".agents" / "skills"))
     if not skills.is_relative_to(real) or skills == real:
@@ -60,19 +61,21 @@ def project_places(root: Path, environ: Mapping[str, str] | None = None) -> Inst
         skills=skills,
         lock=real / PROJECT_LOCK,
         store=_store(environ),
-        state=_state(environ),
+        state=state_home(environ) / "skills",
     )
 
 
 def user_places(environ: Mapping[str, str] | None = None) -> InstallPaths:
-    """The places of the user, which all projects share."""
+    """Return the paths of the user, which all projects share."""
     process = process_environ(environ)
     mine = home(process)
     agents = mine / ".agents"
     named = process.get("XDG_STATE_HOME", "")
     lock = Path(named) / "skills" / USER_LOCK if Path(named).is_absolute() else agents / USER_LOCK
     skills = Path(os.path.realpath(agents / "skills"))
-    return InstallPaths(scope="user", root=mine, skills=skills, lock=lock, store=_store(environ), state=_state(environ))
+    return InstallPaths(
+        scope="user", root=mine, skills=skills, lock=lock, store=_store(environ), state=state_home(environ) / "skills"
+    )
 
 
 @contextmanager
@@ -88,10 +91,6 @@ def _store(environ: Mapping[str, str] | None) -> Path:
     named = process.get("XDG_CACHE_HOME", "")
     cache = Path(named) if Path(named).is_absolute() else home(process) / ".cache"
     return cache / "skills_runtime" / "skill-store"
-
-
-def _state(environ: Mapping[str, str] | None) -> Path:
-    return state_home(environ) / "skills"
 
 
 LOCK_VERSIONS: Mapping[InstallScope, int] = {"project": 1, "user": 3}
@@ -144,7 +143,7 @@ _FIELDS = {
 
 
 def read_lock(places: InstallPaths) -> Lock:
-    """The lock file of a scope; one that is not there is empty."""
+    """Read the lock file of a scope; one that is not there is empty."""
     try:
         with places.lock.open("rb") as file:
             data = file.read(MAX_LOCK_BYTES + 1)
@@ -154,7 +153,7 @@ def read_lock(places: InstallPaths) -> Lock:
 
 
 def parse_lock(data: bytes, path: Path, scope: InstallScope) -> Lock:
-    """The lock file in some bytes."""
+    """Parse a lock file."""
     if len(data) > MAX_LOCK_BYTES:
         raise _unusable(path, "it is too long")
     if _CONFLICT in data:
@@ -169,18 +168,30 @@ def parse_lock(data: bytes, path: Path, scope: InstallScope) -> Lock:
         raise _unusable(path, f"its version is {one_line(str(version))[:40]}, not {LOCK_VERSIONS[scope]}")
     skills = _mapping(fields.pop("skills", None), path, "it has no `skills`")
     return Lock(
-        version=version, skills={name: _entry(name, value, path) for name, value in skills.items()}, other=fields
+        version=version, skills={name: _parse_entry(name, value, path) for name, value in skills.items()}, other=fields
+    )
+
+
+def matches_lock(entry: LockEntry, hashed: Hashed) -> bool:
+    """Tell whether a directory is what the lock file says; our digest counts where the lock file has it."""
+    digest_holds = entry.digest is None or entry.digest == hashed.digest
+    return (
+        digest_holds and entry.computed_hash in ("", hashed.computed_hash) and bool(entry.computed_hash or entry.digest)
     )
 
 
 def lock_bytes(lock: Lock) -> bytes:
-    """A lock file as it is written: skills by name, two spaces, one line break at the end."""
-    skills = {name: _fields_of(lock.skills[name]) for name in sorted(lock.skills)}
+    """Encode a lock file as it is written: skills by name, two spaces, one line break at the end."""
+    skills: dict[str, dict[str, Any]] = {}
+    for name in sorted(lock.skills):
+        entry = lock.skills[name]
+        known = {field: getattr(entry, ours) for field, ours in _FIELDS.items()}
+        skills[name] = {**{field: value for field, value in known.items() if value}, **entry.other}
     document = {"version": lock.version, "skills": skills, **lock.other}
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def _entry(name: str, value: Any, path: Path) -> LockEntry:
+def _parse_entry(name: str, value: Any, path: Path) -> LockEntry:
     fields = _mapping(value, path, f"the entry `{one_line(name)[:80]}` is no object")
     known: dict[str, Any] = {}
     for field, ours in _FIELDS.items():
@@ -192,11 +203,6 @@ def _entry(name: str, value: Any, path: Path) -> LockEntry:
     if not known.get("source") or not known.get("source_type"):
         raise _unusable(path, f"the entry `{one_line(name)[:80]}` does not say where the skill comes from")
     return LockEntry(**known, other=fields)
-
-
-def _fields_of(entry: LockEntry) -> dict[str, Any]:
-    ours = {field: getattr(entry, name) for field, name in _FIELDS.items()}
-    return {**{field: value for field, value in ours.items() if value}, **entry.other}
 
 
 def _mapping(value: Any, path: Path, problem: str) -> dict[str, Any]:

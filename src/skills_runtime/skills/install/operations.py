@@ -19,8 +19,15 @@ from skills_runtime.skills.install.consents import (
     record_version,
 )
 from skills_runtime.skills.install.hashing import Hashed, hash_directory
-from skills_runtime.skills.install.lockfile import InstallPaths, LockEntry, project_places, read_lock, user_places
-from skills_runtime.skills.install.prepare import Prepared, matches_lock
+from skills_runtime.skills.install.lockfile import (
+    InstallPaths,
+    LockEntry,
+    matches_lock,
+    project_places,
+    read_lock,
+    user_places,
+)
+from skills_runtime.skills.install.prepare import Prepared
 from skills_runtime.skills.install.selection import check_directory_name
 from skills_runtime.skills.install.transaction import (
     SkillChange,
@@ -60,8 +67,13 @@ def verify_installed(places: InstallPaths) -> tuple[Installed, ...]:
     """Compare every installed skill with the lock file."""
     finish_interrupted(places)
     lock, agreed = read_lock(places).skills, read_consents(places.state)
-    names = sorted(lock.keys() | _directories(places))
-    return tuple(_looked_at(places, name, lock.get(name), agreed.keys()) for name in names)
+    names = set(lock)
+    for directory in places.skills.iterdir() if places.skills.is_dir() else ():
+        if directory.name.startswith(".") or not directory.is_dir():
+            continue
+        if find_skill_file(directory) is not None or (directory / RUN_FILE).is_file():
+            names.add(directory.name)
+    return tuple(_compare(places, name, lock.get(name), agreed.keys()) for name in sorted(names))
 
 
 def install_prepared(
@@ -101,7 +113,7 @@ def remove_skills(places: InstallPaths, names: Sequence[str], *, unlocked_too: b
         before = hash_directory(place) if place.is_dir() and not place.is_symlink() else None
         _keep_before(places, name, before, lock.get(name))
         changes.append(SkillChange(name=name, remove=True, expected=before.digest if before else None))
-    _applied(places, changes)
+    _apply(places, changes)
 
 
 def write_lock_from_installed(places: InstallPaths) -> tuple[Installed, ...]:
@@ -120,7 +132,7 @@ def write_lock_from_installed(places: InstallPaths) -> tuple[Installed, ...]:
             )
             changes.append(SkillChange(name=each.name, entry=locked))
     if changes:
-        _applied(places, changes)
+        _apply(places, changes)
     return verify_installed(places)
 
 
@@ -155,7 +167,7 @@ def roll_back(places: InstallPaths, work: Path, prepared: Prepared, version: Ins
     forget_versions(places.state, places.skills / prepared.name, version.digest)
 
 
-def _applied(places: InstallPaths, changes: Sequence[SkillChange]) -> None:
+def _apply(places: InstallPaths, changes: Sequence[SkillChange]) -> None:
     with open_work_directory(places) as work:
         apply_changes(places, work, changes)
 
@@ -176,7 +188,7 @@ def _keep_before(places: InstallPaths, name: str, before: Hashed | None, entry: 
     record_version(places.state, place, InstalledVersion(digest=before.digest, entry=entry, at=now()))
 
 
-def _looked_at(places: InstallPaths, name: str, entry: LockEntry | None, agreed: Container[str]) -> Installed:
+def _compare(places: InstallPaths, name: str, entry: LockEntry | None, agreed: Container[str]) -> Installed:
     directory = places.skills / name
     if not directory.is_dir():
         return Installed(name=name, directory=directory, status="missing", consented=False, entry=entry)
@@ -198,18 +210,6 @@ def _looked_at(places: InstallPaths, name: str, entry: LockEntry | None, agreed:
     )
 
 
-def _directories(places: InstallPaths) -> set[str]:
-    if not places.skills.is_dir():
-        return set()
-    return {
-        each.name
-        for each in places.skills.iterdir()
-        if not each.name.startswith(".")
-        and each.is_dir()
-        and (find_skill_file(each) is not None or (each / RUN_FILE).is_file())
-    }
-
-
 def changed_skills(places: InstallPaths) -> tuple[dict[Path, str], tuple[Problem, ...]]:
     """The directories of changed skills, each with what is to be said of it, and what keeps one from knowing more."""
     try:
@@ -223,12 +223,12 @@ def changed_skills(places: InstallPaths) -> tuple[dict[Path, str], tuple[Problem
     for name, entry in lock.items():
         directory = places.skills / name
         if directory.parent == places.skills and directory.is_dir():
-            why = _why(directory, entry, frozenset(given), is_known=name in known)
+            why = _describe_change(directory, entry, frozenset(given), is_known=name in known)
             found |= {directory: why} if why else {}
     return found, ()
 
 
-def _why(directory: Path, entry: LockEntry, agreed: frozenset[str], *, is_known: bool) -> str:
+def _describe_change(directory: Path, entry: LockEntry, agreed: frozenset[str], *, is_known: bool) -> str:
     try:
         hashed = hash_directory(directory)
     except (OSError, SkillsRuntimeError):

@@ -3,9 +3,9 @@
 Each is fetched, copied, hashed, compared with what is installed, and looked at for what a user should know first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -13,7 +13,7 @@ from skills_runtime.errors import NotFound, PolicyDenied
 from skills_runtime.skills.install.consents import now, read_consents
 from skills_runtime.skills.install.fetch import Fetched, Fetcher, FetchRequest
 from skills_runtime.skills.install.hashing import Hashed, HashedEntry, hash_directory
-from skills_runtime.skills.install.lockfile import InstallPaths, Lock, LockEntry, read_lock
+from skills_runtime.skills.install.lockfile import InstallPaths, Lock, LockEntry, matches_lock, read_lock
 from skills_runtime.skills.install.selection import (
     Offered,
     check_directory_name,
@@ -35,9 +35,6 @@ from skills_runtime.skills.standard.directories import Inspected, inspect_direct
 from skills_runtime.storage import open_directory, read_below
 from skills_runtime.text import unified_diff
 
-if TYPE_CHECKING:
-    from skills_runtime.skills.scan import Finding
-
 MAX_DIFF_LINES = 400
 """How much of a difference is shown; the rest is counted."""
 _MAX_TEXT = 256 << 10
@@ -56,29 +53,30 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_files(before: Path, old: Hashed, after: Path, new: Hashed) -> tuple[FileChange, ...]:
-    """Each file that differs between two directories, by path."""
-    return tuple(_changes(before, _by_path(old), after, _by_path(new)))
+    """List each file that differs between two directories, by path."""
+    olds, news = ({entry.path: entry for entry in hashed.entries} for hashed in (old, new))
+    changes: list[FileChange] = []
+    for path in sorted(olds.keys() | news.keys()):
+        was, becomes = olds.get(path), news.get(path)
+        if was is None or becomes is None:
+            kind = "added" if was is None else "removed"
+            sizes = (was.size if was else None, becomes.size if becomes else None)
+            changes.append(FileChange(path=path, kind=kind, before=sizes[0], after=sizes[1]))
+        elif (was.content, was.kind) != (becomes.content, becomes.kind):
+            texts = _text_lines(before, was), _text_lines(after, becomes)
+            lines: list[str] = []
+            if texts[0] is not None and texts[1] is not None:
+                lines = list(unified_diff(texts[0], texts[1], (f"before/{path}", f"after/{path}"), end=""))
+            if len(lines) > MAX_DIFF_LINES:
+                lines = [*lines[:MAX_DIFF_LINES], f"… {len(lines) - MAX_DIFF_LINES} more lines"]
+            changes.append(
+                FileChange(path=path, kind="changed", before=was.size, after=becomes.size, lines=tuple(lines))
+            )
+    return tuple(changes)
 
 
-def _changes(
-    before: Path, old: dict[str, HashedEntry], after: Path, new: dict[str, HashedEntry]
-) -> Iterator[FileChange]:
-    for path in sorted(old.keys() | new.keys()):
-        was, becomes = old.get(path), new.get(path)
-        if was is None and becomes is not None:
-            yield FileChange(path=path, kind="added", after=becomes.size)
-        elif becomes is None and was is not None:
-            yield FileChange(path=path, kind="removed", before=was.size)
-        elif was is not None and becomes is not None and (was.content, was.kind) != (becomes.content, becomes.kind):
-            lines = _lines(path, _text(before, was), _text(after, becomes))
-            yield FileChange(path=path, kind="changed", before=was.size, after=becomes.size, lines=lines)
-
-
-def _by_path(hashed: Hashed) -> dict[str, HashedEntry]:
-    return {entry.path: entry for entry in hashed.entries}
-
-
-def _text(root: Path, entry: HashedEntry) -> list[str] | None:
+def _text_lines(root: Path, entry: HashedEntry) -> list[str] | None:
+    """Read the lines of a file, or nothing where it is no text or too long."""
     if entry.kind != "file" or entry.size > _MAX_TEXT:
         return None
     with open_directory(root.resolve()) as top:
@@ -87,15 +85,6 @@ def _text(root: Path, entry: HashedEntry) -> list[str] | None:
         return data.decode().splitlines() if b"\0" not in data else None
     except UnicodeDecodeError:
         return None
-
-
-def _lines(path: str, before: list[str] | None, after: list[str] | None) -> tuple[str, ...]:
-    if before is None or after is None:
-        return ()
-    lines = list(unified_diff(before, after, (f"before/{path}", f"after/{path}"), end=""))
-    if len(lines) > MAX_DIFF_LINES:
-        return (*lines[:MAX_DIFF_LINES], f"… {len(lines) - MAX_DIFF_LINES} more lines")
-    return tuple(lines)
 
 
 _PROGRAMS = (
@@ -129,15 +118,19 @@ def screen(directory: Path, hashed: Hashed, inspected: Inspected, signature: Sig
     report = scan_directory(directory)
     odd = [one.message for one in inspected.diagnostics if one.severity == "warning"]
     unread = [f"`{each.file}` was not scanned: {each.reason}" for each in report.skipped]
+    findings: list[str] = []
+    for finding in report.findings:
+        where = f"{finding.file}:{finding.line}" if finding.line else finding.file
+        findings.append(f"{finding.severity} {where} {finding.title}: {finding.excerpt} [{finding.code}]")
     return Screened(
         description=skill.description if skill else run.description if run and run.description else "",
-        scripts=tuple(_scripts(directory, hashed)),
+        scripts=tuple(_find_scripts(directory, hashed)),
         allowed_tools=skill.allowed_tools if skill else (),
         runs=run.runtime if run else None,
         notes=(*odd, *unread),
         signature=signature,
         verdict=report.verdict,
-        findings=tuple(map(_told, report.findings)),
+        findings=tuple(findings),
     )
 
 
@@ -152,7 +145,7 @@ def refuse_malicious(name: str, screened: Screened) -> None:
         )
 
 
-def _scripts(directory: Path, hashed: Hashed) -> list[str]:
+def _find_scripts(directory: Path, hashed: Hashed) -> list[str]:
     found: list[str] = []
     with open_directory(directory.resolve()) as top:
         for entry in hashed.entries:
@@ -160,11 +153,6 @@ def _scripts(directory: Path, hashed: Hashed) -> list[str]:
             if named or (entry.kind == "file" and read_below(top, entry.path.split("/"), limit=2) == b"#!"):
                 found.append(entry.path)
     return sorted(found)
-
-
-def _told(finding: "Finding") -> str:
-    place = f"{finding.file}:{finding.line}" if finding.line else finding.file
-    return f"{finding.severity} {place} {finding.title}: {finding.excerpt} [{finding.code}]"
 
 
 Becomes = Literal["new", "changed", "same"]
@@ -232,9 +220,20 @@ class Preparation:
         missing = next((name for name in names if name not in self._lock.skills), None)
         if missing is not None:
             raise NotFound(f"no skill `{missing}` is in the lock file", hint="`skills verify` shows what is there")
-        return [
-            each for group in self._groups(names or sorted(self._lock.skills)) for each in await self._newest(*group)
-        ]
+        groups: dict[InstallSource, list[str]] = {}  # so that each source is fetched once
+        for name in dict.fromkeys(names or sorted(self._lock.skills)):
+            source = locked_source(name, self._lock.skills[name], root=self._places.root)
+            groups.setdefault(source, []).append(name)
+        prepared: list[Prepared] = []
+        for source, members in groups.items():
+            named = all(self._is_known(self._lock.skills[name]) for name in members)
+            request = FetchRequest(source=source, skills=tuple(members), named_by_user=named)
+            fetched = await self._fetcher.fetch(request, self._new_directory(source))
+            prepared += [
+                self._stage(_find_locked(name, self._lock.skills[name], fetched), source, fetched, name)
+                for name in members
+            ]
+        return prepared
 
     async def locked(self, name: str, entry: LockEntry) -> Prepared:
         """Exactly what the lock file says, from the store or from where it came from; anything else is refused."""
@@ -249,7 +248,7 @@ class Preparation:
         named = self._is_known(entry)
         wanted = FetchRequest(source=source, skills=(name,), commit=entry.commit, named_by_user=named)
         fetched = await self._fetcher.fetch(wanted, self._new_directory(source))
-        offered = _found(name, entry, fetched)
+        offered = _find_locked(name, entry, fetched)
         prepared = self._staged(name, offered.directory, fetched.root, entry)
         if not matches_lock(entry, prepared.hashed):
             raise PolicyDenied(
@@ -266,19 +265,6 @@ class Preparation:
     def version(self, name: str, kept: Path, entry: LockEntry) -> Prepared:
         """A version out of the store."""
         return self._staged(name, kept, kept, entry)
-
-    def _groups(self, names: Sequence[str]) -> list[tuple[InstallSource, list[str]]]:
-        """Sources with the skills that come from them, so that each is fetched once."""
-        groups: dict[InstallSource, list[str]] = {}
-        for name in dict.fromkeys(names):
-            groups.setdefault(locked_source(name, self._lock.skills[name], root=self._places.root), []).append(name)
-        return list(groups.items())
-
-    async def _newest(self, source: InstallSource, names: list[str]) -> list[Prepared]:
-        named = all(self._is_known(self._lock.skills[name]) for name in names)
-        wanted = FetchRequest(source=source, skills=tuple(names), named_by_user=named)
-        fetched = await self._fetcher.fetch(wanted, self._new_directory(source))
-        return [self._stage(_found(name, self._lock.skills[name], fetched), source, fetched, name) for name in names]
 
     def _is_known(self, entry: LockEntry) -> bool:
         """Whether the user agreed to something from the same source before."""
@@ -300,8 +286,13 @@ class Preparation:
         entry = msgspec.structs.replace(entry, commit=fetched.commit, other=dict(locked.other) if locked else {})
         prepared = self._staged(called, offered.directory, fetched.root, entry)
         hashed = prepared.hashed
-        other = _times(self._places, entry.other, fetched.trees.get(offered.path, ""), prepared.becomes)
-        url = entry.source_url or (entry.source if self._places.scope == "user" else None)
+        other, url = dict(entry.other), entry.source_url
+        if self._places.scope == "user":  # the lock file of a user has more fields than that of a project
+            moment = now()
+            other["skillFolderHash"] = fetched.trees.get(offered.path, "")
+            other.setdefault("installedAt", moment)
+            other["updatedAt"] = other.get("updatedAt", moment) if prepared.becomes == "same" else moment
+            url = url or entry.source
         final = msgspec.structs.replace(
             entry, source_url=url, computed_hash=hashed.computed_hash, digest=hashed.digest, other=other
         )
@@ -334,29 +325,12 @@ class Preparation:
         return above / source_label(source)
 
 
-def matches_lock(entry: LockEntry, hashed: Hashed) -> bool:
-    """Whether a directory is what the lock file says; our digest counts where the lock file has it."""
-    digest_holds = entry.digest is None or entry.digest == hashed.digest
-    return (
-        digest_holds and entry.computed_hash in ("", hashed.computed_hash) and bool(entry.computed_hash or entry.digest)
-    )
-
-
-def _found(name: str, entry: LockEntry, fetched: Fetched) -> Offered:
+def _find_locked(name: str, entry: LockEntry, fetched: Fetched) -> Offered:
     """The skill of an entry in its source: at its path, or by its name where it was moved."""
     offers = find_offered(fetched.root)
     path = locked_path(entry)
     at_path = [offer for offer in offers if path is not None and offer.path == path and offer.problem is None]
     return at_path[0] if at_path else select_offered(offers, [name], everything=False)[0]
-
-
-def _times(places: InstallPaths, other: Mapping[str, Any], tree: str, becomes: Becomes) -> dict[str, Any]:
-    """The fields that only the lock file of a user has."""
-    if places.scope == "project":
-        return dict(other)
-    moment = now()
-    changed = moment if becomes != "same" else other.get("updatedAt", moment)
-    return {**other, "skillFolderHash": tree, "installedAt": other.get("installedAt", moment), "updatedAt": changed}
 
 
 async def locked_skills(places: InstallPaths, preparation: Preparation) -> list[Prepared]:

@@ -16,7 +16,7 @@ from skills_runtime.skills.archives import refuse_clashes, refused, safe_parts
 from skills_runtime.skills.install.hashing import MAX_SKILL_BYTES, MAX_SKILL_FILES
 from skills_runtime.skills.sources.filesystem import Search
 from skills_runtime.skills.sources.source import ScanOptions
-from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.skills.standard.directories import inspect_directory
 from skills_runtime.storage import open_directory
 from skills_runtime.text import one_line
 
@@ -35,7 +35,6 @@ class Offered(msgspec.Struct, frozen=True):
     """Why it cannot be used, if it cannot."""
     path: str
     """Its directory in the source, empty where it is the source."""
-    inspected: Inspected
 
 
 def find_offered(root: Path, within: str | None = None) -> list[Offered]:
@@ -53,7 +52,11 @@ def find_offered(root: Path, within: str | None = None) -> list[Offered]:
         directory = start.joinpath(*parts)
         path = directory.relative_to(base).as_posix()
         inspected = inspect_directory(directory, mode="lenient")
-        offers.append(Offered(*_named(inspected, directory), path="" if path == "." else path, inspected=inspected))
+        problem = next((one.message for one in inspected.diagnostics if one.severity == "error"), None)
+        name = inspected.skill.name if inspected.skill else inspected.run.name if inspected.run else ""
+        if problem is None and (not name or name.startswith(".") or "/" in name):
+            problem = "it has no name that can be that of a directory"
+        offers.append(Offered(name or directory.name, directory, problem, "" if path == "." else path))
     return offers
 
 
@@ -63,7 +66,7 @@ def select_offered(offers: Sequence[Offered], wanted: Sequence[str], *, everythi
         raise NotFound("there is no skill in the source", hint="a skill is a directory with a `SKILL.md`")
     usable = [offer for offer in offers if offer.problem is None]
     if wanted:
-        chosen = [_one(name, offers) for name in dict.fromkeys(wanted)]
+        chosen = [_find_named(name, offers) for name in dict.fromkeys(wanted)]
     elif len(offers) == 1 or (everything and not usable):
         chosen = list(offers[:1])
     elif everything:
@@ -96,7 +99,7 @@ def check_directory_name(name: str) -> str:
     return name
 
 
-def _one(wanted: str, offers: Sequence[Offered]) -> Offered:
+def _find_named(wanted: str, offers: Sequence[Offered]) -> Offered:
     named = [offer for offer in offers if wanted in (offer.name, offer.path)]
     exact = [offer for offer in named if offer.path == wanted]
     if len(exact or named) == 1:
@@ -105,15 +108,6 @@ def _one(wanted: str, offers: Sequence[Offered]) -> Offered:
         paths = ", ".join(f"`{offer.path}`" for offer in named)
         raise ValidationFailed(f"several skills are called `{wanted}`: {paths}", hint="choose one by its path")
     raise NotFound(f"the source has no skill `{one_line(wanted)[:80]}`", hint=f"it has: {_listed(offers)}")
-
-
-def _named(inspected: Inspected, directory: Path) -> tuple[str, Path, str | None]:
-    """What a skill is called, where it is, and why it cannot be used."""
-    error = next((one.message for one in inspected.diagnostics if one.severity == "error"), None)
-    name = inspected.skill.name if inspected.skill else inspected.run.name if inspected.run else ""
-    if error is None and (not name or name.startswith(".") or "/" in name):
-        error = "it has no name that can be that of a directory"
-    return name or directory.name, directory, error
 
 
 def _listed(offers: Sequence[Offered]) -> str:

@@ -5,14 +5,11 @@ large and seldom needed, so it is an extra, and imported only when a signature i
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from skills_runtime.errors import ConfigError, PolicyDenied, ValidationFailed
-
-if TYPE_CHECKING:
-    from model_signing.verifying import Config
 
 SIGNATURE_FILE = "skill.oms.sig"
 _MISSING = "install it with `pip install 'skills-runtime[signing]'`"
@@ -44,7 +41,7 @@ class Signer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_signature(skill: Path, signer: Signer | None, *, required: bool) -> SignatureStatus:
-    """Whether the skill in a directory is what its signer signed; a signature that does not hold is always refused."""
+    """Check that the skill in a directory is what its signer signed; a signature that is wrong is always refused."""
     signature = skill / SIGNATURE_FILE
     if signer is not None:
         signer.check()
@@ -78,19 +75,16 @@ def _verify(skill: Path, signature: Path, signer: Signer) -> None:
     counted = hashing.Config().set_ignored_paths(paths=[signature], ignore_git_paths=False)  # pyright: ignore[reportUnknownMemberType]
     try:
         config = verifying.Config().set_hashing_config(counted)
-        _verifier(config, signer).verify(skill, signature)  # pyright: ignore[reportUnknownMemberType]
+        if signer.public_key is not None:
+            config = config.use_elliptic_key_verifier(public_key=signer.public_key)  # pyright: ignore[reportUnknownMemberType]
+        elif signer.certificates:
+            config = config.use_certificate_verifier(certificate_chain=signer.certificates)  # pyright: ignore[reportUnknownMemberType]
+        else:
+            config = config.use_sigstore_verifier(identity=signer.identity or "", oidc_issuer=signer.issuer or "")
+        config.verify(skill, signature)  # pyright: ignore[reportUnknownMemberType]
     except (ValueError, TypeError, KeyError, AttributeError, InvalidSignature, OSError) as error:
         raise PolicyDenied(
             f"the signature of the skill `{skill.name}` does not hold: {error or type(error).__name__}",
             hint="the skill is not what was signed, or somebody else signed it; nothing was installed",
             details={"code": "SKILL_SIGNATURE_INVALID"},
         ) from error
-
-
-def _verifier(config: "Config", signer: Signer) -> "Config":
-    if signer.public_key is not None:
-        return config.use_elliptic_key_verifier(public_key=signer.public_key)  # pyright: ignore[reportUnknownMemberType]
-    if signer.certificates:
-        chain = signer.certificates
-        return config.use_certificate_verifier(certificate_chain=chain)  # pyright: ignore[reportUnknownMemberType]
-    return config.use_sigstore_verifier(identity=signer.identity or "", oidc_issuer=signer.issuer or "")

@@ -70,7 +70,8 @@ def parse_source(text: str, *, here: Path, ref: str | None = None) -> InstallSou
         raise unusable_source(text)
     if ref is not None:
         checked_ref(ref)
-    source = _address(given, ref) if _is_address(given) else _near(given, here, ref)
+    is_address = "://" in given or _SSH.fullmatch(given.split("#")[0]) is not None
+    source = _parse_address(given, ref) if is_address else _parse_path(given, here, ref)
     if ref is not None and not isinstance(source, GitSource):
         raise ValidationFailed("only a git repository has versions to choose from", hint="leave out `--ref`")
     return source
@@ -93,11 +94,7 @@ def unusable_source(text: str) -> ValidationFailed:
     )
 
 
-def _is_address(text: str) -> bool:
-    return "://" in text or _SSH.fullmatch(text.split("#")[0]) is not None
-
-
-def _near(text: str, here: Path, ref: str | None) -> InstallSource:
+def _parse_path(text: str, here: Path, ref: str | None) -> InstallSource:
     path = here / Path(text).expanduser()
     if path.is_dir():
         return LocalSource(path)
@@ -121,7 +118,7 @@ def _near(text: str, here: Path, ref: str | None) -> InstallSource:
     )
 
 
-def _address(text: str, ref: str | None) -> InstallSource:
+def _parse_address(text: str, ref: str | None) -> InstallSource:
     bare, _, fragment = text.partition("#")
     wants_git = bare.startswith("git+")
     bare = bare.removeprefix("git+")
@@ -142,10 +139,10 @@ def _address(text: str, ref: str | None) -> InstallSource:
         return ArchiveSource(bare)
     if forge is None and not wants_git and not parts.path.endswith(".git"):
         return IndexSource(bare)
-    return _repository(bare, forge, version)
+    return _parse_repository(bare, forge, version)
 
 
-def _repository(url: str, forge: str | None, ref: str | None) -> GitSource:
+def _parse_repository(url: str, forge: str | None, ref: str | None) -> GitSource:
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
     kind: Literal["github", "gitlab", "git"] = (

@@ -66,9 +66,9 @@ def open_work_directory(places: InstallPaths) -> Generator[Path]:
         yield work
     finally:
         with exclusive_directory(places.skills.parent):
-            if _read(places) is None:
+            if _read_journal(places) is None:
                 remove_tree(work)
-                _clear(places)
+                _remove_staging(places)
 
 
 def apply_changes(places: InstallPaths, work: Path, changes: Sequence[SkillChange]) -> None:
@@ -79,7 +79,15 @@ def apply_changes(places: InstallPaths, work: Path, changes: Sequence[SkillChang
     with exclusive_directory(places.skills.parent):
         _finish(places)
         for change in changes:
-            _check(places, change)
+            path = places.skills / check_directory_name(change.name)
+            if os.path.lexists(path) and not path.is_symlink() and not path.is_dir():
+                raise ValidationFailed(f"`{path}` is in the way: it is no directory", hint="move it away")
+            touches = change.staged is not None or change.remove
+            if touches and installed_digest(places, change.name) != change.expected:
+                raise ValidationFailed(
+                    f"the skill `{change.name}` was changed by somebody else meanwhile",
+                    hint="look at it, and try again",
+                )
         lock = read_lock(places).having({change.name: change.entry for change in changes})
         steps = [
             _Step(change.name, change.staged.name if change.staged else None, change.digest, change.remove)
@@ -105,20 +113,15 @@ def finish_interrupted(places: InstallPaths) -> None:
         for each in places.staging.iterdir():
             if each.name.startswith("work-") and not _is_alive(each.name):
                 remove_tree(each)
-        _clear_drafts(places)
-        _clear(places)
+        for directory, name in ((places.staging, _JOURNAL), (places.lock.parent, places.lock.name)):
+            for draft in directory.glob(f".{name}.*"):
+                number = draft.name.removeprefix(f".{name}.").partition(".")[0]
+                if not _is_alive(f"draft-{number}-"):
+                    draft.unlink(missing_ok=True)
+        _remove_staging(places)
 
 
-def _clear_drafts(places: InstallPaths) -> None:
-    """Remove what was being written when a process died."""
-    for directory, name in ((places.staging, _JOURNAL), (places.lock.parent, places.lock.name)):
-        for draft in directory.glob(f".{name}.*"):
-            number = draft.name.removeprefix(f".{name}.").partition(".")[0]
-            if not _is_alive(f"draft-{number}-"):
-                draft.unlink(missing_ok=True)
-
-
-def _clear(places: InstallPaths) -> None:
+def _remove_staging(places: InstallPaths) -> None:
     with suppress(OSError):  # somebody else is at work in it
         places.staging.rmdir()
 
@@ -129,25 +132,15 @@ def installed_digest(places: InstallPaths, name: str) -> str | None:
     return hash_directory(place).digest if place.is_dir() and not place.is_symlink() else None
 
 
-def _check(places: InstallPaths, change: SkillChange) -> None:
-    place = places.skills / check_directory_name(change.name)
-    if os.path.lexists(place) and not place.is_symlink() and not place.is_dir():
-        raise ValidationFailed(f"`{place}` is in the way: it is no directory", hint="move it away")
-    if (change.staged is not None or change.remove) and installed_digest(places, change.name) != change.expected:
-        raise ValidationFailed(
-            f"the skill `{change.name}` was changed by somebody else meanwhile", hint="look at it, and try again"
-        )
-
-
 def _finish(places: InstallPaths) -> None:
     """Do what the journal says, as far as it is not done; every step may be done twice."""
-    journal = _read(places)
+    journal = _read_journal(places)
     if journal is None:
         return
     work = places.staging / journal.work
     _real_directory(places.skills)
     for step in journal.steps:
-        _do(places, step, work)
+        _do_step(places, step, work)
     sync_path(places.skills)
     places.lock.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(places.lock, journal.lock, mode=0o644)
@@ -155,7 +148,7 @@ def _finish(places: InstallPaths) -> None:
     sync_path(places.staging)
 
 
-def _do(places: InstallPaths, step: _Step, work: Path) -> None:
+def _do_step(places: InstallPaths, step: _Step, work: Path) -> None:
     place = places.skills / step.name
     aside = work / f"before-{step.name}"
     if step.remove:
@@ -175,7 +168,7 @@ def _do(places: InstallPaths, step: _Step, work: Path) -> None:
     _put_in_place(staged, place, aside)
 
 
-def _read(places: InstallPaths) -> _Journal | None:
+def _read_journal(places: InstallPaths) -> _Journal | None:
     path = places.staging / _JOURNAL
     try:
         journal = msgspec.json.decode(path.read_bytes(), type=_Journal)
@@ -228,7 +221,7 @@ class VersionStore:
 
     def keep(self, skill: Path, hashed: Hashed) -> None:
         """Keep a version, and remember which public hash it has."""
-        place = self._place(hashed.digest)
+        place = self._root / hashed.digest
         if not self._holds(place, hashed.digest):
             remove_tree(place)
             self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -247,7 +240,7 @@ class VersionStore:
         """The directory of a version, or nothing where it is not kept or not what it was."""
         if len(digest) != _DIGEST_LENGTH or not _HEX.issuperset(digest):
             return None
-        place = self._place(digest)
+        place = self._root / digest
         return place if self._holds(place, digest) else None
 
     def find(self, computed_hash: str) -> Path | None:
@@ -260,9 +253,6 @@ class VersionStore:
             return None
         place = self.get(digest)
         return place if place is not None and hash_directory(place).computed_hash == computed_hash else None
-
-    def _place(self, digest: str) -> Path:
-        return self._root / digest
 
     def _holds(self, place: Path, digest: str) -> bool:
         try:
