@@ -5,14 +5,14 @@ from typing import TextIO
 import msgspec
 
 from skills_runtime.cli.text import money, plural
-from skills_runtime.skills.evals import Report, Trial
+from skills_runtime.skills.evals import EvalReport, Trial
 from skills_runtime.skills.evals.report import (
-    Choices,
-    Compared,
-    Delta,
+    ChoiceComparison,
     Difference,
+    EvalDelta,
     QueryReport,
     Rate,
+    SkillChoices,
     Spread,
     Summary,
     TriggerReport,
@@ -26,18 +26,18 @@ def progress(trial: Trial, number: int, of: int) -> str:
     return f"[{number}/{of}] {name}: {_outcome(trial)} ({trial.ended.seconds:.1f} s, {trial.ended.tokens} tokens)"
 
 
-def write_report(report: Report, out: TextIO) -> None:
+def write_report(report: EvalReport, out: TextIO) -> None:
     """Write the report for programs."""
     out.write(msgspec.json.format(msgspec.json.encode(report)).decode() + "\n")
 
 
-def show_report(report: Report, out: TextIO) -> None:
+def show_report(report: EvalReport, out: TextIO) -> None:
     """Write the report for a person."""
     out.write(
         f"{readable_line(report.skill_name)} with {readable_line(report.model)}, {plural(report.runs, 'run')} each\n"
     )
     for name, part in report.run_summary.items():
-        _show_delta(part, out) if isinstance(part, Delta) else _show_summary(name, part, out)
+        _show_delta(part, out) if isinstance(part, EvalDelta) else _show_summary(name, part, out)
     for case in report.evals:
         out.write(f"\n{readable_line(case.id)}: {_rate(case.with_skill)} with, {_rate(case.without_skill)} without\n")
         for text, rates in case.assertions.items():
@@ -74,7 +74,7 @@ def _show_summary(name: str, part: Summary, out: TextIO) -> None:
         out.write(f"  {plural(part.errors, 'trial')} not counted, {part.undecided} undecided\n")
 
 
-def _show_delta(part: Delta, out: TextIO) -> None:
+def _show_delta(part: EvalDelta, out: TextIO) -> None:
     out.write(f"difference: {_difference(part.passed)}")
     if part.time_seconds is not None and part.tokens is not None:
         out.write(f"; {part.time_seconds:+.1f} s, {part.tokens:+.0f} tokens a trial")
@@ -91,7 +91,7 @@ def _show_triggers(triggers: TriggerReport, out: TextIO) -> None:
         _show_query(query, out)
 
 
-def _show_compared(compared: Compared, out: TextIO) -> None:
+def _show_compared(compared: ChoiceComparison, out: TextIO) -> None:
     """What else is called there; little is to be said where nothing was tried without the skill."""
     there, gone = compared.with_skill, compared.without_skill
     if gone is None:
@@ -113,7 +113,7 @@ def _show_query(query: QueryReport, out: TextIO) -> None:
         out.write(f"{'':15} without it: {_names(query.chosen.without_skill)}\n")
 
 
-def _names(choices: Choices) -> str:
+def _names(choices: SkillChoices) -> str:
     called = [f"{readable_line(name)} {_share(rate)}" for name, rate in choices.skills.items()]
     return ", ".join([*called, f"no skill {_share(choices.none)}"] if choices.none.hits or not called else called)
 

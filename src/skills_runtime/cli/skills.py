@@ -274,32 +274,34 @@ def skills_eval(
     from skills_runtime.cli.state import shown_path
     from skills_runtime.engine.skill_trials import AgentTrials
     from skills_runtime.skills.evals import (
+        EvalPlan,
         Evaluation,
-        Plan,
         TrialSkills,
-        keep_report,
-        place_for,
-        report_of,
-        suite_at,
+        build_report,
+        load_suite,
+        open_eval_directory,
+        save_report,
     )
 
-    suite = suite_at(
+    suite = load_suite(
         checked_path(path, option="SKILL_DIR|FILE"),
         skill=checked_path(skill, option="--skill") if skill is not None else None,
         among=[checked_path(one, option="--among") for one in among],
     )
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     backend, model = backend_for(resolved), model_name(resolved)
-    place = place_for(suite, checked_path(out, option="--out") if out is not None else None, Path.cwd(), model)
+    place = open_eval_directory(
+        suite, checked_path(out, option="--out") if out is not None else None, Path.cwd(), model
+    )
     skills = TrialSkills(place.skill, resolved.environment.process, place.others)
-    plan = Plan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
+    plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
     evaluation = Evaluation(suite, place, AgentTrials(resolved, backend), skills, plan)
     trials, signal = asyncio.run(_run(evaluation, backend, quiet=quiet))
     if trials is None:
         print(f"stopped; the same command goes on in {shown_path(place.root)}", file=sys.stderr)
         return exit_code_of(signal)
-    report = report_of(suite, trials, skill_name=evaluation.skill.name, model=model, runs=runs)
-    keep_report(place, report)
+    report = build_report(suite, trials, skill_name=evaluation.skill.name, model=model, runs=runs)
+    save_report(place, report)
     (write_report if as_json else show_report)(report, sys.stdout)
     if not as_json:
         print(f"everything is in {shown_path(place.root)}")

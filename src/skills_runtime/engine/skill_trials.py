@@ -20,7 +20,7 @@ from skills_runtime.ports import Backend
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, read_events, read_view
 from skills_runtime.skills import Library
-from skills_runtime.skills.evals import Ended
+from skills_runtime.skills.evals import TrialRun
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class AgentTrials(msgspec.Struct, frozen=True):
 
     async def run(
         self, prompt: str, place: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
-    ) -> Ended:
+    ) -> TrialRun:
         """Create the run at a place, or go on with it, until it ends; who is cancelled leaves it to be gone on with."""
         agent = self._agent(place / "outputs", library, settings, tools=tools)
         root = place / "run"
@@ -81,13 +81,13 @@ def read_state(root: Path) -> RunState:
     return read_view(RunPaths(root), log_ports()).state
 
 
-def ended(root: Path) -> Ended:
+def ended(root: Path) -> TrialRun:
     """How a run ended; one that waits for somebody did not end well, for nobody is there."""
     state = read_state(root)
     kind = state.error_kind or state.waiting_kind or ""
     why = state.failure_reason or state.waiting_message
     broken = kind in BROKEN or (state.open and state.status is not RunStatus.RUNNING)
-    return Ended(
+    return TrialRun(
         run=str(root),
         status=state.status.value,
         answer=state.final_output,

@@ -14,7 +14,7 @@ from skills_runtime.config.models import SandboxSettings
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills import FilesystemSource, Library, Origin
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
-from skills_runtime.skills.evals import suite_at
+from skills_runtime.skills.evals import load_suite
 from skills_runtime.skills.standard.directories import inspect_directory
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from tests.support import ROOT
@@ -49,7 +49,7 @@ def test_every_bundled_skill_can_be_mentioned() -> None:
 
 @pytest.mark.parametrize("name", ["article-writer", "novel-writer"])
 def test_the_writers_bring_evals_along(name: str) -> None:
-    assert len(suite_at(bundled_skills() / name).cases) == 2
+    assert len(load_suite(bundled_skills() / name).cases) == 2
 
 
 async def test_get_available_resources_tells_what_the_machine_has(tmp_path: Path) -> None:

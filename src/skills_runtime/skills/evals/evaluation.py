@@ -9,17 +9,17 @@ import msgspec
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.evals.grading import Graded, grade, judge
-from skills_runtime.skills.evals.suite import Case, Query, Suite
+from skills_runtime.skills.evals.suite import Case, Check, Query, Suite
 from skills_runtime.skills.evals.trials import (
     MAX_STEPS,
-    Ended,
+    TrialRun,
     TrialRunner,
     TrialSkills,
     Variant,
-    prepare,
+    prepare_outputs,
     skills_called,
 )
-from skills_runtime.skills.evals.workspace import Place
+from skills_runtime.skills.evals.workspace import EvalDirectory
 from skills_runtime.skills.skill import Skill
 from skills_runtime.storage import explain_write, remove_tree, write_atomic
 
@@ -27,7 +27,7 @@ RECORD = "trial.json"
 VARIANTS: tuple[Variant, Variant] = ("with_skill", "without_skill")
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class EvalPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How thoroughly a suite is evaluated."""
 
     runs: int = 1
@@ -47,9 +47,9 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     variant: Variant
     number: int
-    ended: Ended
+    ended: TrialRun
     graded: tuple[Graded, ...] = ()
-    judge: Ended | None = None
+    judge: TrialRun | None = None
     triggered: bool | None = None
     """Whether the model called the skill, if that was the question."""
     chosen: tuple[str, ...] = ()
@@ -74,7 +74,9 @@ OnTrial = Callable[[Trial, int, int], None]
 class Evaluation:
     """One suite at one place."""
 
-    def __init__(self, suite: Suite, place: Place, runner: TrialRunner, skills: TrialSkills, plan: Plan) -> None:
+    def __init__(
+        self, suite: Suite, place: EvalDirectory, runner: TrialRunner, skills: TrialSkills, plan: EvalPlan
+    ) -> None:
         self._suite = suite
         self._place = place
         self._runner = runner
@@ -172,13 +174,13 @@ class Evaluation:
         names = case.files if case is not None else ()
         if (place / "run").exists():
             return [name.rpartition("/")[2] for name in names]
-        return prepare(place / "outputs", self._suite.files, names)
+        return prepare_outputs(place / "outputs", self._suite.files, names)
 
     async def _graded(self, trial: Trial, case: Case, place: Path) -> Trial:
         answer, outputs = trial.ended.answer, place / "outputs"
         sentences = _judged(case)
         judged: dict[str, Graded] = {}
-        verdict: Ended | None = None
+        verdict: TrialRun | None = None
         if sentences and self._plan.judge:
             found, verdict = await judge(self._runner, case, sentences, trial.ended, place)
             judged = {one.text: one for one in found}
@@ -191,7 +193,7 @@ class Evaluation:
         return msgspec.structs.replace(trial, graded=tuple(graded), judge=verdict)
 
 
-def _judged(case: Case) -> list[Any]:
+def _judged(case: Case) -> list[Check]:
     return [check for check in case.checks if check.type == "judged"]
 
 

@@ -5,17 +5,18 @@ What is judged is data for the judge, never an instruction to it; what it cannot
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from skills_runtime.skills import Library
-from skills_runtime.skills.evals.suite import Case, Check, compiled
-from skills_runtime.skills.evals.trials import Ended, TrialRunner
+from skills_runtime.skills.evals.suite import Case, Check, compile_pattern
+from skills_runtime.skills.evals.trials import TrialRun, TrialRunner
 from skills_runtime.storage import open_directory, read_below, relative_parts, walk
 
-MAX_BYTES = 8 << 20
+MAX_CHECKED_BYTES = 8 << 20
 _SHOWN = 200
 
 
@@ -33,30 +34,30 @@ def grade(check: Check, answer: str, outputs: Path) -> Graded:
         there = os.path.lexists(outputs.joinpath(*check.path.split("/")))
         evidence = f"`{check.path}` is there" if there else f"there is no `{check.path}`"
         return Graded(text=check.text, passed=there is (check.type == "file_exists"), evidence=evidence)
-    text = content_of(outputs, check.path) if check.path else answer
+    text = read_output(outputs, check.path) if check.path else answer
     if text is None:
         return Graded(text=check.text, passed=False, evidence=f"`{check.path}` cannot be read as text")
     if check.type == "json_equals":
-        return _same_json(check, text)
-    return _about_text(check, text)
+        return _grade_json(check, text)
+    return _grade_text(check, text)
 
 
-def content_of(outputs: Path, path: str) -> str | None:
-    """The text of a file below the outputs; no link leads out of them."""
+def read_output(outputs: Path, path: str) -> str | None:
+    """Read the text of a file below the outputs; no link leads out of them."""
     parts = relative_parts(path)
     if parts is None:
         return None
     try:
         with open_directory(outputs.resolve()) as top:
-            return read_below(top, parts, limit=MAX_BYTES).decode(errors="replace")
+            return read_below(top, parts, limit=MAX_CHECKED_BYTES).decode(errors="replace")
     except OSError:
         return None
 
 
-def _about_text(check: Check, text: str) -> Graded:
+def _grade_text(check: Check, text: str) -> Graded:
     if check.type in ("regex", "not_regex"):
         pattern = f"(?i){check.pattern}" if check.ignore_case else check.pattern
-        found = compiled(pattern).search(text)
+        found = compile_pattern(pattern).search(text)
         evidence = f"found {found.group(0)[:_SHOWN]!r}" if found else "no match"
         return Graded(text=check.text, passed=(found is not None) is (check.type == "regex"), evidence=evidence)
     value = str(check.value)
@@ -68,28 +69,21 @@ def _about_text(check: Check, text: str) -> Graded:
     return Graded(text=check.text, passed=(at >= 0) is (check.type == "contains"), evidence=evidence)
 
 
-def _same_json(check: Check, text: str) -> Graded:
+def _grade_json(check: Check, text: str) -> Graded:
     try:
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         return Graded(text=check.text, passed=False, evidence=f"not JSON: {error}")
-    found, value = _part(document, check.pointer)
-    if not found:
-        return Graded(text=check.text, passed=False, evidence=f"there is nothing at `{check.pointer}`")
-    return Graded(text=check.text, passed=_equal(value, check.value), evidence=f"it is {str(value)[:_SHOWN]}")
-
-
-def _part(document: Any, pointer: str) -> tuple[bool, Any]:
-    here = document
-    for step in pointer.split("/")[1:] if pointer else ():
+    here: Any = document
+    for step in check.pointer.split("/")[1:] if check.pointer else ():
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(here, dict) and name in here:
             here = cast("dict[str, Any]", here)[name]
         elif isinstance(here, list) and name.isdigit() and int(name) < len(cast("list[Any]", here)):
             here = cast("list[Any]", here)[int(name)]
         else:
-            return False, None
-    return True, here
+            return Graded(text=check.text, passed=False, evidence=f"there is nothing at `{check.pointer}`")
+    return Graded(text=check.text, passed=_equal(here, check.value), evidence=f"it is {str(here)[:_SHOWN]}")
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -107,9 +101,9 @@ def _equal(one: Any, other: Any) -> bool:
 
 MAX_ANSWER_CHARS = 30_000
 MAX_FILE_CHARS = 12_000
-MAX_FILES = 20
+MAX_SHOWN_FILES = 20
 
-SCHEMA: dict[str, Any] = {
+JUDGE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["results"],
     "properties": {
@@ -161,14 +155,19 @@ class _Results(msgspec.Struct, frozen=True):
 
 
 async def judge(
-    runner: TrialRunner, case: Case, checks: Sequence[Check], trial: Ended, place: Path
-) -> tuple[list[Graded], Ended]:
-    """What the model says of each sentence; nothing is known of those it leaves out."""
+    runner: TrialRunner, case: Case, checks: Sequence[Check], trial: TrialRun, place: Path
+) -> tuple[list[Graded], TrialRun]:
+    """Ask the model about each sentence; those it leaves out stay undecided."""
     aside = place / "judge"
     (aside / "outputs").mkdir(parents=True, exist_ok=True)
-    asked = question(case, checks, trial.answer, place / "outputs")
-    ended = await runner.run(asked, aside, Library(), settings={"output_schema": SCHEMA}, tools=False)
-    said = _said(ended.answer) if not ended.error else {}
+    asked = judge_prompt(case, checks, trial.answer, place / "outputs")
+    ended = await runner.run(asked, aside, Library(), settings={"output_schema": JUDGE_SCHEMA}, tools=False)
+    said: dict[int, _Result] = {}
+    if not ended.error:
+        start, end = ended.answer.find("{"), ended.answer.rfind("}")
+        with suppress(msgspec.MsgspecError, UnicodeError):
+            results = msgspec.json.decode(ended.answer[start : end + 1].encode(), type=_Results)
+            said = {one.number: one for one in results.results}
     why = ended.error or "the judge said nothing about it"
     graded = [
         Graded(text=check.text, passed=said[number].passed, evidence=said[number].evidence)
@@ -179,44 +178,31 @@ async def judge(
     return graded, ended
 
 
-def question(case: Case, checks: Sequence[Check], answer: str, outputs: Path) -> str:
-    """What the judge is asked."""
+def judge_prompt(case: Case, checks: Sequence[Check], answer: str, outputs: Path) -> str:
+    """Write what the judge is asked."""
+    names: list[str] = []
+    if outputs.is_dir():
+        with open_directory(outputs.resolve()) as top:
+            entries = walk(top, on_error=lambda _, __: None)
+            names = sorted(entry.path for entry in entries if entry.is_file and not entry.path.startswith("."))
+    room = MAX_FILE_CHARS * 4
+    files: list[tuple[str, str]] = []
+    for name in names[:MAX_SHOWN_FILES]:
+        text = _plain(read_output(outputs, name) or "(not text)", min(MAX_FILE_CHARS, max(room, 0)))
+        room -= len(text)
+        files.append((_plain(name, 200), text))
+    if len(names) > MAX_SHOWN_FILES:
+        files.append((f"({len(names) - MAX_SHOWN_FILES} more files)", ""))
     return _TASK.format(
         statements="\n".join(f"{number}. {check.text}" for number, check in enumerate(checks, start=1)),
         prompt=_plain(case.prompt, MAX_ANSWER_CHARS),
         expected=_plain(case.expected_output or "(not said)", MAX_ANSWER_CHARS),
         answer=_plain(answer, MAX_ANSWER_CHARS),
-        files="".join(f"==== the file {name}\n{text}\n" for name, text in _files(outputs)),
+        files="".join(f"==== the file {name}\n{text}\n" for name, text in files),
     )
-
-
-def _files(outputs: Path) -> list[tuple[str, str]]:
-    if not outputs.is_dir():
-        return []
-    with open_directory(outputs.resolve()) as top:
-        entries = walk(top, on_error=lambda _, __: None)
-        names = sorted(entry.path for entry in entries if entry.is_file and not entry.path.startswith("."))
-    room = MAX_FILE_CHARS * 4
-    found: list[tuple[str, str]] = []
-    for name in names[:MAX_FILES]:
-        text = _plain(content_of(outputs, name) or "(not text)", min(MAX_FILE_CHARS, max(room, 0)))
-        room -= len(text)
-        found.append((_plain(name, 200), text))
-    if len(names) > MAX_FILES:
-        found.append((f"({len(names) - MAX_FILES} more files)", ""))
-    return found
 
 
 def _plain(text: str, limit: int) -> str:
     """Text that cannot pass for one of our own lines or for a mention of a skill."""
     cut = text if len(text) <= limit else f"{text[:limit]}\n[cut here]"
     return cut.replace("$[", "$ [").replace("====", "= = =")
-
-
-def _said(answer: str) -> dict[int, _Result]:
-    start, end = answer.find("{"), answer.rfind("}")
-    try:
-        results = msgspec.json.decode(answer[start : end + 1].encode(), type=_Results)
-    except (msgspec.MsgspecError, UnicodeError):
-        return {}
-    return {one.number: one for one in results.results}

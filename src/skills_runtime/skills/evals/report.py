@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import msgspec
 
 from skills_runtime.skills.evals.evaluation import Trial
-from skills_runtime.skills.evals.suite import Query, Suite
+from skills_runtime.skills.evals.suite import Suite
 from skills_runtime.skills.evals.trials import Variant
-from skills_runtime.skills.evals.workspace import SCHEMA
+from skills_runtime.skills.evals.workspace import EVAL_SCHEMA
 
 Z = 1.959963984540054
 """The standard normal quantile for 95 %."""
@@ -85,7 +85,7 @@ THRESHOLD = 0.5
 """The share of trials from which on a query counts as one that calls the skill."""
 
 
-class Choices(msgspec.Struct, frozen=True, kw_only=True):
+class SkillChoices(msgspec.Struct, frozen=True, kw_only=True):
     """What was called in trials with the skill, or in those without it."""
 
     any_skill: Rate
@@ -99,11 +99,11 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Spread | None
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
+class ChoiceComparison(msgspec.Struct, frozen=True, kw_only=True):
     """What is called with the skill and without it, and how far that lies apart."""
 
-    with_skill: Choices
-    without_skill: Choices | None
+    with_skill: SkillChoices
+    without_skill: SkillChoices | None
     """Nothing where nothing was tried without it."""
     any_skill: Difference | None
     """How much more often a skill is called when the evaluated one is there."""
@@ -119,7 +119,7 @@ class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
     should_trigger: bool
     triggered: Rate
     passed: bool | None
-    chosen: Compared
+    chosen: ChoiceComparison
 
 
 class TriggerReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,21 +131,34 @@ class TriggerReport(msgspec.Struct, frozen=True, kw_only=True):
     """Trials that call the skill, of those that should."""
     false_alarms: Rate
     """Trials that call the skill, of those that should not."""
-    wanted: Compared
+    wanted: ChoiceComparison
     """What is called where the skill should be."""
-    unwanted: Compared
+    unwanted: ChoiceComparison
     """What is called where it should not be."""
     queries: tuple[QueryReport, ...]
     errors: int
 
 
-def triggers_of(suite: Suite, skill_name: str, trials: Sequence[Trial]) -> TriggerReport:
-    """The report of all trials of queries."""
+def build_trigger_report(suite: Suite, skill_name: str, trials: Sequence[Trial]) -> TriggerReport:
+    """Sum up all trials of queries."""
     counted = [one for one in trials if one.counts]
     wanted = {query.id for query in suite.queries if query.should_trigger}
     should = [one for one in counted if one.id in wanted]
     should_not = [one for one in counted if one.id not in wanted]
-    queries = [_query(query, skill_name, [one for one in counted if one.id == query.id]) for query in suite.queries]
+    queries: list[QueryReport] = []
+    for query in suite.queries:
+        own = [one for one in counted if one.id == query.id]
+        rate = _called(own)
+        queries.append(
+            QueryReport(
+                id=query.id,
+                query=query.query,
+                should_trigger=query.should_trigger,
+                triggered=rate,
+                passed=None if rate.rate is None else (rate.rate >= THRESHOLD) is query.should_trigger,
+                chosen=_compared(skill_name, own),
+            )
+        )
     decided = [one.passed for one in queries if one.passed is not None]
     return TriggerReport(
         correct=rate_of(decided.count(True), len(decided)),
@@ -158,29 +171,17 @@ def triggers_of(suite: Suite, skill_name: str, trials: Sequence[Trial]) -> Trigg
     )
 
 
-def _query(query: Query, skill_name: str, trials: Sequence[Trial]) -> QueryReport:
-    rate = _called(trials)
-    return QueryReport(
-        id=query.id,
-        query=query.query,
-        should_trigger=query.should_trigger,
-        triggered=rate,
-        passed=None if rate.rate is None else (rate.rate >= THRESHOLD) is query.should_trigger,
-        chosen=_compared(skill_name, trials),
-    )
-
-
 def _called(trials: Sequence[Trial]) -> Rate:
     """How often the skill was called where it could be."""
     possible = [one for one in trials if one.variant == "with_skill"]
     return rate_of(sum(bool(one.triggered) for one in possible), len(possible))
 
 
-def _compared(skill_name: str, trials: Sequence[Trial]) -> Compared:
+def _compared(skill_name: str, trials: Sequence[Trial]) -> ChoiceComparison:
     there = _choices(skill_name, [one for one in trials if one.variant == "with_skill"])
     without = [one for one in trials if one.variant == "without_skill"]
     gone = _choices(skill_name, without) if without else None
-    return Compared(
+    return ChoiceComparison(
         with_skill=there,
         without_skill=gone,
         any_skill=difference_of(there.any_skill, gone.any_skill) if gone else None,
@@ -188,11 +189,11 @@ def _compared(skill_name: str, trials: Sequence[Trial]) -> Compared:
     )
 
 
-def _choices(skill_name: str, trials: Sequence[Trial]) -> Choices:
+def _choices(skill_name: str, trials: Sequence[Trial]) -> SkillChoices:
     count = len(trials)
     named = Counter(name for one in trials for name in one.chosen)
     some = sum(bool(one.chosen) for one in trials)
-    return Choices(
+    return SkillChoices(
         any_skill=rate_of(some, count),
         others=rate_of(sum(any(name != skill_name for name in one.chosen) for one in trials), count),
         none=rate_of(count - some, count),
@@ -217,7 +218,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Trials with an assertion that nobody could decide."""
 
 
-class Delta(msgspec.Struct, frozen=True, kw_only=True):
+class EvalDelta(msgspec.Struct, frozen=True, kw_only=True):
     """What the skill changes."""
 
     passed: Difference | None
@@ -236,14 +237,14 @@ class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of each assertion the rate with and without the skill."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
     """Everything, as it is written to `benchmark.json`."""
 
-    schema: str = SCHEMA
+    schema: str = EVAL_SCHEMA
     skill_name: str
     model: str
     runs: int
-    run_summary: "dict[str, Summary | Delta]"
+    run_summary: "dict[str, Summary | EvalDelta]"
     evals: tuple[CaseReport, ...]
     triggers: TriggerReport | None
     cost_usd: float
@@ -251,36 +252,44 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[str, ...]
 
 
-def report_of(suite: Suite, trials: Sequence[Trial], *, skill_name: str, model: str, runs: int) -> Report:
-    """The report of all trials."""
+def build_report(suite: Suite, trials: Sequence[Trial], *, skill_name: str, model: str, runs: int) -> EvalReport:
+    """Sum up all trials."""
     cases = [one for one in trials if one.kind == "case"]
     summaries = {
         variant: _summary(chosen)
         for variant in ("with_skill", "without_skill")
         if (chosen := [one for one in cases if one.variant == variant])
     }
-    summary: dict[str, Summary | Delta] = {**summaries}
+    summary: dict[str, Summary | EvalDelta] = {**summaries}
     if len(summaries) > 1:
-        summary["delta"] = _delta(summaries["with_skill"], summaries["without_skill"])
-    return Report(
+        one, other = summaries["with_skill"], summaries["without_skill"]
+        summary["delta"] = EvalDelta(
+            passed=difference_of(one.passed, other.passed),
+            pass_rate=_mean_difference(one.pass_rate, other.pass_rate),
+            time_seconds=_mean_difference(one.time_seconds, other.time_seconds),
+            tokens=_mean_difference(one.tokens, other.tokens),
+        )
+    return EvalReport(
         skill_name=skill_name,
         model=model,
         runs=runs,
         run_summary=summary,
-        evals=tuple(_case(case.id, [one for one in cases if one.id == case.id]) for case in suite.cases),
-        triggers=triggers_of(suite, skill_name, [one for one in trials if one.kind == "query"])
+        evals=tuple(_case_report(case.id, [one for one in cases if one.id == case.id]) for case in suite.cases),
+        triggers=build_trigger_report(suite, skill_name, [one for one in trials if one.kind == "query"])
         if suite.queries
         else None,
-        cost_usd=round(sum(_cost(one) for one in trials), 6),
+        cost_usd=round(sum(one.ended.cost_usd + (one.judge.cost_usd if one.judge else 0.0) for one in trials), 6),
         errors=tuple(dict.fromkeys(one.ended.error for one in trials if one.ended.error)),
     )
 
 
 def _summary(trials: Sequence[Trial]) -> Summary:
     counted = [one for one in trials if one.counts]
+    decided = [[graded.passed for graded in one.graded if graded.passed is not None] for one in counted]
+    shares = [held.count(True) / len(held) for held in decided if held]
     return Summary(
         passed=_passed(counted),
-        pass_rate=spread_of([share for one in counted if (share := _share(one)) is not None]),
+        pass_rate=spread_of(shares),
         time_seconds=spread_of([one.ended.seconds for one in counted]),
         tokens=spread_of([one.ended.tokens for one in counted]),
         cost_usd=round(sum(one.ended.cost_usd for one in trials), 6),
@@ -289,16 +298,7 @@ def _summary(trials: Sequence[Trial]) -> Summary:
     )
 
 
-def _delta(one: Summary, other: Summary) -> Delta:
-    return Delta(
-        passed=difference_of(one.passed, other.passed),
-        pass_rate=_apart(one.pass_rate, other.pass_rate),
-        time_seconds=_apart(one.time_seconds, other.time_seconds),
-        tokens=_apart(one.tokens, other.tokens),
-    )
-
-
-def _apart(one: Spread | None, other: Spread | None) -> float | None:
+def _mean_difference(one: Spread | None, other: Spread | None) -> float | None:
     return one.mean - other.mean if one is not None and other is not None else None
 
 
@@ -307,30 +307,20 @@ def _passed(trials: Sequence[Trial]) -> Rate:
     return rate_of(decided.count(True), len(decided))
 
 
-def _share(trial: Trial) -> float | None:
-    held = [one.passed for one in trial.graded if one.passed is not None]
-    return held.count(True) / len(held) if held else None
-
-
-def _case(name: str, trials: Sequence[Trial]) -> CaseReport:
+def _case_report(name: str, trials: Sequence[Trial]) -> CaseReport:
     chosen: dict[Variant, list[Trial]] = {
         "with_skill": [one for one in trials if one.variant == "with_skill"],
         "without_skill": [one for one in trials if one.variant == "without_skill"],
     }
-    texts = dict.fromkeys(graded.text for one in trials for graded in one.graded)
+    assertions: dict[str, dict[str, Rate]] = {}
+    for text in dict.fromkeys(graded.text for one in trials for graded in one.graded):
+        for variant, some in chosen.items():
+            found = [graded.passed for one in some if one.counts for graded in one.graded if graded.text == text]
+            decided = [passed for passed in found if passed is not None]
+            assertions.setdefault(text, {})[variant] = rate_of(decided.count(True), len(decided))
     return CaseReport(
         id=name,
         with_skill=_passed(chosen["with_skill"]),
         without_skill=_passed(chosen["without_skill"]),
-        assertions={text: {variant: _held(text, some) for variant, some in chosen.items()} for text in texts},
+        assertions=assertions,
     )
-
-
-def _held(text: str, trials: Sequence[Trial]) -> Rate:
-    found = [graded.passed for one in trials if one.counts for graded in one.graded if graded.text == text]
-    decided = [passed for passed in found if passed is not None]
-    return rate_of(decided.count(True), len(decided))
-
-
-def _cost(trial: Trial) -> float:
-    return trial.ended.cost_usd + (trial.judge.cost_usd if trial.judge is not None else 0.0)

@@ -53,7 +53,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     ignore_case: bool = False
 
 
-def check_of(given: Any, place: str) -> Check:
+def parse_check(given: Any, place: str) -> Check:
     """The check that a sentence or a mapping stands for; `place` is where it was found."""
     if isinstance(given, str) and given.strip():
         return Check(type="judged", text=given.strip())
@@ -61,24 +61,22 @@ def check_of(given: Any, place: str) -> Check:
         raise _unusable(place, "it must be a sentence, or a mapping with a `type`")
     fields = cast("dict[str, Any]", given)
     if "type" not in fields:
-        return _sentence(fields, place)
+        sentence = next((fields[name] for name in _SENTENCES if isinstance(fields.get(name), str)), "")
+        if not sentence.strip():
+            raise _unusable(place, "it has neither a `type` nor a `text`")
+        return Check(type="judged", text=sentence.strip())
     kind = fields["type"]
     if kind not in _NEEDS:
         raise _unusable(place, f"there is no type {str(kind)[:40]!a}", hint=f"use one of: {', '.join(_NEEDS)}")
     unknown = sorted(fields.keys() - _FIELDS)
     if unknown:
         raise _unusable(place, f"it has no field {unknown[0][:40]!a}")
-    return _typed(kind, fields, place)
+    return _parse_typed(kind, fields, place)
 
 
-def _sentence(fields: Mapping[str, Any], place: str) -> Check:
-    found = next((fields[name] for name in _SENTENCES if isinstance(fields.get(name), str)), "")
-    if not found.strip():
-        raise _unusable(place, "it has neither a `type` nor a `text`")
-    return Check(type="judged", text=found.strip())
+def _parse_typed(kind: CheckType, fields: Mapping[str, Any], place: str) -> Check:
+    import re2  # slow to import, and only evaluations need it
 
-
-def _typed(kind: CheckType, fields: Mapping[str, Any], place: str) -> Check:
     needed = _NEEDS[kind]
     value = fields.get(needed)
     anything = kind == "json_equals"
@@ -89,10 +87,15 @@ def _typed(kind: CheckType, fields: Mapping[str, Any], place: str) -> Check:
             raise _unusable(place, f"its `{name}` must be a text")
     if fields.get("path") and relative_parts(fields["path"]) is None:
         raise _unusable(place, "its `path` leads out of the working directory")
-    _check_pattern(fields.get("pattern", ""), place)
+    try:
+        compile_pattern(fields.get("pattern", ""))
+    except cast("Any", re2).error as error:
+        why = error.args[0] if error.args else "it cannot be read"
+        why = why.decode(errors="replace") if isinstance(why, bytes) else why
+        raise _unusable(place, f"its `pattern` is not a regular expression: {why}") from error
     return Check(
         type=kind,
-        text=fields.get("text") or _described(kind, fields),
+        text=fields.get("text") or _describe(kind, fields),
         value=fields.get("value"),
         pattern=fields.get("pattern", ""),
         path=fields.get("path", ""),
@@ -101,30 +104,16 @@ def _typed(kind: CheckType, fields: Mapping[str, Any], place: str) -> Check:
     )
 
 
-def compiled(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
     """The pattern in an engine that takes no longer than the text is long."""
-    import re2
+    import re2  # slow to import, and only evaluations need it
 
     options = cast("Any", re2).Options()
     options.log_errors = False
     return cast("Any", re2).compile(f"(?m){pattern}", options)
 
 
-def _check_pattern(pattern: str, place: str) -> None:
-    import re2
-
-    try:
-        compiled(pattern)
-    except cast("Any", re2).error as error:
-        raise _unusable(place, f"its `pattern` is not a regular expression: {_words(error)}") from error
-
-
-def _words(error: BaseException) -> str:
-    said = error.args[0] if error.args else "it cannot be read"
-    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-
-
-def _described(kind: CheckType, fields: Mapping[str, Any]) -> str:
+def _describe(kind: CheckType, fields: Mapping[str, Any]) -> str:
     where = f"`{fields['path']}`" if fields.get("path") else "the answer"
     value = str(fields.get("value", fields.get("pattern", "")))[:80]
     return {
@@ -144,7 +133,7 @@ def _unusable(place: str, why: str, *, hint: str = "") -> ValidationFailed:
     return ValidationFailed(f"the assertion {place} cannot be used: {why}", hint=hint or "see how-to/evaluate-skills")
 
 
-def neighbours_at(paths: Iterable[Path], skill: Path) -> tuple[Path, ...]:
+def find_distractors(paths: Iterable[Path], skill: Path) -> tuple[Path, ...]:
     """The directories of all usable skills at or below some paths, each once and less the skill itself."""
     found: dict[Path, str] = {}
     for path in paths:
@@ -170,7 +159,7 @@ def _name_of(directory: Path) -> str:
     return next((one.name for one in skills if one.directory == directory), "")
 
 
-def places_of(neighbours: Iterable[Path], root: Path) -> dict[Path, Path]:
+def distractor_paths(neighbours: Iterable[Path], root: Path) -> dict[Path, Path]:
     """Where each of them is copied to below a directory; two directories of one name get two."""
     places: dict[Path, Path] = {}
     taken: set[str] = set()
@@ -184,7 +173,7 @@ def places_of(neighbours: Iterable[Path], root: Path) -> dict[Path, Path]:
     return places
 
 
-def digest_of(places: Mapping[Path, Path]) -> str:
+def distractors_digest(places: Mapping[Path, Path]) -> str:
     """One digest of all copies; where the skills came from does not count."""
     if not places:
         return ""
@@ -192,7 +181,7 @@ def digest_of(places: Mapping[Path, Path]) -> str:
     return hashlib.sha256("".join(rows).encode(errors="surrogateescape")).hexdigest()
 
 
-MAX_BYTES = 4 << 20
+MAX_SUITE_BYTES = 4 << 20
 CASES = "evals/evals.json"
 QUERIES = ("evals/eval_queries.json", "evals/trigger_queries.json", "evals/trigger_evals.json", "eval_queries.json")
 """Where queries are looked for; the first that is there counts."""
@@ -232,38 +221,31 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """The directories of the other skills that a model chooses among when it gets a query."""
 
 
-def suite_at(path: Path, *, skill: Path | None = None, among: Iterable[Path] = ()) -> Suite:
-    """The suite of a skill directory, or of one file with cases or queries; `among` is where other skills are."""
-    suite = _suite_at(path, skill)
-    return msgspec.structs.replace(suite, others=neighbours_at(among, suite.skill))
-
-
-def _suite_at(path: Path, skill: Path | None) -> Suite:
+def load_suite(path: Path, *, skill: Path | None = None, among: Iterable[Path] = ()) -> Suite:
+    """Load the suite of a skill directory, or of one file with cases or queries; `among` is where other skills are."""
     if path.is_dir():
-        return _of_directory(path.resolve())
-    if not path.is_file():
+        directory = files = path.resolve()
+        _check_skill(directory)
+        candidates = [directory / CASES, *(directory / name for name in QUERIES)]
+        present = [file for file in candidates if file.is_file()]
+        chosen = present[:1] if present and present[0] != candidates[0] else present[:2]
+        if not chosen:
+            raise NotFound(
+                f"`{directory}` has no evals", hint=f"write `{CASES}`, or `{QUERIES[0]}` for when it should be used"
+            )
+    elif path.is_file():
+        directory, chosen = _skill_of(path.resolve(), skill), [path]
+        files = _files_root(path.resolve(), directory)
+    else:
         raise NotFound(f"there is nothing at `{path}`", hint="name the directory of a skill, or its evals.json")
-    home = _skill_of(path.resolve(), skill)
-    cases, queries = _parsed(path)
-    return Suite(skill=home, files=_files_of(path.resolve(), home), cases=cases, queries=queries)
-
-
-def _of_directory(directory: Path) -> Suite:
-    _check_skill(directory)
-    found = [directory / CASES, *(directory / name for name in QUERIES)]
-    present = [path for path in found if path.is_file()]
-    chosen = present[:1] if present and present[0] != found[0] else present[:2]
-    if not chosen:
-        raise NotFound(
-            f"`{directory}` has no evals", hint=f"write `{CASES}`, or `{QUERIES[0]}` for when it should be used"
-        )
-    cases: list[Case] = []
-    queries: list[Query] = []
-    for path in chosen:
-        more_cases, more_queries = _parsed(path)
-        cases += more_cases
-        queries += more_queries
-    return Suite(skill=directory, files=directory, cases=tuple(cases), queries=tuple(queries))
+    parsed = [_parse_file(file) for file in chosen]
+    return Suite(
+        skill=directory,
+        files=files,
+        cases=tuple(case for cases, _ in parsed for case in cases),
+        queries=tuple(query for _, queries in parsed for query in queries),
+        others=find_distractors(among, directory),
+    )
 
 
 def _skill_of(path: Path, given: Path | None) -> Path:
@@ -276,7 +258,7 @@ def _skill_of(path: Path, given: Path | None) -> Path:
     raise NotFound(f"no skill is above `{path}`", hint="say whose evals they are: --skill DIR")
 
 
-def _files_of(path: Path, skill: Path) -> Path:
+def _files_root(path: Path, skill: Path) -> Path:
     """Files are named from the skill; where the evals lie elsewhere, from the directory around them."""
     if path.is_relative_to(skill):
         return skill
@@ -288,9 +270,9 @@ def _check_skill(directory: Path) -> None:
         raise NotFound(f"`{directory}` is not the directory of a skill", hint="a skill has a `SKILL.md`")
 
 
-def _parsed(path: Path) -> tuple[tuple[Case, ...], tuple[Query, ...]]:
+def _parse_file(path: Path) -> tuple[tuple[Case, ...], tuple[Query, ...]]:
     try:
-        data = path.read_bytes()[: MAX_BYTES + 1]
+        data = path.read_bytes()[: MAX_SUITE_BYTES + 1]
         document = json.loads(data.decode("utf-8-sig"))
     except OSError as error:
         raise NotFound(f"`{path}` cannot be read: {error.strerror}") from error
@@ -299,23 +281,22 @@ def _parsed(path: Path) -> tuple[tuple[Case, ...], tuple[Query, ...]]:
     rows: Any = cast("dict[str, Any]", document).get("evals") if isinstance(document, dict) else document
     if not isinstance(rows, list) or not rows:
         raise ValidationFailed(f"`{path}` holds no list of evals", hint='write {"evals": [{"prompt": ...}]}')
-    return _rows(cast("list[Any]", rows), path)
-
-
-def _rows(rows: Iterable[Any], path: Path) -> tuple[tuple[Case, ...], tuple[Query, ...]]:
     cases: list[Case] = []
     queries: list[Query] = []
     taken: set[str] = set()
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(cast("list[Any]", rows), start=1):
         place = f"{number} of `{path.name}`"
         if not isinstance(row, dict):
             raise ValidationFailed(f"the eval {place} is not a mapping", hint="see how-to/evaluate-skills")
         fields = cast("dict[str, Any]", row)
         name = _id(fields, number, taken)
         if "should_trigger" in fields:
-            queries.append(_query(fields, name, place))
+            should = fields["should_trigger"]
+            if not isinstance(should, bool):
+                raise ValidationFailed(f"the `should_trigger` of the eval {place} is neither true nor false")
+            queries.append(Query(id=name, query=_text(fields, ("query", "prompt"), place), should_trigger=should))
         else:
-            cases.append(_case(fields, name, place))
+            cases.append(_parse_case(fields, name, place))
     return tuple(cases), tuple(queries)
 
 
@@ -329,33 +310,31 @@ def _id(fields: Mapping[str, Any], number: int, taken: set[str]) -> str:
     return name
 
 
-def _query(fields: Mapping[str, Any], name: str, place: str) -> Query:
-    should = fields["should_trigger"]
-    if not isinstance(should, bool):
-        raise ValidationFailed(f"the `should_trigger` of the eval {place} is neither true nor false")
-    return Query(id=name, query=_text(fields, ("query", "prompt"), place), should_trigger=should)
-
-
-def _case(fields: Mapping[str, Any], name: str, place: str) -> Case:
+def _parse_case(fields: Mapping[str, Any], name: str, place: str) -> Case:
     checks: list[Check] = []
     for key in ("assertions", "expectations"):
         given: Any = fields.get(key) or []
         if not isinstance(given, list):
             raise ValidationFailed(f"the `{key}` of the eval {place} are not a list")
         rows = enumerate(cast("list[Any]", given), start=1)
-        checks += [check_of(one, f"{number} of the eval {place}") for number, one in rows]
+        checks += [parse_check(one, f"{number} of the eval {place}") for number, one in rows]
     expected = fields.get("expected_output") or ""
     if not checks and expected:
-        checks.append(check_of(f"The result is what was expected: {expected}", place))
+        checks.append(parse_check(f"The result is what was expected: {expected}", place))
     if not checks:
         raise ValidationFailed(
             f"the eval {place} says nothing about its result", hint="add `assertions` or an `expected_output`"
         )
+    files: Any = fields.get("files") or fields.get("input_files") or []
+    if not isinstance(files, list) or not all(
+        isinstance(one, str) and relative_parts(one.removeprefix("./")) for one in cast("list[Any]", files)
+    ):
+        raise ValidationFailed(f"the `files` of the eval {place} must be paths inside the skill")
     return Case(
         id=name,
         prompt=_text(fields, ("prompt", "query", "input"), place),
         expected_output=str(expected),
-        files=_files(fields, place),
+        files=tuple(one.removeprefix("./") for one in cast("list[str]", files)),
         checks=tuple(checks),
     )
 
@@ -365,12 +344,3 @@ def _text(fields: Mapping[str, Any], names: tuple[str, ...], place: str) -> str:
     if not isinstance(found, str) or not found.strip():
         raise ValidationFailed(f"the eval {place} has no `{names[0]}`", hint="write what a user would say")
     return found
-
-
-def _files(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
-    given: Any = fields.get("files") or fields.get("input_files") or []
-    if not isinstance(given, list) or not all(
-        isinstance(one, str) and relative_parts(one.removeprefix("./")) for one in cast("list[Any]", given)
-    ):
-        raise ValidationFailed(f"the `files` of the eval {place} must be paths inside the skill")
-    return tuple(one.removeprefix("./") for one in cast("list[str]", given))

@@ -9,25 +9,25 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from skills_runtime.errors import StorageFailed, ValidationFailed
+from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ToolCallRequested
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources import FilesystemSource, Origin
-from skills_runtime.storage import open_directory, read_below, remove_tree
+from skills_runtime.storage import explain_write, open_directory, read_below, remove_tree
 
 Variant = Literal["with_skill", "without_skill"]
 NAMESPACE, BESIDE = "eval", "beside"
 """The skill that is evaluated, and all others."""
-MAX_FILE_BYTES = 256 << 20
+MAX_INPUT_BYTES = 256 << 20
 MAX_STEPS = 3
 """A model that has not called a skill after so many answers is not going to."""
 _NOT_CALLED = ("skipped", "offered", "listed", "routed", "discovered", "shadowed", "unloaded")
 _NAMES = ("skill_name", "skill", "name", "skill_mention", "mention_text")
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class TrialRun(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a run."""
 
     run: str
@@ -52,7 +52,7 @@ class TrialRunner(Protocol):
 
     async def run(
         self, prompt: str, place: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
-    ) -> Ended:
+    ) -> TrialRun:
         """Work on a prompt in `outputs` of a place, with the run in its `run`; a run that was begun goes on.
 
         `settings` are those of the section `run`.
@@ -88,8 +88,8 @@ class TrialSkills(msgspec.Struct, frozen=True):
         return [FilesystemSource(origin, self.skill)] if variant == "with_skill" else []
 
 
-def prepare(outputs: Path, files: Path, names: tuple[str, ...]) -> list[str]:
-    """An empty working directory with the files of a case; returns what they are called there."""
+def prepare_outputs(outputs: Path, files: Path, names: tuple[str, ...]) -> list[str]:
+    """Make an empty working directory with the files of a case; returns what they are called there."""
     remove_tree(outputs, ignore_errors=True)
     outputs.mkdir(parents=True)
     placed: list[str] = []
@@ -98,40 +98,36 @@ def prepare(outputs: Path, files: Path, names: tuple[str, ...]) -> list[str]:
         target = parts[-1] if parts[-1] not in placed else "-".join(parts)
         try:
             with open_directory(files.resolve()) as top:
-                data = read_below(top, parts, limit=MAX_FILE_BYTES + 1)
+                data = read_below(top, parts, limit=MAX_INPUT_BYTES + 1)
         except OSError as error:
             raise ValidationFailed(f"the file `{name}` of an eval cannot be used: {error.strerror}") from error
-        if len(data) > MAX_FILE_BYTES:
-            raise ValidationFailed(f"the file `{name}` of an eval is larger than {MAX_FILE_BYTES} bytes")
-        try:
+        if len(data) > MAX_INPUT_BYTES:
+            raise ValidationFailed(f"the file `{name}` of an eval is larger than {MAX_INPUT_BYTES} bytes")
+        with explain_write(outputs / target):
             (outputs / target).write_bytes(data)
-        except OSError as error:
-            raise StorageFailed(f"`{outputs / target}` could not be written: {error.strerror}") from error
         placed.append(target)
     return placed
 
 
 def skills_called(events: Sequence[Event], skills: Sequence[Skill]) -> tuple[str, ...]:
     """The names of the skills that a run made use of, the first first."""
-    return tuple(dict.fromkeys(skill.name for event in events for skill in skills if calls_it(event, skill)))
+    return tuple(dict.fromkeys(skill.name for event in events for skill in skills if uses_skill(event, skill)))
 
 
-def calls_it(event: Event, skill: Skill) -> bool:
-    """Whether an event tells that the skill became part of the run, or that the model asked for it."""
+def uses_skill(event: Event, skill: Skill) -> bool:
+    """Tell whether an event shows that the skill became part of the run, or that the model asked for it."""
     if event.type.startswith("skill_"):
         return not event.type.endswith(_NOT_CALLED) and _named(msgspec.to_builtins(event.payload), skill)
     if not isinstance(event.payload, ToolCallRequested):
         return False
     if "skill" in event.payload.name:
         return _named(event.payload.arguments, skill)
-    return any(isinstance(value, str) and _inside(value, skill) for value in event.payload.arguments.values())
+    # Otherwise a file of the skill is read or run.
+    directory = str(skill.directory)
+    values = event.payload.arguments.values() if skill.directory is not None else ()
+    return any(isinstance(value, str) and directory in value for value in values)
 
 
 def _named(fields: Mapping[str, Any], skill: Skill) -> bool:
     names = {skill.name, skill.mention.text, f"{skill.namespace}:{skill.name}", f"{skill.namespace}.{skill.name}"}
     return any(isinstance(value := fields.get(name), str) and value in names for name in _NAMES)
-
-
-def _inside(value: str, skill: Skill) -> bool:
-    """Whether a file of the skill is read or run."""
-    return skill.directory is not None and str(skill.directory) in value

@@ -11,13 +11,13 @@ import msgspec
 
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.actions import directory_digest
-from skills_runtime.skills.evals.suite import Suite, digest_of, places_of
+from skills_runtime.skills.evals.suite import Suite, distractor_paths, distractors_digest
 from skills_runtime.storage import explain_write, remove_tree, stage_directory, write_atomic
 
-SCHEMA = "skills-runtime.skill-evals/2"
+EVAL_SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"
 BENCHMARK = "benchmark.json"
-LEFT_OUT = ("evals", "__pycache__", ".git", "artifacts", "eval_queries.json")
+_LEFT_OUT = ("evals", "__pycache__", ".git", "artifacts", "eval_queries.json")
 """What of a skill a trial never sees: the answers, and what earlier executions left."""
 
 _PARTS = {"skill": "the skill", "suite": "its evals", "model": "the model", "others": "the other skills"}
@@ -27,7 +27,7 @@ _ITERATION = re.compile(r"iteration-(\d{1,6})")
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """What trials must share to be counted together."""
 
-    schema: str = SCHEMA
+    schema: str = EVAL_SCHEMA
     skill: str
     """The digest of the skill as trials see it."""
     suite: str
@@ -37,7 +37,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """The digest of the other skills that queries are tried among."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class EvalDirectory(msgspec.Struct, frozen=True, kw_only=True):
     """The directory of one evaluation."""
 
     root: Path
@@ -52,7 +52,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return self.root.joinpath(*parts)
 
 
-def place_for(suite: Suite, out: Path | None, home: Path, model: str) -> Place:
+def open_eval_directory(suite: Suite, out: Path | None, home: Path, model: str) -> EvalDirectory:
     """The directory that was asked for, or the last one that is not finished, or a new one."""
     try:
         if out is not None:
@@ -79,7 +79,7 @@ def _is_finished(root: Path) -> bool:
     return not found.get("errors")
 
 
-def _opened(root: Path, suite: Suite, model: str) -> Place:
+def _opened(root: Path, suite: Suite, model: str) -> EvalDirectory:
     known = root / SUITE
     skill, others = root / "skill" / suite.skill.name, root / "others"
     if not known.exists():
@@ -88,8 +88,12 @@ def _opened(root: Path, suite: Suite, model: str) -> Place:
         identity = _copied(suite, root, skill, others, model)
         with explain_write(known):
             write_atomic(known, msgspec.json.format(msgspec.json.encode(identity)) + b"\n", durable=False)
-        return Place(root=root, skill=skill, others=others, identity=identity)
-    now = _identity_now(suite, root, model)
+        return EvalDirectory(root=root, skill=skill, others=others, identity=identity)
+    aside = root / f".now.{os.getpid()}"
+    try:  # what trials would share if they were begun now
+        now = _copied(suite, aside, aside / "skill" / suite.skill.name, aside / "others", model)
+    finally:
+        remove_tree(aside, ignore_errors=True)
     try:
         before = msgspec.json.decode(known.read_bytes(), type=Identity)
     except msgspec.MsgspecError as error:
@@ -99,16 +103,18 @@ def _opened(root: Path, suite: Suite, model: str) -> Place:
         raise ValidationFailed(
             f"`{root}` holds trials from before {what or 'the format'} changed", hint="choose another `--out`"
         )
-    return Place(root=root, skill=skill, others=others, identity=before)
+    return EvalDirectory(root=root, skill=skill, others=others, identity=before)
 
 
 def _copied(suite: Suite, root: Path, skill: Path, others: Path, model: str) -> Identity:
     """Copy the skill and the others, and tell what they are."""
     _copy_skill(suite.skill, root, skill)
-    neighbours = places_of(suite.others, others)
+    neighbours = distractor_paths(suite.others, others)
     for source, target in neighbours.items():
         _copy_skill(source, root, target)
-    return Identity(skill=directory_digest(skill), suite=_digest(suite), model=model, others=digest_of(neighbours))
+    return Identity(
+        skill=directory_digest(skill), suite=_digest(suite), model=model, others=distractors_digest(neighbours)
+    )
 
 
 def _copy_skill(source: Path, root: Path, target: Path) -> None:
@@ -116,7 +122,7 @@ def _copy_skill(source: Path, root: Path, target: Path) -> None:
 
     def unwanted(directory: str, names: list[str]) -> set[str]:
         links = {name for name in names if os.path.islink(os.path.join(directory, name))}  # noqa: PTH114
-        return links | (set(LEFT_OUT) & set(names) if Path(directory) == source else {"__pycache__"} & set(names))
+        return links | (set(_LEFT_OUT) & set(names) if Path(directory) == source else {"__pycache__"} & set(names))
 
     root.mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(exist_ok=True)
@@ -125,19 +131,10 @@ def _copy_skill(source: Path, root: Path, target: Path) -> None:
         remove_tree(target, ignore_errors=True)
 
 
-def _identity_now(suite: Suite, root: Path, model: str) -> Identity:
-    """What trials would share if they were begun now."""
-    aside = root / f".now.{os.getpid()}"
-    try:
-        return _copied(suite, aside, aside / "skill" / suite.skill.name, aside / "others", model)
-    finally:
-        remove_tree(aside, ignore_errors=True)
-
-
 def _digest(suite: Suite) -> str:
     """The digest of what is asked; files of cases count by their content."""
     whole = hashlib.sha256(msgspec.json.encode([suite.cases, suite.queries]))
-    for name in sorted({name for case in suite.cases for name in case.files}):
+    for name in sorted({name for case in suite.cases for name in case.files}):  # the order is part of the digest
         path = suite.files / name
         whole.update(hashlib.sha256(path.read_bytes() if path.is_file() else b"").digest())
     return whole.hexdigest()
@@ -150,7 +147,7 @@ def _names(directory: Path) -> list[str]:
         return []
 
 
-def keep_report(place: Place, report: msgspec.Struct) -> None:
+def save_report(place: EvalDirectory, report: msgspec.Struct) -> None:
     """Write the report beside the trials; the evaluation is finished then."""
     with explain_write(place.root / BENCHMARK):
         write_atomic(place.root / BENCHMARK, msgspec.json.format(msgspec.json.encode(report)) + b"\n", durable=False)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.skills.evals.grading import grade
-from skills_runtime.skills.evals.suite import check_of
+from skills_runtime.skills.evals.suite import parse_check
 
 ANSWER = "The Answer\nis 42.\n"
 FIRST = {"ok": True, "n": 1, "name": "a"}
@@ -43,7 +43,7 @@ def test_a_check_holds_or_not(check: dict[str, Any], passed: bool, tmp_path: Pat
     (tmp_path / "d.json").write_text(DOCUMENT)
     (tmp_path / "link.txt").symlink_to("/etc/passwd")
 
-    graded = grade(check_of(check, "1"), ANSWER, tmp_path)
+    graded = grade(parse_check(check, "1"), ANSWER, tmp_path)
 
     assert graded.passed is passed
     assert graded.evidence
@@ -51,6 +51,6 @@ def test_a_check_holds_or_not(check: dict[str, Any], passed: bool, tmp_path: Pat
 
 
 def test_a_hostile_pattern_takes_no_time(tmp_path: Path) -> None:
-    check = check_of({"type": "regex", "pattern": "(a+)+$"}, "1")
+    check = parse_check({"type": "regex", "pattern": "(a+)+$"}, "1")
 
     assert grade(check, "a" * 50_000 + "b", tmp_path).passed is False

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from skills_runtime.skills.evals import Query, Suite, Trial
-from skills_runtime.skills.evals.report import TriggerReport, triggers_of
-from skills_runtime.skills.evals.trials import Ended, Variant
+from skills_runtime.skills.evals.report import TriggerReport, build_trigger_report
+from skills_runtime.skills.evals.trials import TrialRun, Variant
 
 SUITE = Suite(
     skill=Path("/skills/writer"),
@@ -17,7 +17,7 @@ SUITE = Suite(
 
 
 def trial(name: str, variant: Variant, *chosen: str, error: str = "", tokens: int = 10) -> Trial:
-    ended = Ended(
+    ended = TrialRun(
         run="/r",
         status="completed",
         answer="",
@@ -32,7 +32,7 @@ def trial(name: str, variant: Variant, *chosen: str, error: str = "", tokens: in
 
 
 def report(*trials: Trial) -> TriggerReport:
-    return triggers_of(SUITE, "writer", trials)
+    return build_trigger_report(SUITE, "writer", trials)
 
 
 def test_trials_without_the_skill_do_not_lower_its_rate() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.errors import NotFound, SkillsRuntimeError
-from skills_runtime.skills.evals import Suite, suite_at
+from skills_runtime.skills.evals import Suite, load_suite
 from tests.unit.skills.samples import make_skill
 
 
@@ -17,7 +17,7 @@ def skill(place: Path, **files: Any) -> Path:
 
 
 def of_cases(place: Path, *rows: Any) -> Suite:
-    return suite_at(skill(place, evals__evals={"skill_name": "writer", "evals": rows}))
+    return load_suite(skill(place, evals__evals={"skill_name": "writer", "evals": rows}))
 
 
 def test_the_guides_schema_has_assertions(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_queries_stand_beside_the_cases(tmp_path: Path) -> None:
     cases = {"evals": [{"prompt": "Do it", "assertions": ["Done"]}]}
     queries = [{"query": "write", "should_trigger": True}, {"query": "count", "should_trigger": False}]
 
-    suite = suite_at(skill(tmp_path, evals__evals=cases, evals__eval_queries=queries))
+    suite = load_suite(skill(tmp_path, evals__evals=cases, evals__eval_queries=queries))
 
     assert len(suite.cases) == 1
     assert [(one.query, one.should_trigger) for one in suite.queries] == [("write", True), ("count", False)]
@@ -57,7 +57,7 @@ def test_queries_stand_beside_the_cases(tmp_path: Path) -> None:
 def test_queries_may_be_the_only_evals_and_may_be_called_prompts(tmp_path: Path) -> None:
     rows = {"evals": [{"prompt": "write", "should_trigger": True}]}
 
-    suite = suite_at(skill(tmp_path, evals__trigger_evals=rows))
+    suite = load_suite(skill(tmp_path, evals__trigger_evals=rows))
 
     assert (suite.cases, [one.query for one in suite.queries]) == ((), ["write"])
 
@@ -65,7 +65,7 @@ def test_queries_may_be_the_only_evals_and_may_be_called_prompts(tmp_path: Path)
 def test_a_file_finds_the_skill_above_it(tmp_path: Path) -> None:
     directory = skill(tmp_path, evals__evals=[{"prompt": "Do it", "assertions": ["Done"]}])
 
-    assert suite_at(directory / "evals" / "evals.json").skill == directory
+    assert load_suite(directory / "evals" / "evals.json").skill == directory
 
 
 def test_a_file_elsewhere_needs_the_skill(tmp_path: Path) -> None:
@@ -73,8 +73,8 @@ def test_a_file_elsewhere_needs_the_skill(tmp_path: Path) -> None:
     path.write_text('[{"query": "x", "should_trigger": true}]')
 
     with pytest.raises(NotFound, match="no skill is above"):
-        suite_at(path)
-    assert suite_at(path, skill=skill(tmp_path)).files == tmp_path
+        load_suite(path)
+    assert load_suite(path, skill=skill(tmp_path)).files == tmp_path
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_a_file_that_holds_no_evals_is_refused(text: str, tmp_path: Path) -> Non
     directory = make_skill(tmp_path, "writer", files={"evals/evals.json": text})
 
     with pytest.raises(SkillsRuntimeError):
-        suite_at(directory)
+        load_suite(directory)
 
 
 def test_a_skill_without_evals_says_where_they_belong(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="has no evals"):
-        suite_at(skill(tmp_path))
+        load_suite(skill(tmp_path))

@@ -5,7 +5,7 @@ import pytest
 
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import LlmUsage, SkillInjected, SkillInjectionSkipped, ToolCallRequested
-from skills_runtime.skills.evals.trials import calls_it
+from skills_runtime.skills.evals.trials import uses_skill
 from tests.unit.skills.samples import a_skill
 
 SKILL = msgspec.structs.replace(a_skill(), file="/skills/writer/SKILL.md")
@@ -13,7 +13,7 @@ SKILL = msgspec.structs.replace(a_skill(), file="/skills/writer/SKILL.md")
 
 def called(payload: Payload) -> bool:
     event = Event(seq=1, type=payload.event_type, timestamp="2026-01-01T00:00:00Z", run_id="run_1", payload=payload)
-    return calls_it(event, SKILL)
+    return uses_skill(event, SKILL)
 
 
 def asked(tool: str, **arguments: str) -> ToolCallRequested:
