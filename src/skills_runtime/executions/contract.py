@@ -3,8 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.executions.values import Failure
@@ -66,26 +65,6 @@ def empty_output() -> Failure:
     return Failure(code="empty_output", message="Skill returned empty output")
 
 
-def too_late(timeout_ms: int) -> Failure:
-    """The skill was not done in time."""
-    return Failure(code="timeout", message=f"Execution timed out after {timeout_ms / 1000:.2f}s")
-
-
-def exited(code: int) -> Failure:
-    """The skill said by its exit code that it failed."""
-    return Failure(code="exit_code", message=f"Skill exited with code {code}")
-
-
-def too_much_output() -> Failure:
-    """The skill wrote more than is read."""
-    return Failure(code="stdout_limit", message="stdout exceeded limit")
-
-
-def used_too_much(what: str) -> Failure:
-    """The fence ended the skill."""
-    return Failure(code="resource_limit", message=f"Skill exceeded its limit of {what}")
-
-
 def _invalid(why: str) -> Failure:
     return Failure(code="invalid_output", message=f"Invalid JSON output: {why}")
 
@@ -98,14 +77,11 @@ def _is_too_deep(value: Any, openings: int) -> bool:
     """Whether a value is nested too deeply; there are at most as many levels as brackets were opened."""
     level: list[Any] = [value] if openings > MAX_LEVELS else []
     for _ in range(MAX_LEVELS):
-        level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list | tuple)]
+        containers: list[Any] = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [inner for one in containers for inner in one if isinstance(inner, dict | list | tuple)]
         if not level:
             return False
     return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    return cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("Iterable[Any]", value)
 
 
 def _no_number(name: str) -> Any:

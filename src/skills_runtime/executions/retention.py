@@ -83,10 +83,10 @@ async def remove_expired(keeper: ExecutionStore, keep: Retention, clock: Clock) 
     found: list[EndedExecution] = []
     ids = await _in_thread(keeper.place.ids) if now is not None and not keep.is_off else []
     for batch in _batches(ids):
-        found += await _in_thread(_looked_at, keeper, batch, keep)
+        found += await _in_thread(_read_batch, keeper, batch, keep)
     removed = size = failed = 0
     for batch in _batches(select_expired(found, keep, now=now or 0.0)):
-        gone = await _in_thread(_removed, keeper, batch)
+        gone = await _in_thread(_remove_batch, keeper, batch)
         removed, size, failed = removed + gone.removed, size + gone.bytes, failed + gone.failed
     return RemovalCount(removed=removed, bytes=size, failed=failed)
 
@@ -99,7 +99,7 @@ def measure_size(directory: str) -> int:
     return disk_usage(directory, lambda: next(entries, None) is not None)[0]
 
 
-def _looked_at(keeper: ExecutionStore, ids: Sequence[str], keep: Retention) -> list[EndedExecution]:
+def _read_batch(keeper: ExecutionStore, ids: Sequence[str], keep: Retention) -> list[EndedExecution]:
     found: list[EndedExecution] = []
     for execution_id in ids:
         try:
@@ -113,7 +113,7 @@ def _looked_at(keeper: ExecutionStore, ids: Sequence[str], keep: Retention) -> l
     return found
 
 
-def _removed(keeper: ExecutionStore, chosen: Sequence[EndedExecution]) -> RemovalCount:
+def _remove_batch(keeper: ExecutionStore, chosen: Sequence[EndedExecution]) -> RemovalCount:
     removed = size = failed = 0
     for one in chosen:
         try:

@@ -75,7 +75,7 @@ class SnapshotCache:
                 known = self._kept.get(directory)
                 if known is not None and known[0] == stamps:
                     return known[1]
-                image = _read(top, stamps)
+                image = _read_snapshot(top, stamps)
         except OSError as error:
             raise NotFound(
                 f"the skill at `{directory}` cannot be read: {error.strerror or error}", hint="check its files"
@@ -114,7 +114,7 @@ class SnapshotCache:
         return found
 
 
-def _read(top: int, stamps: tuple[Stamp, ...]) -> SkillSnapshot:
+def _read_snapshot(top: int, stamps: tuple[Stamp, ...]) -> SkillSnapshot:
     items: list[SnapshotItem] = []
     whole = hashlib.sha256()
     for path, mode, size, *_ in stamps:
@@ -122,18 +122,14 @@ def _read(top: int, stamps: tuple[Stamp, ...]) -> SkillSnapshot:
         if stat.S_ISREG(mode):
             content = read_below(top, parts, limit=size)
         elif stat.S_ISLNK(mode):
-            content = _target(top, parts)
+            here = open_below(top, parts[:-1], LISTING)
+            try:
+                content = os.fsencode(os.readlink(parts[-1], dir_fd=here))
+            finally:
+                os.close(here)
         else:
             content = b""
         items.append(SnapshotItem(path, mode, content))
-        said = hashlib.sha256(content).hexdigest()
-        whole.update(f"{mode:o} {said} {path}\n".encode(errors="surrogateescape"))
+        # The order of the stamps, by path, is part of the digest.
+        whole.update(f"{mode:o} {hashlib.sha256(content).hexdigest()} {path}\n".encode(errors="surrogateescape"))
     return SkillSnapshot(items=tuple(items), digest=f"sha256:{whole.hexdigest()}")
-
-
-def _target(top: int, parts: tuple[str, ...]) -> bytes:
-    here = open_below(top, parts[:-1], LISTING)
-    try:
-        return os.fsencode(os.readlink(parts[-1], dir_fd=here))
-    finally:
-        os.close(here)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.executions import ExecutionLimits, Executor
-from skills_runtime.executions.store import collect_artifacts
+from skills_runtime.executions.artifacts import collect_artifacts
 from tests.unit.executions.conftest import MakeSkill
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0") | st.sampled_from("./\\~"), max_size=12)

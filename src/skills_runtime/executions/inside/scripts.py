@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 import types
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -29,7 +28,13 @@ def prepare(cwd: str, script: str) -> None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return  # the child tells it as Python would
     own = _own_modules(cwd) | NOT_TO_BE_IMPORTED
-    for name in sorted(set(_imported(tree))):
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            imported.add(node.module)
+    for name in sorted(imported):
         root = name.partition(".")[0]
         if root in sys.stdlib_module_names and root not in own:
             with suppress(ImportError, OSError):  # the child meets it again, where it belongs
@@ -37,27 +42,16 @@ def prepare(cwd: str, script: str) -> None:
     gc.freeze()
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            yield node.module
-
-
 def _own_modules(directory: str) -> "set[str]":
     return {name.partition(".")[0] for name in os.listdir(directory)}  # noqa: PTH208
-
-
-def _at_start() -> "frozenset[str]":
-    """What every interpreter has imported before it runs a script."""
-    return getattr(sys.modules.get(__package__ or ""), "AT_START", frozenset[str]())
 
 
 def run(directory: str, script: str) -> int:
     """Run a script as the interpreter itself would do it; returns the exit code."""
     path = os.path.join(directory, script)
-    for name in _own_modules(directory) & (sys.modules.keys() - _at_start()):
+    # What every interpreter has imported before it runs a script.
+    at_start = getattr(sys.modules.get(__package__ or ""), "AT_START", frozenset[str]())
+    for name in _own_modules(directory) & (sys.modules.keys() - at_start):
         del sys.modules[name]  # the skill's own module of that name comes first
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None, __annotations__={})
@@ -81,7 +75,10 @@ def _status(path: str, names: "dict[str, Any]") -> int:
                 code = compile(file.read(), path, "exec", dont_inherit=True)
         exec(code, names)
     except SystemExit as error:
-        return _exit_code(error.code)
+        if error.code is None or isinstance(error.code, int):
+            return (error.code or 0) & 0xFF
+        sys.stderr.write(f"{error.code}\n")
+        return 1
     return 0
 
 
@@ -106,10 +103,3 @@ def _left(code: int) -> int:
         except (OSError, ValueError, AttributeError):
             code = code or BROKEN_STREAM
     return code
-
-
-def _exit_code(code: object) -> int:
-    if code is None or isinstance(code, int):
-        return (code or 0) & 0xFF
-    sys.stderr.write(f"{code}\n")
-    return 1

@@ -1,0 +1,163 @@
+"""Copies the files that a skill declares to leave behind into the directory of its execution.
+
+Only regular files inside the directory of a skill are kept. Every name is opened below the one before without following
+links, and what is copied is what was looked at.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from skills_runtime.executions.layout import INPUT, OUTPUT, RECORD, STDERR, STDOUT
+from skills_runtime.executions.values import Artifact, ExecutionLimits, Refused
+from skills_runtime.storage import (
+    LISTING,
+    error_reason,
+    first_names,
+    open_below,
+    open_directory,
+    open_new,
+    open_regular,
+    relative_parts,
+    sync_path,
+    write_all,
+)
+
+RESERVED_NAMES = frozenset({RECORD, INPUT, STDOUT, STDERR, OUTPUT})
+"""Names in the directory of an execution that are the runtime's own."""
+MAX_DEPTH = 32
+PIECE = 1 << 20
+_KINDS = ((stat.S_ISLNK, "a link"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"))
+
+
+def collect_artifacts(
+    work: Path, declared: Sequence[str], into: Path, limits: ExecutionLimits, *, durable: bool = False
+) -> tuple[tuple[Artifact, ...], tuple[Refused, ...]]:
+    """Copy what is declared and there; a declared directory means the files below it."""
+    if not declared:
+        return (), ()
+    collection = _Collection(into, limits, durable=durable)
+    try:
+        with open_directory(work) as top:
+            for path in dict.fromkeys(declared):
+                collection.take(top, path, is_declared=True)
+    except OSError as error:
+        collection.refuse("", error_reason(error))
+    collection.sync()
+    return tuple(collection.kept), tuple(collection.refused)
+
+
+class _Collection:
+    """Artifacts being kept, within the limits of all together."""
+
+    def __init__(self, into: Path, limits: ExecutionLimits, *, durable: bool) -> None:
+        self._durable = durable
+        self._into = into
+        self._limits = limits
+        self._bytes = 0
+        self.kept: list[Artifact] = []
+        self.refused: list[Refused] = []
+
+    def refuse(self, path: str, why: str) -> None:
+        """Say that something was not kept; more than there may be files need no saying."""
+        if len(self.refused) < self._limits.artifact_files:
+            self.refused.append(Refused(path=path, reason=why))
+
+    def take(self, top: int, path: str, *, is_declared: bool = False) -> None:
+        """Keep a file, or the files of a directory; what is declared and not there is told of."""
+        parts = relative_parts(path)
+        text = path.encode(errors="replace").decode()
+        if parts is None or text != path or len(parts) > MAX_DEPTH:
+            self.refuse(text, "it is not a path inside the skill's directory")
+        elif parts[0] in RESERVED_NAMES:
+            self.refuse(path, "the name is the runtime's own")
+        else:
+            try:
+                self._look(top, parts)
+            except FileNotFoundError:
+                if is_declared:
+                    self.refuse(path, "it was not left behind")
+            except OSError as error:
+                self.refuse(path, error_reason(error))
+
+    def sync(self) -> None:
+        """Have the disk keep the names of what was kept, where that is wanted; those at the top are the caller's."""
+        if self._durable:
+            above = {parent for one in self.kept for parent in Path(one.path).parents[:-1]}
+            for directory in sorted(above, key=lambda one: len(one.parts), reverse=True):
+                sync_path(self._into / directory)
+
+    def _look(self, top: int, parts: tuple[str, ...]) -> None:
+        *above, name = parts
+        here = open_below(top, above, LISTING)
+        try:
+            mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(mode):
+                listing = os.open(name, LISTING, dir_fd=here)
+                try:
+                    names = first_names(listing, self._limits.artifact_files + 1)
+                finally:
+                    os.close(listing)
+            elif stat.S_ISREG(mode):
+                self._keep(here, name, "/".join(parts))
+                return
+            else:
+                kind = next((word for test, word in _KINDS if test(mode)), "a device")
+                self.refuse("/".join(parts), f"it is {kind}, and only files are kept")
+                return
+        finally:
+            os.close(here)
+        for inner in names:
+            if len(self.kept) >= self._limits.artifact_files:
+                self.refuse("/".join(parts), f"more than {self._limits.artifact_files} files are not kept")
+                return
+            self.take(top, "/".join((*parts, inner)))
+
+    def _keep(self, here: int, name: str, path: str) -> None:
+        if any(one.path == path for one in self.kept):
+            return
+        if len(self.kept) >= self._limits.artifact_files:
+            self.refuse(path, f"more than {self._limits.artifact_files} files are not kept")
+            return
+        source = open_regular(name, dir_fd=here)
+        try:
+            if self._bytes + os.fstat(source).st_size > self._limits.artifact_bytes:
+                self.refuse(path, f"more than {self._limits.artifact_bytes} bytes are not kept")
+                return
+            self._copy(source, path, self._limits.artifact_bytes - self._bytes)
+        finally:
+            os.close(source)
+
+    def _copy(self, source: int, path: str, room: int) -> None:
+        digest, size = hashlib.sha256(), 0
+        # Each directory for its owner only, whatever the process has set for new ones.
+        for directory in reversed(Path(path).parents[:-1]):
+            (self._into / directory).mkdir(mode=0o700, exist_ok=True)
+        with _new_file(self._into / path) as target:
+            while piece := os.read(source, min(PIECE, room - size + 1)):
+                size += len(piece)
+                if size > room:
+                    raise OSError(errno.EFBIG, "it grew while it was kept")
+                digest.update(piece)
+                write_all(target, piece)
+            if self._durable:
+                os.fsync(target)
+        self._bytes += size
+        self.kept.append(Artifact(path=path, size=size, sha256=digest.hexdigest()))
+
+
+@contextmanager
+def _new_file(path: Path) -> Generator[int]:
+    """Open a new file; it is gone again when something goes wrong."""
+    fd = open_new(path)
+    try:
+        yield fd
+    except BaseException:
+        path.unlink()
+        raise
+    finally:
+        os.close(fd)
