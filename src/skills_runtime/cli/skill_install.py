@@ -139,7 +139,7 @@ def bring(
     places: InstallPaths, agreed: Agreed, trust: SignaturePolicy, prepare: Prepare, question: str
 ) -> list[Prepared]:
     """Prepare skills, show them, ask, and install; returns those that are new or changed."""
-    from skills_runtime.engine.skill_install import build_fetcher
+    from skills_runtime.engine.skill_operations import build_fetcher
 
     fetcher = build_fetcher(process_environ(), allowed_hosts=agreed.allowed_hosts)
     finish_interrupted(places)

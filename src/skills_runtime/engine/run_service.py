@@ -8,8 +8,9 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -72,6 +73,10 @@ from skills_runtime.runs import (
 from skills_runtime.runs.record import catch_up
 from skills_runtime.safety.policy import add_rule
 
+if TYPE_CHECKING:
+    from skills_runtime.engine.executions import ExecutionOptions, Executions
+    from skills_runtime.engine.skill_operations import SkillOperations
+
 CANCEL_SECONDS = 10.0
 """How long a run that is worked on here may take to end before whoever cancelled it is answered."""
 LOOK_AGAIN_SECONDS = 0.5
@@ -133,8 +138,10 @@ class RunService(RunReader):
         interaction: Interaction | None = None,
         model: Model = backend_for,
         limits: ServiceLimits | None = None,
+        executions: "ExecutionOptions | None" = None,
     ) -> None:
         super().__init__(workspace, ledger)
+        self._execution_options = executions
         self.errors: dict[str, SkillsRuntimeError] = {}
         """Why runs that were taken on are not worked on."""
         self.stopping = False
@@ -161,6 +168,22 @@ class RunService(RunReader):
     def active(self) -> tuple[str, ...]:
         """The ids of the runs that are worked on here, or wait for a slot."""
         return tuple(self._active)
+
+    # Skills: loaded when they are used, for most callers need neither scanner nor executor.
+
+    @cached_property
+    def skills(self) -> "SkillOperations":
+        """What can be done with the skills of the workspace."""
+        from skills_runtime.engine.skill_operations import SkillOperations
+
+        return SkillOperations(self.workspace)
+
+    @cached_property
+    def executions(self) -> "Executions":
+        """The executions of skills without a model."""
+        from skills_runtime.engine.executions import Executions
+
+        return Executions(self.workspace, self._execution_options)
 
     # Messages
 
@@ -619,7 +642,8 @@ def open_run_service(
     interaction: Interaction | None = None,
     model: Model = backend_for,
     limits: ServiceLimits | None = None,
+    executions: "ExecutionOptions | None" = None,
 ) -> Generator[RunService]:
     """Open the application layer over a workspace and the ledger of its user."""
     with open_ledger(workspace.state, clock=SystemClock(), ids=RandomIds()) as ledger:
-        yield RunService(workspace, ledger, interaction=interaction, model=model, limits=limits)
+        yield RunService(workspace, ledger, interaction=interaction, model=model, limits=limits, executions=executions)

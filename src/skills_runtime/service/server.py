@@ -71,7 +71,7 @@ async def _end_late_work(parts: "ServiceState", grace_seconds: float) -> None:
     """End what is still under way some time after the service was told to stop; whoever waits for it is answered."""
     await parts.stopping.wait()
     await asyncio.sleep(grace_seconds)
-    await parts.executor.aclose()
+    await parts.runs.executions.executor.aclose()
 
 
 def _config(app: object, settings: ServiceSettings) -> uvicorn.Config:

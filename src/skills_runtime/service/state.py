@@ -7,13 +7,11 @@ from fastapi import Request
 
 from skills_runtime.config import Resolved
 from skills_runtime.engine import RunService
-from skills_runtime.executions.executor import Executor
 from skills_runtime.service.access.callers import NOBODY, Caller
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.audit import AuditLog
 from skills_runtime.service.metrics import Metrics
 from skills_runtime.service.settings import ServiceSettings
-from skills_runtime.service.skills import SkillRegistry
 from skills_runtime.service.streams import Streams
 
 
@@ -25,8 +23,6 @@ class ServiceState:
     resolved: Resolved
     """The configuration of the workspace."""
     token: str = field(repr=False)
-    executor: Executor
-    skills: SkillRegistry
     runs: RunService
     """The runs this service works on."""
     streams: Streams

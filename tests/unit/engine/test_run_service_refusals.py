@@ -1,34 +1,18 @@
 """What is asked of the service by several at once, or where it cannot be done, is refused in one clear sentence."""
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skills_runtime.agent.run_defaults import backend_for
-from skills_runtime.config import resolve
-from skills_runtime.errors import RequestConflict
-from skills_runtime.service.skills import change_text
 from skills_runtime.service.streams.feed import Feed
-from skills_runtime.skills import Skill, library_of
 from skills_runtime.testing import says
 from tests.support.agents import calls
 from tests.unit.service.runs.served import serving
 
-NOTES = "---\nname: notes\ndescription: Writes release notes.\n---\n\nWrite them.\n"
 COMMAND = [calls(("shell_command", {"command": "uname -s"})), says("done")]
-
-
-def written(workspace: Path) -> Skill:
-    place = workspace / "mine" / "notes" / "SKILL.md"
-    place.parent.mkdir(parents=True)
-    place.write_text(NOTES)
-    source = {"id": "here", "type": "filesystem", "options": {"root": str(workspace / "mine")}}
-    space = {"id": "mine", "namespace": "my:own", "sources": ["here"]}
-    settings = {"skills": {"spaces": [space], "sources": [source]}}
-    return library_of(resolve(workspace, session_settings=settings)).find_by_name("notes")
 
 
 @pytest.mark.parametrize(
@@ -67,29 +51,6 @@ async def test_of_many_who_decide_at_once_one_wins_and_the_others_are_told(tmp_p
             )
         )
         assert sorted(answer.status_code for answer in answers) == [202] + [409] * 11
-
-
-async def test_of_many_who_change_a_skill_at_once_one_does(tmp_path: Path) -> None:
-    skill = written(tmp_path)
-
-    def change(number: int) -> bool:
-        try:
-            change_text(skill, f"{NOTES}{number}\n", seen=skill.content_hash, workspace=tmp_path)
-        except RequestConflict:
-            return False
-        return True
-
-    done = await asyncio.gather(*(asyncio.to_thread(change, number) for number in range(24)))
-    assert sum(done) == 1
-
-
-def test_a_pipe_in_the_place_of_a_skill_holds_nobody_up(tmp_path: Path) -> None:
-    skill = written(tmp_path)
-    place = tmp_path / "mine" / "notes" / "SKILL.md"
-    place.unlink()
-    os.mkfifo(place)
-    with pytest.raises(RequestConflict):
-        change_text(skill, NOTES, seen=skill.content_hash, workspace=tmp_path)
 
 
 async def test_who_listens_is_sent_away_when_nobody_looks_any_more(

@@ -7,8 +7,9 @@ import msgspec
 from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
+from skills_runtime.engine.executions import LOG_FILES
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.executions.layout import STDERR, STDOUT, is_execution_id
+from skills_runtime.executions.layout import is_execution_id
 from skills_runtime.executions.values import Execution, Record, Status
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.problems import dumped
@@ -20,7 +21,7 @@ from skills_runtime.service.responses import (
     NewExecution,
     failures,
 )
-from skills_runtime.service.state import ServiceState, state_of
+from skills_runtime.service.state import runs_of, state_of
 from skills_runtime.skills import Skill
 
 router = APIRouter(prefix="/api/v1/executions", tags=["executions"])
@@ -52,8 +53,7 @@ async def list_executions(
     """List executions, the latest first."""
     if cursor is not None and not is_execution_id(cursor):
         raise ValidationFailed("this cursor is not one of ours", hint="take `next_cursor` of the page before")
-    executor = state_of(request).executor
-    found = await executor.list(limit=limit + 1, after=cursor, status=status, skill=skill)
+    found = await runs_of(request).executions.list(limit=limit + 1, after=cursor, status=status, skill=skill)
     page = found[:limit]
     following = page[-1].execution_id if len(found) > limit else None
     return _json({"executions": [_document(record) for record in page], "next_cursor": following})
@@ -73,16 +73,9 @@ async def create_execution(
     ] = None,
 ) -> Response:
     """Execute a skill, and answer when it has ended, however it did."""
-    parts = state_of(request)
-    skill = await asyncio.to_thread(parts.skills.find, wanted.skill)
-    if skill is None:
-        name = wanted.skill[:80]
-        hint = "`GET /api/skills` lists them"
-        raise NotFound(f"there is no skill {name!a}", hint=hint, resource="skill", name=name)
+    skill = await asyncio.to_thread(runs_of(request).executions.find, wanted.skill)
     try:
-        execution = await execute_for(
-            request, parts, skill, wanted.input, timeout_ms=wanted.timeout_ms, key=idempotency_key
-        )
+        execution = await execute_for(request, skill, wanted.input, timeout_ms=wanted.timeout_ms, key=idempotency_key)
     except ClientGone:
         return Response(status_code=499)  # nobody reads it
     location = {"Location": f"{router.prefix}/{execution.id}"}
@@ -100,15 +93,14 @@ async def get_execution(request: Request, execution_id: ExecutionId) -> Response
 )
 async def cancel_execution(request: Request, execution_id: ExecutionId) -> Response:
     """End an execution and everything it started; one that has ended stays as it is."""
-    return _json(_whole(await state_of(request).executor.cancel(execution_id)))
+    return _json(_whole(await runs_of(request).executions.cancel(execution_id)))
 
 
 @router.delete("/{execution_id}", status_code=204, responses=failures(*EVERYWHERE, 404, 409, 413, 415))
 async def delete_execution(request: Request, execution_id: ExecutionId) -> Response:
     """Remove an execution that has ended, with everything it left; its idempotency key is free then."""
-    parts = state_of(request)
-    await parts.executor.forget(execution_id)
-    parts.metrics.executions_removed("request")
+    await runs_of(request).executions.remove(execution_id)
+    state_of(request).metrics.executions_removed("request")
     return Response(status_code=204)
 
 
@@ -132,7 +124,7 @@ async def get_artifact(
     found = next((artifact for artifact in execution.artifacts if artifact.path == path), None)
     if found is None:
         raise NotFound(f"the execution left no file {path[:200]!a}", hint="list its artifacts to see what there is")
-    directory = state_of(request).executor.directory(execution.id)
+    directory = runs_of(request).executions.directory_of(execution.id)
     descriptor = await asyncio.to_thread(open_inside, directory, parts)
     return send_file(
         descriptor,
@@ -153,14 +145,14 @@ async def get_log(
 ) -> Response:
     """Fetch what an execution wrote, also while it runs."""
     execution = await _execution(request, execution_id)
-    name = STDOUT if stream == "stdout" else STDERR
-    directory = state_of(request).executor.directory(execution.id)
+    name = LOG_FILES[stream]
+    directory = runs_of(request).executions.directory_of(execution.id)
     descriptor = await asyncio.to_thread(open_inside, directory, (name,))
     return send_file(descriptor, asked_range=range, media_type="text/plain; charset=utf-8", name=name)
 
 
 async def _execution(request: Request, execution_id: str) -> Execution:
-    return await state_of(request).executor.get(execution_id)
+    return await runs_of(request).executions.show(execution_id)
 
 
 def _whole(execution: Execution) -> dict[str, Any]:
@@ -181,10 +173,10 @@ class ClientGone(Exception):
 
 
 async def execute_for(
-    request: Request, parts: ServiceState, skill: Skill, given: Any, *, timeout_ms: int | None, key: str | None
+    request: Request, skill: Skill, given: Any, *, timeout_ms: int | None, key: str | None
 ) -> Execution:
     """The execution when it has ended; a client that goes away ends it, and all its processes."""
-    work = asyncio.create_task(parts.executor.execute(skill, given, timeout_ms=timeout_ms, key=key))
+    work = asyncio.create_task(runs_of(request).executions.start(skill, given, timeout_ms=timeout_ms, key=key))
     gone = asyncio.create_task(_gone(request))
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -195,7 +187,7 @@ async def execute_for(
         for task in (gone, work):
             task.cancel()
         await asyncio.wait({gone, work})  # returns when nothing of the execution is left
-    parts.metrics.execution_ended(execution.record.skill, execution.status, execution.duration_ms / 1000)
+    state_of(request).metrics.execution_ended(execution.record.skill, execution.status, execution.duration_ms / 1000)
     return execution
 
 

@@ -31,7 +31,7 @@ async def live() -> Response:
 async def ready(request: Request) -> Response:
     """Say whether work can be taken, and what stands in its way."""
     parts = state_of(request)
-    running, waiting = parts.executor.under_way
+    running, waiting = parts.runs.executions.executor.under_way
     checks = {name: await asyncio.to_thread(check, parts) for name, check in _CHECKS.items()}
     is_ready = all(said == "ok" for said in checks.values())
     body = {

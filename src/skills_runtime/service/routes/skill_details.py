@@ -6,14 +6,10 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.engine.run_requests import find_skill
-from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.file_response import inner_path
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
-from skills_runtime.service.skills import change_text, described, read_file
 from skills_runtime.service.state import runs_of
-from skills_runtime.skills import Library, Skill, library_of
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
 
@@ -51,15 +47,16 @@ class NewText(Body):
 @router.get("/{name}", response_model=SkillDocument, responses=failures(*EVERYWHERE, 404))
 def show_skill(request: Request, name: SkillName) -> Response:
     """One skill: its text, its files, its diagnostics, what a security scan says, and how it runs by itself."""
-    return as_json(_document(request, *_found(request, name)))
+    return as_json(_document(request, name))
 
 
 @router.put("/{name}", response_model=SkillDocument, responses=failures(*EVERYWHERE, 404, 408, 409, 413, 415))
 def change_skill(request: Request, name: SkillName, body: NewText) -> Response:
     """Change the text of a skill of this workspace; needs the scope `admin`."""
-    _, skill = _found(request, name)
-    change_text(skill, body.text, seen=body.content_hash, workspace=runs_of(request).workspace.workspace_root)
-    return as_json(_document(request, *_found(request, skill.mention.text)))
+    skills = runs_of(request).skills
+    _, skill = skills.find(name)
+    skills.edit(skill, body.text, seen=body.content_hash)
+    return as_json(_document(request, skill.mention.text))
 
 
 @router.get(
@@ -71,30 +68,14 @@ def show_skill_file(
     request: Request, name: SkillName, path: Annotated[str, Query(min_length=1, max_length=4096)]
 ) -> Response:
     """The first megabyte of one file of a skill, as plain text."""
-    _, skill = _found(request, name)
-    text = read_file(skill, inner_path(path)).decode(errors="replace")
+    skills = runs_of(request).skills
+    _, skill = skills.find(name)
+    text = skills.read_file(skill, inner_path(path)).decode(errors="replace")
     headers = {"Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment"}
     return Response(text, media_type="text/plain", headers=headers)
 
 
-def _found(request: Request, name: str) -> tuple[Library, Skill]:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise ValidationFailed("this is not the name of a skill") from None
-    library = library_of(runs_of(request).workspace.settings(), looking=True)
-    return library, find_skill(library, name)
-
-
-def _document(request: Request, library: Library, skill: Skill) -> dict[str, Any]:
-    told = described(library, skill, runs_of(request).workspace.workspace_root)
-    return {**told, "executable_as": _executable_as(request, skill)}
-
-
-def _executable_as(request: Request, skill: Skill) -> str | None:
-    """Under which name the skill service executes it, if it is among those it executes."""
-    parts = getattr(request.app.state, "parts", None)
-    if parts is None or skill.run is None:
-        return None
-    known = parts.skills.find(skill.run.name)
-    return skill.run.name if known is not None and known.directory == skill.directory else None
+def _document(request: Request, name: str) -> dict[str, Any]:
+    runs = runs_of(request)
+    library, skill = runs.skills.find(name)
+    return {**runs.skills.describe(library, skill), "executable_as": runs.executions.name_of(skill)}

@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from skills_runtime.errors import Busy, SkillsRuntimeError
+from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError
 from skills_runtime.executions.values import Execution
 from skills_runtime.service.problems import Problem, answer, dumped, problem_of
 from skills_runtime.service.responses import (
@@ -19,7 +19,7 @@ from skills_runtime.service.responses import (
     failures,
 )
 from skills_runtime.service.routes.executions import ClientGone, execute_for
-from skills_runtime.service.state import state_of
+from skills_runtime.service.state import runs_of, state_of
 from skills_runtime.skills import SkillError
 
 router = APIRouter(prefix="/api", tags=["skill service"])
@@ -47,7 +47,7 @@ async def health() -> Response:
 @router.get("/skills", response_model=SkillList, responses=failures(400, 401, 403, 429, 500, model=ExecuteFailure))
 async def skills(request: Request) -> Response:
     """List the skills that can be executed, and what is wrong with others."""
-    listing = await asyncio.to_thread(state_of(request).skills.listing)
+    listing = await asyncio.to_thread(runs_of(request).executions.listing)
     runs = [skill.run for skill in listing.skills if skill.run is not None]
     listed = [{"name": run.name, "description": run.description, "runtime": run.runtime} for run in runs]
     return _json({"skills": listed, "errors": list(listing.errors)})
@@ -61,17 +61,16 @@ async def skills(request: Request) -> Response:
 )
 async def execute(request: Request) -> Response:
     """Execute a skill and answer with what it said."""
-    parts = state_of(request)
-    wanted = _understood(request, await request.body(), parts.settings.max_timeout_ms)
+    wanted = _understood(request, await request.body(), state_of(request).settings.max_timeout_ms)
     if isinstance(wanted, Problem):
         return answer(request.url.path, wanted)
-    skill = await asyncio.to_thread(parts.skills.find, wanted.skill)
-    if skill is None:
+    try:
+        skill = await asyncio.to_thread(runs_of(request).executions.find, wanted.skill)
+    except NotFound:
         return answer(request.url.path, Problem(status=404, kind="skill_not_found", message="Skill not found"))
     try:
         execution = await execute_for(
             request,
-            parts,
             skill,
             wanted.input,
             timeout_ms=wanted.timeout_ms,

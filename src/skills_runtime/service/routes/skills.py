@@ -8,14 +8,12 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.engine.skill_install import SkillDraft, Wanted, install_skills, write_skill
+from skills_runtime.engine.skill_operations import AgreedSkills, SkillDraft
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
-from skills_runtime.service.skills import why_not_editable
 from skills_runtime.service.state import runs_of
 from skills_runtime.skills import Skill, library_of
-from skills_runtime.skills.install.lockfile import project_places
 from skills_runtime.skills.mentions import resolve_mentions
 from skills_runtime.skills.routing import route
 from skills_runtime.skills.standard.parse import parse_skill
@@ -103,8 +101,8 @@ def list_skills(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> Response:
     """Every skill of the workspace: offered to runs, or shadowed by a nearer one."""
-    home = runs_of(request).workspace
-    library = library_of(home.settings())
+    runs = runs_of(request)
+    library = library_of(runs.workspace.settings())
     offered = {skill.mention for skill in library.list()}
     found = matching(library.all(), query or "")
     skills = [
@@ -118,7 +116,7 @@ def list_skills(
             "state": "offered" if skill.mention in offered else "shadowed",
             "runnable": skill.run is not None,
             "runtime": skill.run.runtime if skill.run is not None else None,
-            "editable": not why_not_editable(skill, home.workspace_root),
+            "editable": runs.skills.is_editable(skill),
         }
         for skill in found[:limit]
     ]
@@ -146,18 +144,17 @@ def validate_skill(body: SkillFile) -> Response:
 @router.post("", status_code=201, response_model=Written, responses=REFUSALS)
 def create_skill(request: Request, body: NewSkill) -> Response:
     """Write a new skill into the directory of the project's skills."""
-    places = project_places(runs_of(request).workspace.workspace_root)
-    file = write_skill(places.skills, SkillDraft(body.name, body.description, body.body))
+    file = runs_of(request).skills.create(SkillDraft(body.name, body.description, body.body))
     return as_json({"name": body.name, "path": str(file)}, 201)
 
 
 @router.post("/install", response_model=Installation, responses=REFUSALS)
 def install(request: Request, body: Install) -> Response:
     """Show what would be installed; with the digests that were shown, install exactly that."""
-    wanted = Wanted(
-        source=body.source, skills=tuple(body.skills), everything=body.everything, ref=body.ref, agreed=body.agreed
+    wanted = AgreedSkills(
+        source=body.source, skills=tuple(body.skills), everything=body.everything, ref=body.ref, digests=body.agreed
     )
-    return as_json(install_skills(runs_of(request).workspace, wanted))
+    return as_json(runs_of(request).skills.install_agreed(wanted))
 
 
 @router.post("/route", response_model=Routing, responses=REFUSALS)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from skills_runtime.engine import ApprovalAnswer
 from skills_runtime.engine.run_requests import source_settings
-from skills_runtime.engine.skill_install import SkillDraft, write_skill
+from skills_runtime.engine.skill_operations import SkillDraft
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import DecisionKind, InboxMessage
 from skills_runtime.service.responses import as_json
@@ -127,7 +127,7 @@ def create_session_skill(request: Request, session_id: SessionId, body: NewSkill
     if target not in sources:
         raise ValidationFailed("target_source must be one of session filesystem_sources")
     draft = SkillDraft(body.name, body.description, body.body_markdown, body.title or "")
-    file = write_skill(target, draft)
+    file = runs_of(request).skills.create(draft, target)
     return as_json({"ok": True, "filesystem_source": target, "skill_dir": str(file.parent), "skill_md": str(file)}, 201)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.engine.skill_install import build_fetcher
+from skills_runtime.engine.skill_operations import build_fetcher
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.install import Fetched, FetchRequest
 from skills_runtime.skills.install.sources import GitSource

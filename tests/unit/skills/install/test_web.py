@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.engine.skill_install import build_fetcher, classify_address
+from skills_runtime.engine.skill_operations import build_fetcher, classify_address
 from skills_runtime.errors import NotFound, PolicyDenied, ToolError, ValidationFailed
 from skills_runtime.skills.install import Fetched, FetchRequest
 from skills_runtime.skills.install.fetch import index_addresses, parse_index

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.service.skills import SkillRegistry
+from skills_runtime.engine.executions import SkillRegistry
+from skills_runtime.errors import NotFound
 
 
 def skill(root: Path, directory: str, **fields: Any) -> Path:
@@ -18,8 +19,15 @@ def skill(root: Path, directory: str, **fields: Any) -> Path:
     return place
 
 
+def knows(registry: SkillRegistry, name: str) -> bool:
+    try:
+        return bool(registry.find(name))
+    except NotFound:
+        return False
+
+
 def names(root: Path) -> list[str]:
-    return [found.run.name for found in SkillRegistry(root).listing().skills if found.run is not None]
+    return [found.run.name for found in SkillRegistry(root, {}).listing().skills if found.run is not None]
 
 
 def test_skills_stand_in_the_order_of_their_directories(tmp_path: Path) -> None:
@@ -39,7 +47,7 @@ def test_a_directory_that_nobody_meant_to_be_executed_is_no_error(tmp_path: Path
     (tmp_path / "prose").mkdir()
     (tmp_path / "prose" / "SKILL.md").write_text("no front matter")
     (tmp_path / "empty").mkdir()
-    listing = SkillRegistry(tmp_path).listing()
+    listing = SkillRegistry(tmp_path, {}).listing()
     assert (listing.skills, listing.errors) == ((), ())
 
 
@@ -55,7 +63,7 @@ def test_a_directory_that_nobody_meant_to_be_executed_is_no_error(tmp_path: Path
 )
 def test_a_broken_definition_is_an_error_with_the_name_of_its_directory(tmp_path: Path, fields: dict[str, Any]) -> None:
     skill(tmp_path, "broken", **fields)
-    listing = SkillRegistry(tmp_path).listing()
+    listing = SkillRegistry(tmp_path, {}).listing()
     assert listing.skills == ()
     (error,) = listing.errors
     assert error.startswith("broken: ")
@@ -66,7 +74,7 @@ def test_a_skill_that_declares_an_artifact_elsewhere_is_told_of_and_can_run_with
     tmp_path: Path, path: str
 ) -> None:
     skill(tmp_path, "reaches-out", artifacts=["own.txt", path])
-    listing = SkillRegistry(tmp_path).listing()
+    listing = SkillRegistry(tmp_path, {}).listing()
     assert [found.name for found in listing.skills] == ["reaches-out"]
     (error,) = listing.errors
     assert error.startswith("reaches-out: ")
@@ -81,41 +89,38 @@ def test_a_skill_without_its_program_is_an_error_and_not_offered(tmp_path: Path,
         program.mkdir()
     elif instead == "link":
         program.symlink_to("/etc/passwd")
-    registry = SkillRegistry(tmp_path)
+    registry = SkillRegistry(tmp_path, {})
     assert registry.listing().skills == ()
     (error,) = registry.listing().errors
     assert error.startswith("hollow: ")
-    assert registry.find("hollow") is not None, "whoever executes it is told what it lacks"
+    assert knows(registry, "hollow"), "whoever executes it is told what it lacks"
 
 
 def test_of_two_skills_with_one_name_the_first_counts_and_the_other_is_an_error(tmp_path: Path) -> None:
     first = skill(tmp_path, "a", name="same")
     skill(tmp_path, "b", name="same")
-    registry = SkillRegistry(tmp_path)
-    found = registry.find("same")
-    assert found is not None
-    assert found.directory == first
+    registry = SkillRegistry(tmp_path, {})
+    assert registry.find("same").directory == first
     assert registry.listing().errors == ("b: the name `same` is that of another skill already",)
 
 
 def test_a_skill_is_found_by_its_name_and_by_its_mention_but_not_by_its_path(tmp_path: Path) -> None:
     skill(tmp_path, "directory", name="known")
-    registry = SkillRegistry(tmp_path)
-    assert registry.find("known") is not None
+    registry = SkillRegistry(tmp_path, {})
     assert registry.find("known") == registry.find("$[local].known")
-    assert [registry.find(text) for text in ("directory", "./known", "../known", "")] == [None] * 4
+    assert [text for text in ("directory", "./known", "../known", "") if knows(registry, text)] == []
 
 
 def test_what_changes_is_seen_by_a_registry_that_was_there_before(tmp_path: Path) -> None:
-    registry = SkillRegistry(tmp_path)
-    assert registry.find("new") is None
+    registry = SkillRegistry(tmp_path, {})
+    assert not knows(registry, "new")
     place = skill(tmp_path, "new")
-    assert registry.find("new") is not None
+    assert knows(registry, "new")
     (place / "skill.yaml").unlink()
-    assert registry.find("new") is None
+    assert not knows(registry, "new")
 
 
 def test_a_directory_that_is_not_there_has_no_skills_and_says_so(tmp_path: Path) -> None:
-    listing = SkillRegistry(tmp_path / "nowhere").listing()
+    listing = SkillRegistry(tmp_path / "nowhere", {}).listing()
     assert listing.skills == ()
     assert len(listing.errors) == 1

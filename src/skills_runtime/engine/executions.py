@@ -1,0 +1,284 @@
+"""Skills executed without a model: start, list, show, cancel and remove executions, and find what can be executed.
+
+`Executions` needs no ledger: a command can use it alone, `RunService.executions` is the same for a service.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from skills_runtime.config import Resolved
+from skills_runtime.engine.run_requests import find_skill
+from skills_runtime.engine.workspace import Workspace
+from skills_runtime.errors import NotFound
+from skills_runtime.executions import (
+    Execution,
+    ExecutionLimits,
+    Executor,
+    PoolLimits,
+    Record,
+    Supplies,
+    stages_in_memory,
+)
+from skills_runtime.executions.layout import STDERR, STDOUT
+from skills_runtime.executions.settings import ScriptPackages, build_sandboxes, declared_variables
+from skills_runtime.executions.values import Status
+from skills_runtime.sandbox.egress import Doorman, EgressRecord
+from skills_runtime.skills import (
+    FilesystemSource,
+    Library,
+    Origin,
+    Problem,
+    ScanOptions,
+    Skill,
+    SkillError,
+    library_of,
+)
+from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
+from skills_runtime.skills.scripts import entry_of
+from skills_runtime.skills.sources import IndexedSource
+from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
+
+DIRECTORY = ".skills_runtime_sdk/executions"
+"""Where executions are kept, below the workspace."""
+LOG_FILES = {"stdout": STDOUT, "stderr": STDERR}
+NAMESPACE = "local"
+DEPTH = 1
+"""A skill is a directory in the directory of skills, and nothing deeper."""
+
+
+class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How executions of a workspace are done; the defaults are those of a single command."""
+
+    resolved: Resolved | None = None
+    """The settings of the workspace where they have been resolved already."""
+    directory: Path | None = None
+    """Where executions are kept; nothing means below the workspace."""
+    library: Library | None = None
+    """The skills to choose from; nothing means those of the settings."""
+    skills_dir: Path | None = None
+    """Execute only the skills in this directory, by the names in their `skill.yaml`."""
+    limits: ExecutionLimits | None = None
+    pool: PoolLimits = PoolLimits(warm=0)
+    """By default no process waits for the next execution."""
+    in_memory: bool = False
+    """Whether executions work in memory where the machine allows it."""
+    on_egress: Callable[[EgressRecord], None] = lambda _: None
+    """Called with every host that a skill wanted to reach."""
+
+
+class Executions:
+    """The executions of a workspace; enter it to end everything that is under way when it is left."""
+
+    def __init__(self, workspace: Workspace, options: ExecutionOptions | None = None) -> None:
+        self._workspace = workspace
+        self._options = options or ExecutionOptions()
+
+    async def __aenter__(self) -> Self:
+        await self._executor.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._executor.aclose()
+
+    @property
+    def executor(self) -> Executor:
+        """What carries executions out and keeps them."""
+        return self._executor
+
+    def find(self, name: str) -> Skill:
+        """Find a skill that can be executed; one without its program is found too, and says so when it is started."""
+        return self._skills.find(name)
+
+    def name_of(self, skill: Skill) -> str | None:
+        """Return the name under which a skill of the workspace is among those of `skills_dir`, if it is."""
+        if self._options.skills_dir is None or skill.run is None:
+            return None
+        try:
+            known = self.find(skill.run.name)
+        except NotFound:
+            return None
+        return skill.run.name if known.directory == skill.directory else None
+
+    def listing(self) -> "Listing":
+        """List the skills that can be executed, and what is wrong with others."""
+        return self._skills.listing()
+
+    async def start(
+        self, skill: Skill, value: Any, *, timeout_ms: int | None = None, key: str | None = None
+    ) -> Execution:
+        """Execute a skill and return when it has ended, however it did; a caller who is cancelled ends it.
+
+        The same key with the same skill and input gets the same execution.
+        """
+        return await self._executor.execute(skill, value, timeout_ms=timeout_ms, key=key)
+
+    async def list(
+        self, *, limit: int = 100, after: str | None = None, status: Status | None = None, skill: str | None = None
+    ) -> Sequence[Record]:
+        """List executions, the newest first, following the one whose id is given."""
+        return await self._executor.list(limit=limit, after=after, status=status, skill=skill)
+
+    async def show(self, execution_id: str) -> Execution:
+        """Return an execution, under way or not."""
+        return await self._executor.get(execution_id)
+
+    async def cancel(self, execution_id: str) -> Execution:
+        """End an execution and everything it started; one that has ended stays as it is."""
+        return await self._executor.cancel(execution_id)
+
+    async def cancel_all(self) -> None:
+        """End every execution that was started here."""
+        for record in await self._executor.list(status="running"):
+            await self._executor.cancel(record.execution_id)
+
+    async def remove(self, execution_id: str) -> None:
+        """Remove an execution that has ended, with everything it left; its idempotency key is free then."""
+        await self._executor.forget(execution_id)
+
+    def directory_of(self, execution_id: str) -> Path:
+        """Return where the files of an execution are."""
+        return self._executor.directory(execution_id)
+
+    @cached_property
+    def _resolved(self) -> Resolved:
+        return self._options.resolved or self._workspace.settings()
+
+    @cached_property
+    def _skills(self) -> "_ExecutableSkills":
+        process = self._resolved.environment.process
+        if self._options.skills_dir is not None:
+            return SkillRegistry(self._options.skills_dir, process)
+        return LibrarySkills(self._options.library or library_of(self._resolved), process)
+
+    @cached_property
+    def _executor(self) -> Executor:
+        options, resolved = self._options, self._resolved
+        directory = options.directory or resolved.workspace_root / DIRECTORY
+        closed, opened = build_sandboxes(resolved.settings.sandbox, resolved.environment.process)
+        return Executor(
+            directory,
+            closed,
+            limits=options.limits,
+            pool=options.pool,
+            supplies=Supplies(
+                variables=self._skills.variables,
+                packages=ScriptPackages(),
+                doorman=lambda: Doorman(record=options.on_egress),
+                network=opened,
+                stages=stages_in_memory(directory) if options.in_memory else None,
+            ),
+        )
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The skills that can be executed, and what is wrong with others."""
+
+    skills: tuple[Skill, ...]
+    errors: tuple[str, ...]
+
+
+class _ExecutableSkills(Protocol):
+    def find(self, name: str) -> Skill: ...
+
+    def listing(self) -> Listing: ...
+
+    def variables(self, skill: Skill) -> Mapping[str, str]: ...
+
+
+class LibrarySkills:
+    """The skills of a library, and those that come with the runtime."""
+
+    def __init__(self, library: Library, environment: Mapping[str, str]) -> None:
+        bundled = FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), bundled_skills())
+        self._libraries = (library, Library([bundled], environment=environment))
+        self._found_in: dict[str, Library] = {}
+
+    def find(self, name: str) -> Skill:
+        """Find a skill by its mention or its name; those that come with the runtime come last."""
+        errors: list[SkillError] = []
+        for library in self._libraries:
+            try:
+                skill = find_skill(library, name)
+            except SkillError as error:
+                errors.append(error)
+            else:
+                self._found_in[skill.mention.text] = library
+                return skill
+        raise errors[0]
+
+    def listing(self) -> Listing:
+        """List the skills with a program; what is wrong with others is told where skills are listed."""
+        return Listing(tuple(skill for skill in self._libraries[0].list() if skill.run is not None), ())
+
+    def variables(self, skill: Skill) -> Mapping[str, str]:
+        """Return the variables that a skill declares; a missing one that it requires is an error."""
+        return declared_variables(self._found_in.get(skill.mention.text, self._libraries[0]), skill)
+
+
+class SkillRegistry:
+    """Executable skills below one directory; a new or changed one is seen at once, by every worker alike."""
+
+    def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
+        files = FilesystemSource(Origin(NAMESPACE, NAMESPACE, "skills-dir"), root, ScanOptions(max_depth=DEPTH))
+        self._source = IndexedSource(files, None)
+        self._environment = environment
+
+    def find(self, name: str) -> Skill:
+        """Find a skill by the name in its `skill.yaml`, or by a mention such as `$[local].name`."""
+        wanted = name.removeprefix(f"$[{NAMESPACE}].")
+        for skill in self._definitions().skills:
+            if skill.run is not None and skill.run.name == wanted:
+                return skill
+        shown = name[:80]
+        hint = "`GET /api/skills` lists them"
+        raise NotFound(f"there is no skill {shown!a}", hint=hint, resource="skill", name=shown)
+
+    def listing(self) -> Listing:
+        """List everything there is now, by the names of the directories."""
+        found = self._definitions()
+        ready, errors = list[Skill](), list(found.errors)
+        for skill in found.skills:
+            try:
+                entry_of(skill)
+            except SkillError as error:
+                errors.append(f"{_directory_name(skill)}: {error.message}")
+            else:
+                ready.append(skill)
+        return Listing(tuple(ready), tuple(sorted(errors)))
+
+    def variables(self, skill: Skill) -> Mapping[str, str]:
+        """Return the variables that a skill declares, as far as they are set."""
+        declared = skill.run.env if skill.run is not None else ()
+        return {name: value for name in declared if (value := self._environment.get(name)) is not None}
+
+    def _definitions(self) -> Listing:
+        """All definitions, each of which may still lack its program."""
+        report = self._source.skills()
+        first: dict[str, Skill] = {}
+        errors = list[str]()
+        for problem in report.problems:
+            if _concerns_execution(problem):
+                message = problem.message.removeprefix("the skill cannot be used: ")
+                errors.append(f"{problem.name or Path(problem.locator).name}: {message}")
+        for skill in sorted(report.skills, key=_directory_name):
+            if skill.run is None:
+                continue
+            known = first.setdefault(skill.run.name, skill)
+            if known is not skill:
+                errors.append(f"{_directory_name(skill)}: the name `{skill.run.name}` is that of another skill already")
+        return Listing(tuple(first.values()), tuple(errors))
+
+
+def _directory_name(skill: Skill) -> str:
+    return skill.directory.name if skill.directory else skill.name
+
+
+def _concerns_execution(problem: Problem) -> bool:
+    """Whether a directory was meant to be executed; problems of others do not belong into this list."""
+    about_skill = problem.code == "SKILL_SCAN_METADATA_INVALID"
+    return problem.severity != "notice" and (not about_skill or os.path.lexists(Path(problem.locator, RUN_FILE)))

@@ -1,0 +1,464 @@
+"""Installed and own skills: install, update, roll back, remove, lock, verify, write, describe and edit them.
+
+What is installed is prepared first: fetched, compared, scanned. `PreparedSkills` are put in place once somebody agreed.
+`SkillOperations` needs no ledger: a command can use it alone, `RunService.skills` is the same for a service.
+"""
+
+import asyncio
+import hashlib
+import os
+import threading
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from skills_runtime.config.environment import process_environ
+from skills_runtime.engine.run_requests import find_skill
+from skills_runtime.engine.workspace import Workspace
+from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, StorageFailed, ValidationFailed
+from skills_runtime.ports.sandbox import Enclosure, Watch
+from skills_runtime.processes import Command, Limits, execute
+from skills_runtime.sandbox.egress.rules import parse_address, reach_of
+from skills_runtime.skills import Library, Skill, library_of
+from skills_runtime.skills.configured import bundled_skills
+from skills_runtime.skills.install import (
+    Installed,
+    InstallPaths,
+    InstallSource,
+    LocalFetcher,
+    LockEntry,
+    parse_source,
+    project_places,
+    user_places,
+)
+from skills_runtime.skills.install.consents import read_consents
+from skills_runtime.skills.install.fetch import SkillFetcher
+from skills_runtime.skills.install.git import (
+    FETCH_SECONDS,
+    MAX_OUTPUT_BYTES,
+    MAX_PACK_BYTES,
+    MAX_PACK_FILES,
+    GitCommand,
+    GitResult,
+)
+from skills_runtime.skills.install.operations import (
+    find_previous_version,
+    install_prepared,
+    remove_skills,
+    roll_back,
+    verify_installed,
+    write_lock_from_installed,
+)
+from skills_runtime.skills.install.prepare import (
+    Preparation,
+    Prepared,
+    SignaturePolicy,
+    locked_skills,
+    refuse_malicious,
+)
+from skills_runtime.skills.install.sources import ArchiveSource, LocalSource
+from skills_runtime.skills.install.transaction import finish_interrupted, open_work_directory
+from skills_runtime.skills.install.web import Reach
+from skills_runtime.skills.scan import scan_directory
+from skills_runtime.skills.scan_report import jsonable
+from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.skills.standard.parse import parse_skill
+from skills_runtime.storage import open_directory, read_below, stage_directory, walk, write_atomic
+
+Scope = Literal["project", "user"]
+FILE = "SKILL.md"
+INPUT_SCHEMA = "input.schema.json"
+"""Beside `skill.yaml`: the JSON schema of what the skill reads."""
+MAX_FILES = 500
+MAX_TEXT = 1 << 20
+_SKIPPED = (".git", "node_modules", "__pycache__")
+_MAX_READ = 16 << 20
+_WRITING = threading.Lock()
+Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
+
+
+class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where skills are installed, whose signatures count, and which private hosts they may come from."""
+
+    scope: Scope = "project"
+    trust: SignaturePolicy = SignaturePolicy()
+    allowed_hosts: tuple[str, ...] = ()
+
+
+class AgreedSkills(msgspec.Struct, frozen=True, kw_only=True):
+    """Skills a client wants from a source, and the digests of those it has looked at, by name."""
+
+    source: str
+    skills: tuple[str, ...] = ()
+    everything: bool = False
+    ref: str | None = None
+    digests: Mapping[str, str] = {}
+    """Empty to see first what would be installed."""
+
+
+class PreparedSkills:
+    """Skills that were fetched and looked at; nothing is changed before `install`."""
+
+    def __init__(self, places: InstallPaths, skills: Sequence[Prepared], put: Callable[[bool], None]) -> None:
+        self.places = places
+        self.skills = list(skills)
+        self._put = put
+
+    @property
+    def unknown(self) -> list[Prepared]:
+        """Those that change something the user has not agreed to before."""
+        agreed = read_consents(self.places.state)
+        return [one for one in self.skills if one.becomes != "same" or one.hashed.digest not in agreed]
+
+    @property
+    def overwriting(self) -> list[Prepared]:
+        """Those that would replace a skill that was written or changed here."""
+        return [one for one in self.skills if one.becomes == "changed" and (one.locked is None or one.edited)]
+
+    def refuse_malicious(self) -> None:
+        """Raise where the security scan found more than a suspicion."""
+        for one in self.skills:
+            refuse_malicious(one.name, one.screened)
+
+    def install(self, *, accepted_risk: bool = False) -> list[Prepared]:
+        """Put all of them in place, or none, once the user agreed; returns those that are new or changed."""
+        self._put(accepted_risk)
+        return [one for one in self.skills if one.becomes != "same"]
+
+
+class SkillDraft(NamedTuple):
+    """A skill as it was typed."""
+
+    name: str
+    description: str
+    body: str = ""
+    title: str = ""
+
+    def text(self) -> str:
+        """The whole `SKILL.md`; quotes of JSON are quotes of YAML too."""
+        description = msgspec.json.encode(self.description).decode()
+        heading = f"# {self.title.strip() or self.name}\n\n"
+        return f"---\nname: {self.name}\ndescription: {description}\n---\n\n{heading}{self.body.rstrip()}\n"
+
+
+class SkillOperations:
+    """Everything that can be done with the skills of a workspace, and with those its user has installed."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def places(self, scope: Scope = "project") -> InstallPaths:
+        """Return where installed skills, their lock file and their state are."""
+        if scope == "user":
+            return user_places()
+        root = self._workspace.workspace_root
+        if not root.is_dir():
+            raise ValidationFailed(f"there is no directory `{root}`", hint="name the directory of the project")
+        return project_places(root)
+
+    def prepare_install(
+        self, source: InstallSource, skills: Sequence[str], options: InstallOptions, *, everything: bool = False
+    ) -> AbstractContextManager[PreparedSkills]:
+        """Prepare skills of a source."""
+        return self._prepare(options, lambda work: work.install(source, skills, everything=everything))
+
+    def prepare_locked(self, options: InstallOptions) -> AbstractContextManager[PreparedSkills]:
+        """Prepare exactly what the lock file says."""
+        places = self.places(options.scope)
+        return self._prepare(options, lambda work: locked_skills(places, work))
+
+    def prepare_update(self, names: Sequence[str], options: InstallOptions) -> AbstractContextManager[PreparedSkills]:
+        """Prepare the newest versions of locked skills; all of them if none is named."""
+        return self._prepare(options, lambda work: work.update(names))
+
+    @contextmanager
+    def prepare_rollback(self, name: str, scope: Scope = "project") -> Generator[PreparedSkills]:
+        """Prepare the version of a skill that was there before."""
+        places = self.places(scope)
+        version, kept = find_previous_version(places, name)
+        with open_work_directory(places) as work:
+            entry = version.entry or LockEntry(source="what was here before", source_type="local")
+            prepared = Preparation(places, LocalFetcher(), work).version(name, kept, entry)
+            yield PreparedSkills(places, [prepared], lambda _: roll_back(places, work, prepared, version))
+
+    @contextmanager
+    def _prepare(self, options: InstallOptions, prepare: Prepare) -> Generator[PreparedSkills]:
+        places = self.places(options.scope)
+        fetcher = build_fetcher(process_environ(), allowed_hosts=options.allowed_hosts)
+        finish_interrupted(places)
+        with open_work_directory(places) as work:
+
+            async def fetch() -> Sequence[Prepared]:
+                return await prepare(Preparation(places, fetcher, work, options.trust))
+
+            prepared = asyncio.run(fetch())
+            yield PreparedSkills(
+                places, prepared, lambda risk: install_prepared(places, work, prepared, accepted_risk=risk)
+            )
+
+    def install_agreed(self, wanted: AgreedSkills) -> dict[str, Any]:
+        """Return what would be installed; with the digests of exactly that, install it, all or none."""
+        root = self._workspace.workspace_root
+        source = parse_source(wanted.source, here=root, ref=wanted.ref)
+        _refuse_outside(source, root)
+        with self.prepare_install(source, wanted.skills, InstallOptions(), everything=wanted.everything) as prepared:
+            shown = [
+                {
+                    "name": one.name,
+                    "digest": one.hashed.digest,
+                    "size": one.hashed.size,
+                    "becomes": one.becomes,
+                    **msgspec.to_builtins(one.screened),
+                }
+                for one in prepared.skills
+            ]
+            if not wanted.digests:
+                return {"installed": False, "skills": shown}
+            if {one.name: one.hashed.digest for one in prepared.skills} != dict(wanted.digests):
+                raise RequestConflict(
+                    "these are not the skills that were agreed to", hint="look at them again", details={"skills": shown}
+                )
+            prepared.refuse_malicious()
+            for one in prepared.overwriting:
+                raise RequestConflict(
+                    f"the installed skill `{one.name}` was written or changed here, and would be replaced",
+                    hint="remove it first, or install from the command line",
+                )
+            prepared.install()
+        return {"installed": True, "skills": shown}
+
+    def remove(self, names: Sequence[str], *, scope: Scope = "project", unlocked_too: bool = False) -> None:
+        """Remove installed skills; `prepare_rollback` brings one back."""
+        remove_skills(self.places(scope), names, unlocked_too=unlocked_too)
+
+    def verify(self, scope: Scope = "project") -> tuple[Installed, ...]:
+        """List installed and locked skills, each compared with the lock file."""
+        return verify_installed(self.places(scope))
+
+    def lock(self, scope: Scope = "project") -> tuple[Installed, ...]:
+        """Write the lock file from what is installed."""
+        return write_lock_from_installed(self.places(scope))
+
+    def find(self, name: str) -> tuple[Library, Skill]:
+        """Find a skill of the workspace by mention or name, also one that a project names which is not trusted."""
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValidationFailed("this is not the name of a skill") from None
+        library = library_of(self._workspace.settings(), looking=True)
+        return library, find_skill(library, name)
+
+    def describe(self, library: Library, skill: Skill) -> dict[str, Any]:
+        """Return everything that is known of a skill."""
+        directory = skill.directory
+        inspected = inspect_directory(directory, mode="lenient") if directory is not None else Inspected()
+        properties = inspected.skill
+        reason = why_not_editable(skill, self._workspace.workspace_root)
+        files = _files(directory) if directory is not None else []
+        return {
+            "name": skill.name,
+            "mention": skill.mention.text,
+            "description": skill.description,
+            "namespace": skill.namespace,
+            "source": skill.source_id,
+            "path": skill.locator,
+            "directory": str(directory) if directory is not None else None,
+            "state": "offered" if skill.mention in {one.mention for one in library.list()} else "shadowed",
+            "editable": not reason,
+            "editable_reason": reason,
+            "content_hash": skill.content_hash,
+            "text": _text(skill),
+            "front_matter": jsonable(properties.other) if properties else jsonable(skill.metadata),
+            "body": inspected.body if inspected.file else library.body(skill) if directory is None else "",
+            "allowed_tools": list(properties.allowed_tools) if properties else [],
+            "license": properties.license if properties else None,
+            "compatibility": properties.compatibility if properties else None,
+            "required_env_vars": list(skill.required_env_vars),
+            "files": files[:MAX_FILES],
+            "files_truncated": len(files) > MAX_FILES,
+            "diagnostics": msgspec.to_builtins(inspected.diagnostics),
+            "security": msgspec.to_builtins(scan_directory(directory)) if directory is not None else None,
+            "run": msgspec.to_builtins(skill.run) if skill.run is not None else None,
+            "input_schema": _input_schema(directory) if directory is not None and skill.run is not None else None,
+        }
+
+    def create(self, draft: SkillDraft, directory: str | Path | None = None) -> Path:
+        """Write a new skill into a directory, as a rule that of the project's skills; returns its file."""
+        return write_skill(self.places().skills if directory is None else directory, draft)
+
+    def edit(self, skill: Skill, text: str, *, seen: str) -> None:
+        """Replace the text of a skill of this workspace; `seen` is the digest of the text it replaces.
+
+        The skill must stay a skill, and keep its name.
+        """
+        if reason := why_not_editable(skill, self._workspace.workspace_root):
+            raise AccessRefused(
+                f"`{skill.mention.text}` is not changed here: {reason}", hint="make a skill of your own"
+            )
+        assert skill.path is not None, "an editable skill has a file"
+        data = _checked_text(skill, text)
+        path = Path(os.path.realpath(skill.path))
+        with _WRITING:  # of two clients who have seen the same text only one changes it
+            if _digest(path) != seen:
+                raise RequestConflict(f"`{skill.mention.text}` was changed meanwhile", hint="look at it again")
+            try:
+                write_atomic(path, data, mode=path.stat().st_mode & 0o777)
+            except OSError as error:
+                raise StorageFailed(f"the skill could not be written: {error.strerror}") from error
+
+    def read_file(self, skill: Skill, parts: tuple[str, ...]) -> bytes:
+        """Read the first part of a file of a skill; no link is followed."""
+        if skill.directory is None:
+            raise NotFound("the skill has no files")
+        try:
+            with open_directory(skill.directory) as top:
+                return read_below(top, parts, limit=MAX_TEXT)
+        except OSError:
+            raise NotFound(f"the skill has no file {'/'.join(parts)[:200]!a}") from None
+
+    def is_editable(self, skill: Skill) -> bool:
+        """Whether the text of a skill may be changed here."""
+        return not why_not_editable(skill, self._workspace.workspace_root)
+
+
+def _refuse_outside(source: InstallSource, root: Path) -> None:
+    """A client names nothing on this machine but what is in the workspace."""
+    match source:
+        case LocalSource(path=place):
+            path = Path(place)
+        case ArchiveSource(location=location) if "://" not in location:
+            path = root / location
+        case _:
+            return
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise AccessRefused("what is outside the workspace is not a source here", hint="copy it into the workspace")
+
+
+def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
+    """Make the directory of a new skill; returns its file."""
+    try:
+        data = draft.text().encode()
+    except UnicodeEncodeError:
+        raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
+    parsed = parse_skill(data, mode="lenient", directory_name=draft.name)
+    legal = draft.name.replace("-", "").replace("_", "").isalnum() and draft.name.isascii()
+    for wrong in parsed.diagnostics:
+        if wrong.severity == "error":
+            raise ValidationFailed(wrong.message, hint=wrong.hint, field="name")
+    if not legal or draft.name != draft.name.lower() or not draft.name[0].isalnum():
+        raise ValidationFailed(
+            f"{draft.name[:80]!a} cannot be the name of a skill",
+            hint="use small letters, digits and hyphens",
+            field="name",
+        )
+    parent, name = Path(parent), draft.name
+    place = parent / name
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with stage_directory(place, mode=0o755) as staged:  # fails where something was put there meanwhile
+            if os.path.lexists(place):
+                raise RequestConflict(f"there is a skill `{name}` already", hint="choose another name")
+            (staged / FILE).write_bytes(data)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise RequestConflict(f"a file is where the skill would go: {error.strerror}") from error
+    except OSError as error:
+        raise StorageFailed(f"the skill could not be written: {error.strerror}") from error
+    return place / FILE
+
+
+def why_not_editable(skill: Skill, workspace: Path) -> str:
+    """Why the text of a skill is not changed here, or nothing where it may be."""
+    path = skill.path
+    if path is None:
+        return "the skill does not come from a file"
+    real, root = Path(os.path.realpath(path)), Path(os.path.realpath(workspace))
+    if not real.is_relative_to(root):
+        return "the skill is not in this workspace"
+    if real.is_relative_to(Path(os.path.realpath(bundled_skills()))):
+        return "the skill comes with the runtime; copy it under another name to change it"
+    if not os.access(real, os.W_OK):
+        return "the file of the skill may not be written"
+    return ""
+
+
+def _checked_text(skill: Skill, text: str) -> bytes:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
+    parsed = parse_skill(data, mode="lenient", directory_name=skill.directory.name if skill.directory else None)
+    wrong = [one for one in parsed.diagnostics if one.severity == "error"]
+    if wrong or parsed.skill is None:
+        message = wrong[0].message if wrong else "this is not the text of a skill"
+        raise ValidationFailed(message, details={"diagnostics": msgspec.to_builtins(parsed.diagnostics)})
+    if parsed.skill.name != skill.name:
+        raise ValidationFailed(f"the skill must keep its name `{skill.name}`", hint="make a new skill instead")
+    return data
+
+
+def _digest(path: Path) -> str:
+    """The digest of what is in a plain file now; nothing where there is none, or one that is no text of a skill."""
+    try:
+        with open_directory(path.parent) as top:
+            return hashlib.sha256(read_below(top, (path.name,), limit=_MAX_READ)).hexdigest()
+    except OSError:
+        return ""
+
+
+def _text(skill: Skill) -> str:
+    if skill.path is None:
+        return ""
+    try:
+        with open(skill.path, "rb") as file:
+            return file.read(MAX_TEXT).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _input_schema(directory: Path) -> dict[str, Any] | None:
+    """The schema of what a skill reads, if it brings one along that is an object."""
+    try:
+        with open_directory(Path(os.path.realpath(directory))) as top:
+            return msgspec.json.decode(read_below(top, (INPUT_SCHEMA,), limit=MAX_TEXT), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _files(directory: Path) -> list[dict[str, Any]]:
+    """Its files by name, links not followed; one more than is shown where there are more."""
+    with open_directory(directory.resolve()) as top:
+        entries = walk(top, enter=lambda entry: entry.name not in _SKIPPED, on_error=lambda _, __: None)
+        return [
+            {"path": os.fsencode(entry.path).decode(errors="backslashreplace"), "size": entry.status.st_size}
+            for entry in islice((one for one in entries if not one.is_directory), MAX_FILES + 1)
+        ]
+
+
+def build_fetcher(environment: Mapping[str, str], *, allowed_hosts: Collection[str] = ()) -> SkillFetcher:
+    """Build a fetcher that runs git as a process of its own and knows which addresses are public."""
+    return SkillFetcher(environment, _run_git, classify_address, allowed_hosts=allowed_hosts)
+
+
+async def _run_git(command: GitCommand) -> GitResult:
+    watch = Watch(disk_path=str(command.cwd), disk_bytes=MAX_PACK_BYTES, disk_files=MAX_PACK_FILES)
+    finished = await execute(
+        Command(command.argv, command.cwd, command.environment, stdin=command.stdin, enclosure=Enclosure(watch=watch)),
+        Limits(wall_seconds=FETCH_SECONDS, output_bytes=MAX_OUTPUT_BYTES),
+    )
+    return GitResult(
+        exit_code=finished.exit_code,
+        ended_by=finished.ended_by,
+        stdout=finished.stdout.head + finished.stdout.tail,
+        stderr=finished.stderr.head + finished.stderr.tail,
+        is_cut=finished.stdout.left_out > 0,
+    )
+
+
+def classify_address(address: str) -> Reach:
+    """Tell where an IP address leads; one that cannot be parsed is `special`."""
+    parsed = parse_address(address)
+    return "special" if parsed is None else reach_of(parsed)
