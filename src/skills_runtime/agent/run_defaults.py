@@ -12,7 +12,7 @@ from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted
-from skills_runtime.llm import Price, RecordedAnswer, ReplayBackend, RetryPolicy, fake_backend, openai_backend
+from skills_runtime.llm import Price, RecordedAnswer, ReplayBackend, RetryPolicy, load_script, openai_backend
 from skills_runtime.ports import Backend, ToolCall
 from skills_runtime.projections import Conversation, fold
 from skills_runtime.runs import RunPaths, blobs_of, whole_history
@@ -126,7 +126,9 @@ def _openai_backend(resolved: "Resolved") -> Backend:
 
 def _fake_backend(resolved: "Resolved") -> Backend:
     script = resolved.settings.llm.fake.script
-    return fake_backend(Path(script) if script else None)
+    if not script:
+        raise ConfigError("`llm.backend: fake` needs a script", hint="set `llm.fake.script` to a YAML file")
+    return load_script(Path(script))
 
 
 def _replay_backend(resolved: "Resolved") -> Backend:

@@ -1,8 +1,7 @@
 """Models behind one port: OpenAI-compatible, fake and replay; and how their answers become events."""
 
-from skills_runtime.llm.backends import fake_backend, openai_backend
 from skills_runtime.llm.fake import FakeChatBackend, FakeChatCall, ScriptedBackend, load_script
-from skills_runtime.llm.openai import OpenAIChatBackend
+from skills_runtime.llm.openai import OpenAIChatBackend, openai_backend
 from skills_runtime.llm.replay import RecordedAnswer, ReplayBackend
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.llm.transcribe import Answer, Price, Transcriber, cost_of, transcribe
@@ -25,7 +24,6 @@ __all__ = [
     "ToolCall",
     "Transcriber",
     "cost_of",
-    "fake_backend",
     "load_script",
     "openai_backend",
     "transcribe",

@@ -4,13 +4,14 @@ The `openai` package is slow to load, and is imported only when a request is mad
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from skills_runtime.errors import ModelError
+from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm.failures import (
     Refusal,
     explained,
@@ -19,6 +20,7 @@ from skills_runtime.llm.failures import (
     refusal_of,
     rejected_option,
 )
+from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall, ToolCallDelta
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ MOST_CHARS = 32 << 20
 """No answer is that long, unless nothing ends it."""
 ENDS_IN_ERROR = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """What several services call the end of an answer that they could not finish."""
+
+_KEY = re.compile("[!-~]+")
+"""What can be sent as a key: printable ASCII without spaces."""
 
 
 class Assembly:
@@ -314,3 +319,25 @@ def parameters_of(request: ChatRequest) -> dict[str, Any]:
         "stream": True,
         **{name: value for name, value in chosen.items() if value is not None},
     }
+
+
+def openai_backend(
+    *,
+    base_url: str,
+    api_key: str,
+    timeout_sec: float,
+    retry: RetryPolicy,
+    api_key_env: str = "OPENAI_API_KEY",
+) -> RetryingBackend:
+    """Return an OpenAI-compatible service, asked again when a failure may pass; errors name `api_key_env`."""
+    api_key = api_key.strip()
+    if not api_key:
+        raise ConfigError(
+            f"the environment variable `{api_key_env}` is not set",
+            hint="set it, or work offline with `llm.backend: fake`",
+        )
+    if not _KEY.fullmatch(api_key):
+        raise ConfigError(
+            f"the environment variable `{api_key_env}` does not hold a key", hint="a key has no spaces or umlauts"
+        )
+    return RetryingBackend(OpenAIChatBackend(base_url=base_url, api_key=api_key, timeout_sec=timeout_sec), retry)

@@ -1,13 +1,10 @@
 """The tools of one agent: by name, in a fixed order, each name once."""
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Tool
-
-if TYPE_CHECKING:
-    from skills_runtime.tools.builtin import SearchProvider
 
 
 class Registry:
@@ -50,10 +47,3 @@ class Registry:
                 if spec.listed or spec.name in self._listing
             ]
         return self._schemas
-
-
-def builtin_tools(search: "SearchProvider | None" = None) -> Registry:
-    """A new registry with every built-in tool; `search` is what web_search asks."""
-    from skills_runtime.tools import builtin  # loads the process tools, which only an agent needs
-
-    return Registry(*builtin.all_tools(search))

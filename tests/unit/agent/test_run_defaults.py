@@ -1,14 +1,15 @@
 """From settings to the values a run starts from."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from skills_runtime.agent.options import RunRequest
-from skills_runtime.agent.run_defaults import backend_for, config_summary
+from skills_runtime.agent.run_defaults import BACKENDS, backend_for, config_summary
 from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.config import resolve
+from skills_runtime.config.models import LlmSettings
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import ReplayBackend, RetryingBackend, ScriptedBackend
 from skills_runtime.runs import runs_root
@@ -104,3 +105,7 @@ def test_a_variable_that_holds_no_key_is_refused_without_showing_it(tmp_path: Pa
 def test_a_backend_without_what_it_needs_is_refused(tmp_path: Path, backend: str) -> None:
     with pytest.raises(ConfigError, match=backend):
         backend_for(resolve(tmp_path, session_settings={"llm": {"backend": backend}}))
+
+
+def test_every_backend_of_the_settings_can_be_built() -> None:
+    assert set(BACKENDS) == set(get_args(LlmSettings.model_fields["backend"].annotation))

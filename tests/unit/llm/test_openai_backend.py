@@ -1,11 +1,9 @@
-"""From plain values to a model that can be asked."""
-
-from pathlib import Path
+"""An OpenAI-compatible service from plain values: its key, and asking again."""
 
 import pytest
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.llm import RetryingBackend, RetryPolicy, ScriptedBackend, fake_backend, openai_backend
+from skills_runtime.llm import RetryingBackend, RetryPolicy, openai_backend
 from skills_runtime.ports import ChatRequest
 from tests.support import model_server
 from tests.support.model_server import refuses, says
@@ -39,14 +37,3 @@ def test_what_cannot_be_sent_as_a_key_is_refused_without_being_shown(key: str) -
     with pytest.raises(ConfigError, match="does not hold a key") as caught:
         _backend(key)
     assert key not in caught.value.message
-
-
-def test_a_fake_model_needs_a_script() -> None:
-    with pytest.raises(ConfigError, match="needs a script"):
-        fake_backend(None)
-
-
-def test_a_fake_model_is_its_script(tmp_path: Path) -> None:
-    path = tmp_path / "script.yaml"
-    path.write_text("calls: []")
-    assert isinstance(fake_backend(path), ScriptedBackend)
