@@ -1,11 +1,16 @@
 """Who works on runs: the `Dispatcher` port, by run id, and its adapter for this process.
 
-An adapter is never handed an open run, and returns no results: it opens runs by id through its `RunHost`, and what came
-of them is read from their logs. Only `RunService` calls a dispatcher.
+- Every method takes a run id and is idempotent. No adapter is handed an open run: it opens runs by id through its
+  `RunHost`, so the run's lock is taken and released where the work is done.
+- Nothing is returned: what came of a run is read from its log.
+- `cancel` and `stop` return when nothing of the run executes any more; `cancel` ends it, `stop` leaves it resumable.
+- `drain` waits for the runs under way, takes no more, and does not interrupt them.
+- `RunService` is the only caller for the runs of a workspace. Replays and trials of skills, whose runs belong to no
+  workspace, go through `dispatch_run`.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -275,6 +280,45 @@ def _seconds_until(time: str) -> float:
 async def _ended(work: _Work) -> None:
     if work.task is not None:
         await asyncio.wait([work.task])
+
+
+async def dispatch_run(run_id: str, open_run: Callable[[], OpenedRun]) -> SkillsRuntimeError | None:
+    """Work on a run that belongs to no workspace until it ends or waits; returns what its log cannot tell of.
+
+    A caller who is cancelled stops the work; the run can be resumed.
+    """
+    host = _SingleRunHost(open_run)
+    dispatcher = InlineDispatcher(host)
+    await dispatcher.schedule(run_id)
+    try:
+        await dispatcher.drain()
+    except asyncio.CancelledError:
+        await dispatcher.stop(run_id)
+        raise
+    return host.error
+
+
+class _SingleRunHost:
+    """Opens the one run of a `dispatch_run`."""
+
+    def __init__(self, open_run: Callable[[], OpenedRun]) -> None:
+        self.error: SkillsRuntimeError | None = None
+        self._open_run = open_run
+
+    def open(self, run_id: str) -> OpenedRun:
+        del run_id
+        return self._open_run()
+
+    def should_continue(self, run_id: str) -> bool:
+        del run_id
+        return False  # nobody can send it anything
+
+    def started(self, run_id: str) -> None:
+        pass
+
+    def finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+        del run_id
+        self.error = error
 
 
 class KeyedLocks:

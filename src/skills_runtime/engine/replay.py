@@ -18,8 +18,8 @@ from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.run_defaults import budget_of, read_recording, replay_backend
 from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.engine.dispatcher import InlineDispatcher, OpenedRun
-from skills_runtime.errors import SkillsRuntimeError, ToolError, ValidationFailed
+from skills_runtime.engine.dispatcher import OpenedRun, dispatch_run
+from skills_runtime.errors import ToolError, ValidationFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,
@@ -320,41 +320,16 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
         request = RunRequest(prompt=_first_task(paths), sandbox_path=Path(aside) / "run", fork=fork_of(paths))
         run = _begun_like(paths, resolved, request)
         run.close()
-        host = _ReplayHost(agent, run.paths, inbox)
-        dispatcher = InlineDispatcher(host)
-        await dispatcher.schedule(run.state.run_id)
-        await dispatcher.drain()
-        if host.error is not None:
-            raise host.error
+
+        def open_run() -> OpenedRun:
+            opened = agent.resume(run.paths.root)
+            inbox.watch(opened.view.conversation)  # its progress says which messages have come
+            return OpenedRun(opened, agent)
+
+        if error := await dispatch_run(run.state.run_id, open_run):
+            raise error
         replayed = fold(whole_history(run.paths), Moves())
     return first_divergence(recorded, replayed)
-
-
-class _ReplayHost:
-    """Opens the one run of a replay for the dispatcher."""
-
-    def __init__(self, agent: Agent, paths: RunPaths, inbox: RecordedInbox) -> None:
-        self.error: SkillsRuntimeError | None = None
-        self._agent = agent
-        self._paths = paths
-        self._inbox = inbox
-
-    def open(self, run_id: str) -> OpenedRun:
-        """Open the run, whose progress says which messages have come."""
-        run = self._agent.resume(self._paths.root)
-        self._inbox.watch(run.view.conversation)
-        return OpenedRun(run, self._agent)
-
-    def should_continue(self, run_id: str) -> bool:
-        """A replay that waits is over: nobody sends anything to it."""
-        return False
-
-    def started(self, run_id: str) -> None:
-        """Nothing is known of the run but what its log says."""
-
-    def finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
-        """Keep what the log cannot tell of."""
-        self.error = error
 
 
 def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> Run:

@@ -1,6 +1,5 @@
 """The runs of an evaluation of a skill: each in a directory of its own; a run that was begun goes on."""
 
-import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skills_runtime.agent import Agent, RunRequest
-from skills_runtime.agent.loop.control import Control
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.clock import RandomIds
-from skills_runtime.errors import MODEL_KINDS
+from skills_runtime.engine.dispatcher import OpenedRun, dispatch_run
+from skills_runtime.errors import MODEL_KINDS, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Backend
@@ -43,20 +42,12 @@ class AgentTrials(msgspec.Struct, frozen=True):
         agent = self._agent(place / "outputs", library, settings, tools=tools)
         root = place / "run"
         if not root.exists():
-            run = agent.create(RunRequest(prompt=prompt, sandbox_path=root, run_id=RandomIds().new("run")))
-        elif not read_state(root).open:
-            return ended(root)
-        else:
-            run = agent.resume(root)
-        control = Control()
-        working = asyncio.create_task(agent.execute(run, control=control))
-        try:
-            await asyncio.shield(working)
-        except asyncio.CancelledError:
-            control.stopping = True
-            working.cancel()
-            await asyncio.wait([working])
-            raise
+            agent.create(RunRequest(prompt=prompt, sandbox_path=root, run_id=RandomIds().new("run"))).close()
+        state = read_state(root)
+        if state.open:
+            error = await dispatch_run(state.run_id, lambda: OpenedRun(agent.resume(root), agent))
+            if error is not None and not isinstance(error, StorageFailed):  # of which the outcome tells
+                raise error
         return ended(root)
 
     def events(self, place: Path) -> Sequence[Event]:
