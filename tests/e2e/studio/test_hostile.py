@@ -22,7 +22,7 @@ from tests.support.model_server import Answer, calls, says
 
 PAGES = (
     "runs", "approvals", "sessions", "skills", "skills/nasty", "skills/nasty/files", "skills/nasty/checks",
-    "skills/nasty/edit", "compare?a=run_nasty&b=run_words", "runs?query=%3Cscript%3Ealert(1)%3C/script%3E",
+    "skills/nasty/edit", "compare?a=run_nasty&b=run_words", "runs?text=%3Cscript%3Ealert(1)%3C/script%3E",
     "new?task=%3Cscript%3Ealert(1)%3C/script%3E%E2%80%AE", "runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E",
     "operations/storage", "operations/configuration",
 )  # fmt: skip

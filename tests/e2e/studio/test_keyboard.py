@@ -146,7 +146,7 @@ def test_quick_keys_are_off_while_somebody_types(studio: Open, seeded: Seeded) -
 
 
 def test_the_first_stop_skips_to_the_content(studio: Open, seeded: Seeded) -> None:
-    with studio("/studio/skills") as page:
+    with studio("/studio/skills", load=True) as page:
         settle(page)
         page.keyboard.press("Tab")
         skip = page.get_by_role("button", name="Skip to the content")

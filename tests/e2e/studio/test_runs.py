@@ -92,9 +92,9 @@ def test_a_new_run_appears_by_itself_and_its_state_follows(studio: Open, service
 
 
 def test_j_k_and_enter_walk_the_list_and_open_a_run(studio: Open) -> None:
-    with studio("/studio/runs?status=completed&query=harbour") as page:
+    with studio("/studio/runs?status=completed&text=harbour") as page:
         links = page.locator("a[data-run]")
-        expect(links).to_have_text([re.compile("harbour")] * 2)  # before the search has answered, there are others
+        expect(links).to_have_text([re.compile("harbour")] * 2)
         page.keyboard.press("j")
         expect(links.nth(0)).to_be_focused()
         page.keyboard.press("j")
