@@ -30,10 +30,9 @@ from skills_runtime.events.payloads import (
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Deliverable, Run, RunSpec, is_legal_id, runs_root
+from skills_runtime.skills.activation import ForkedSkills, ForkSupport, split_forked
 from skills_runtime.skills.catalog import marks_of
-from skills_runtime.skills.prompt.assemble import assemble, exposed
-from skills_runtime.skills.prompt.injection import Apart, OwnRuns, set_apart
-from skills_runtime.skills.prompt.profile import with_template
+from skills_runtime.skills.prompt import apply_template, assemble, exposed_tools
 from skills_runtime.text import well_formed
 from skills_runtime.tools.images import recognise
 
@@ -76,17 +75,17 @@ def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOpti
     images = [_read_image(path) for path in request.images]
     shown = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
     attached = [ImagesAttached(images=shown)] if shown else []
-    split = Apart(here=parts.injected)  # the skills that the run works on, and those that get a run of their own
+    split = ForkedSkills(here=parts.injected)  # the skills that the run works on, and those that get a run of their own
     if parts.named:
         possible = _can_fork_skills(resolved, options, request.prompt)
-        split = set_apart(parts.injected, parts.named, request.prompt, possible)
+        split = split_forked(parts.injected, parts.named, request.prompt, possible)
     texts = [secrets.text(skill.text).encode() for skill in split.here]
     injected: list[Payload] = []
     for one, text in zip(split.here, texts, strict=True):
         event = as_first(SkillPermissions(resolved)(one.skill, one.event), one.skill, options.first_skills)
         injected.append(msgspec.structs.replace(event, text_blob=_digest(text)))
-    offered, marks = _with_marks(parts.told, library, options)
-    events = (*loaded, *offered, *parts.skipped, *split.told, *injected, *attached, *split.called)
+    offered, marks = _with_marks(parts.events, library, options)
+    events = (*loaded, *offered, *parts.skipped, *split.skipped, *injected, *attached, *split.called)
     return RunInputs(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images), *marks))
 
 
@@ -101,7 +100,7 @@ def assemble_prompt(
     from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
 
     return assemble(
-        with_template(resolved.settings.prompt, templates or {}),
+        apply_template(resolved.settings.prompt, templates or {}),
         task=task,
         cwd=resolved.workspace_root,
         library=library or library_of(resolved),
@@ -123,22 +122,22 @@ def _with_marks(
     ], [marks]
 
 
-def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> OwnRuns:
+def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> ForkSupport:
     """Say whether the skills a task names are worked on by runs of their own where they ask for it.
 
     Only in a run that has no parent: one that another run began is such a run itself, and works on what it was given.
     """
     if options.depth or options.library is None:
-        return OwnRuns()
+        return ForkSupport()
     if options.children is not None:
-        return OwnRuns(reason="the sub-agents of this agent are not its own")
+        return ForkSupport(reason="the sub-agents of this agent are not its own")
     if options.profiles and "" not in options.profiles:
-        return OwnRuns(reason="its sub-agents are of certain kinds, and none is for everything")
-    names = exposed(with_template(resolved.settings.prompt, options.templates), task, [ACTIVATE])
+        return ForkSupport(reason="its sub-agents are of certain kinds, and none is for everything")
+    names = exposed_tools(apply_template(resolved.settings.prompt, options.templates), task, [ACTIVATE])
     is_left_out = any(allowed is not None and ACTIVATE not in allowed for allowed in (names, options.only))
     if is_left_out or options.tools.find(ACTIVATE) is not None:
-        return OwnRuns(reason=f"the tool `{ACTIVATE}` is not offered")
-    return OwnRuns(possible=True)
+        return ForkSupport(reason=f"the tool `{ACTIVATE}` is not offered")
+    return ForkSupport(possible=True)
 
 
 def _newest_messages(history: Sequence[Mapping[str, str]], rule: "HistoryRule") -> list[dict[str, str]]:

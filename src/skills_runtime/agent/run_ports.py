@@ -21,8 +21,7 @@ from skills_runtime.runs.spec import WorkspaceMode
 from skills_runtime.safety import Gate
 from skills_runtime.safety.sanitize import Fingerprint
 from skills_runtime.skills.catalog import catalog_of
-from skills_runtime.skills.prompt.assemble import exposed
-from skills_runtime.skills.prompt.profile import with_template
+from skills_runtime.skills.prompt import apply_template, exposed_tools
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -150,8 +149,8 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
     if library is not None:
         own = _skill_tools(run, resolved, options, library)
         tools = Registry(*tools, *(tool for tool in own if tools.find(tool.spec.name) is None))
-    settings, task = with_template(resolved.settings.prompt, options.templates), run.text("prompt.md")
-    names = exposed(settings, task, [tool.spec.name for tool in tools])
+    settings, task = apply_template(resolved.settings.prompt, options.templates), run.text("prompt.md")
+    names = exposed_tools(settings, task, [tool.spec.name for tool in tools])
     for allowed in (names, options.only):
         if allowed is not None:  # whoever names a tool that is not listed means it
             tools = Registry(*(tool for tool in tools if tool.spec.name in allowed), listing=allowed)

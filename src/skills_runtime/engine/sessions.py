@@ -19,7 +19,7 @@ from skills_runtime.projections import RunState
 from skills_runtime.runs import LogPorts, RunPaths, check_id, read_view
 from skills_runtime.runs.layout import DIRECTORY_MODE, STATE_DIRECTORY
 from skills_runtime.runs.spec import SessionTask
-from skills_runtime.skills.prompt.profile import choices_of
+from skills_runtime.skills.prompt import prompt_choices
 from skills_runtime.storage.files import make_directories, write_atomic
 
 FILE = "session.json"
@@ -177,7 +177,7 @@ def _earlier_tasks(index: RunIndex, session_id: str) -> tuple[SessionTask, ...]:
 
 def history_of(index: RunIndex, session_id: str, prompt: PromptSettings, ports: LogPorts) -> History:
     """As much of a session as the settings let into a prompt: the newest runs, each whole or not at all."""
-    if choices_of(prompt).history == "none":
+    if prompt_choices(prompt).history == "none":
         return History()
     room, chars = prompt.history.max_messages // _PAIR, prompt.history.max_chars
     states: list[RunState] = []

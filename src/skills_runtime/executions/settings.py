@@ -12,7 +12,7 @@ from skills_runtime.executions.runner import Supplies
 from skills_runtime.executions.values import ExecutionLimits, PoolLimits
 from skills_runtime.processes.script_environments import Environments, needed_by
 from skills_runtime.sandbox import fence_for
-from skills_runtime.skills.prompt.injection import missing_variables
+from skills_runtime.skills.activation import missing_variables
 from skills_runtime.skills.skill import Skill
 
 if TYPE_CHECKING:

@@ -7,25 +7,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skills_runtime.skills.activation import Injected, MissingVariable
     from skills_runtime.skills.configured import bundled_skills, library_from, library_of
     from skills_runtime.skills.library import Library, Rules
     from skills_runtime.skills.problems import Problem, SkillError
-    from skills_runtime.skills.prompt.assemble import HistoryRule, PromptParts, assemble, exposed
-    from skills_runtime.skills.prompt.injection import Injected, MissingVariable
+    from skills_runtime.skills.prompt import HistoryRule, PromptParts, assemble, exposed_tools
     from skills_runtime.skills.skill import Mention, RunDefinition, Skill, is_name, mentions_in, parse_mention
     from skills_runtime.skills.sources import FilesystemSource, MemorySource, Origin, Report, Row, ScanOptions, Source
 
 _HOMES = {
     "FilesystemSource": "sources",
-    "HistoryRule": "prompt.assemble",
-    "Injected": "prompt.injection",
+    "HistoryRule": "prompt",
+    "Injected": "activation",
     "Library": "library",
     "MemorySource": "sources",
     "Mention": "skill",
-    "MissingVariable": "prompt.injection",
+    "MissingVariable": "activation",
     "Origin": "sources",
     "Problem": "problems",
-    "PromptParts": "prompt.assemble",
+    "PromptParts": "prompt",
     "Report": "sources",
     "Row": "sources",
     "Rules": "library",
@@ -34,9 +34,9 @@ _HOMES = {
     "Skill": "skill",
     "SkillError": "problems",
     "Source": "sources",
-    "assemble": "prompt.assemble",
+    "assemble": "prompt",
     "bundled_skills": "configured",
-    "exposed": "prompt.assemble",
+    "exposed_tools": "prompt",
     "is_name": "skill",
     "library_from": "configured",
     "library_of": "configured",
@@ -65,7 +65,7 @@ __all__ = [
     "Source",
     "assemble",
     "bundled_skills",
-    "exposed",
+    "exposed_tools",
     "is_name",
     "library_from",
     "library_of",

@@ -15,7 +15,7 @@ from skills_runtime.skills.discovery import discover, discovered_sources, is_tru
 from skills_runtime.skills.library import Library, Rules
 from skills_runtime.skills.preflight import preflight
 from skills_runtime.skills.problems import Problem, failure, misconfigured
-from skills_runtime.skills.prompt.profile import PROFILES
+from skills_runtime.skills.prompt import PROFILES
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.memory import MemorySource, Row

@@ -11,7 +11,7 @@ from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import FileTouch
 from skills_runtime.projections import Conversation
-from skills_runtime.skills.activation import files_of, filled
+from skills_runtime.skills.activation import files_of, fill_arguments
 from skills_runtime.skills.skill import Skill
 from skills_runtime.testing import FakeModel, says
 from tests.e2e.cli.programs import Answer, invoke, say, write_config
@@ -241,5 +241,5 @@ def test_a_skill_that_is_too_large_does_not_push_out_a_small_one() -> None:
 
 
 def test_arguments_that_nobody_gave_are_empty_and_prices_stay() -> None:
-    assert filled("About $ARGUMENTS for $5.", "") == "About  for $5."
-    assert filled("awk '{print $3}' costs $5, $1", "one") == "awk '{print $3}' costs $5, one"
+    assert fill_arguments("About $ARGUMENTS for $5.", "") == "About  for $5."
+    assert fill_arguments("awk '{print $3}' costs $5, $1", "one") == "awk '{print $3}' costs $5, one"

@@ -27,8 +27,8 @@ from skills_runtime.skills.skill import Skill
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.ports import Secrets
-    from skills_runtime.skills.prompt.injection import Injected, Outcome
-    from skills_runtime.skills.prompt.profile import Choices
+    from skills_runtime.skills.activation import Injected, InjectionOutcome
+    from skills_runtime.skills.prompt import PromptChoices
 
 PAUSE_SECONDS = 0.25
 """How long nothing is looked at after somebody has looked."""
@@ -138,17 +138,17 @@ class InboxSkills:
         text = str(message.body.get("text", "")) if message.kind == "steer" else ""
         if not any(sign in text for sign in _SIGNS):
             return ()
-        from skills_runtime.skills.prompt.profile import choices_of, with_template
+        from skills_runtime.skills.prompt import apply_template, prompt_choices
 
-        choices = choices_of(with_template(self._resolved.settings.prompt, self._options.templates))
+        choices = prompt_choices(apply_template(self._resolved.settings.prompt, self._options.templates))
         return self._events(text, choices) if choices.injection != "none" else ()
 
-    def _events(self, text: str, choices: "Choices") -> list[Payload]:
-        from skills_runtime.skills.prompt.assemble import chosen_for
+    def _events(self, text: str, choices: "PromptChoices") -> list[Payload]:
+        from skills_runtime.skills.prompt import select_skills
 
         library = self._options.library or Library()
         try:
-            chosen = chosen_for(text, (text,), library, routes=False, lists=False)
+            chosen = select_skills(text, (text,), library, routes=False, lists=False)
         except SkillsRuntimeError as error:  # an exact mention of nothing, which at the beginning leaves no run behind
             return [_left_out(str(error.details.get("mention", "")), f"no skill was activated: {error.message}")]
         events: list[Payload] = list(chosen.unmet)
@@ -159,7 +159,7 @@ class InboxSkills:
 
     def _taught(self, outcome: "Injected | SkillInjectionSkipped") -> list[Payload]:
         """The event of a skill whose text is kept; one that is active already, with the same arguments, is not told."""
-        from skills_runtime.skills.prompt.injection import Injected
+        from skills_runtime.skills.activation import Injected
 
         if not isinstance(outcome, Injected):
             return [outcome]
@@ -172,15 +172,17 @@ class InboxSkills:
         return [as_first(event, outcome.skill, self._options.first_skills, first_skills(self._run))]
 
 
-def _outcome(skill: Skill, library: Library, choices: "Choices", arguments: str) -> "Injected | SkillInjectionSkipped":
+def _outcome(
+    skill: Skill, library: Library, choices: "PromptChoices", arguments: str
+) -> "Injected | SkillInjectionSkipped":
     """What becomes of a skill: nobody is asked for its variables here, and a run of its own is begun by a tool."""
-    from skills_runtime.skills.prompt.injection import injection
+    from skills_runtime.skills.activation import inject_skill
 
     name = skill.mention.text
     if skill.metadata.get("context") == "fork":
         return _left_out(skill.name, f"`{name}` is worked on by a run of its own: activate it with `activate_skill`")
     try:
-        outcome: Outcome = injection(skill, library, choices.render, arguments)
+        outcome: InjectionOutcome = inject_skill(skill, library, choices.render, arguments)
     except SkillsRuntimeError as error:
         return _left_out(skill.name, f"`{name}` was left out: {error.message}")
     if isinstance(outcome, tuple):

@@ -11,10 +11,9 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation import MAX_CHARS, NamesNow
+from skills_runtime.skills.activation import MAX_ARGUMENT_CHARS, CurrentSkills, Injected, inject_skill
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
-from skills_runtime.skills.prompt.injection import Injected, injection
 from skills_runtime.skills.skill import Skill, people_may_call, wants_own_run
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.builtin.skill_exec import skill_tool_error
@@ -53,7 +52,7 @@ class ActivateSkillArguments(Arguments, frozen=True):
 
     name: Annotated[str, Meta(min_length=1, description="The skill.")]
     arguments: Annotated[
-        str, Meta(max_length=MAX_CHARS, description="What the skill shall be about, if it takes that.")
+        str, Meta(max_length=MAX_ARGUMENT_CHARS, description="What the skill shall be about, if it takes that.")
     ] = ""
 
 
@@ -62,7 +61,7 @@ class ActivateSkill:
 
     def __init__(self, library: Library, room: Room) -> None:
         self._library = library
-        self._named = NamesNow(library)
+        self._named = CurrentSkills(library)
         self._room = room
         parameters = schema_of(ActivateSkillArguments)
         if listed := self._named().listed:
@@ -85,7 +84,9 @@ class ActivateSkill:
         skill = self._skill(wanted.name, context)
         await self._have_variables(skill, context)
         try:
-            outcome = await asyncio.to_thread(injection, skill, self._library, "body", wanted.arguments, source="tool")
+            outcome = await asyncio.to_thread(
+                inject_skill, skill, self._library, "body", wanted.arguments, source="tool"
+            )
         except SkillError as error:
             raise skill_tool_error(error) from error
         if not isinstance(outcome, Injected):

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation import NamesNow, read_skill_file
+from skills_runtime.skills.activation import CurrentSkills, read_skill_file
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.skills.skill import Skill
@@ -41,7 +41,7 @@ class ReadSkillFile:
 
     def __init__(self, library: Library, *, active: Callable[[], Collection[str]]) -> None:
         self._library = library
-        self._named = NamesNow(library)
+        self._named = CurrentSkills(library)
         self._active = active
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills.catalog import entries_of
 from skills_runtime.skills.library import Library
-from skills_runtime.skills.prompt.assemble import SEARCH_TOOL
+from skills_runtime.skills.prompt import SEARCH_TOOL
 from skills_runtime.skills.routing import SkillIndex, index_of, search
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 

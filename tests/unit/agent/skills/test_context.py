@@ -12,7 +12,7 @@ from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted, RunStarted, SkillInjected, SkillUnloaded
 from skills_runtime.projections import Conversation
 from skills_runtime.safety.policy import load_rules, rule_text
-from skills_runtime.skills.activation import filled
+from skills_runtime.skills.activation import fill_arguments
 from skills_runtime.skills.install import consented
 from skills_runtime.skills.skill import Skill
 from skills_runtime.testing import FakeModel, says
@@ -299,7 +299,7 @@ def event_of(payload: Any) -> Event:
 def test_arguments_go_where_the_text_asks_for_them(
     body: str, arguments: str, names: tuple[str, ...], expected: str
 ) -> None:
-    assert filled(body, arguments, names) == expected
+    assert fill_arguments(body, arguments, names) == expected
 
 
 def test_a_sub_agent_has_no_skills_but_those_of_its_kind(place: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.prompt import system as tree
-from skills_runtime.skills.prompt.system import overview
+from skills_runtime.skills import prompt as tree
+from skills_runtime.skills.prompt import overview
 
 MORE = "(there is more than this list shows)"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.prompt.system import VARIABLES, filled, uses
+from skills_runtime.skills.prompt import VARIABLES, fill_template, uses
 
 pieces = st.one_of(
     st.sampled_from([f"{{{{{name}}}}}" for name in VARIABLES]), st.text(alphabet="{}taskcwd \\1", max_size=8)
@@ -14,7 +14,7 @@ texts = st.lists(pieces, max_size=6).map("".join)
 
 def test_every_variable_is_filled_wherever_it_stands() -> None:
     values = {name: name.upper() for name in VARIABLES}
-    assert filled("{{task}}-{{cwd}}-{{tools}}-{{skills}}-{{constraints}}-{{task}}", values) == (
+    assert fill_template("{{task}}-{{cwd}}-{{tools}}-{{skills}}-{{constraints}}-{{task}}", values) == (
         "TASK-CWD-TOOLS-SKILLS-CONSTRAINTS-TASK"
     )
 
@@ -22,14 +22,16 @@ def test_every_variable_is_filled_wherever_it_stands() -> None:
 @given(st.fixed_dictionaries(dict.fromkeys(VARIABLES, texts)))
 def test_what_is_filled_in_is_not_filled_again(values: dict[str, str]) -> None:
     template = "|".join(f"{{{{{name}}}}}" for name in VARIABLES)
-    assert filled(template, values) == "|".join(values[name] for name in VARIABLES)
+    assert fill_template(template, values) == "|".join(values[name] for name in VARIABLES)
 
 
 @pytest.mark.parametrize("text", ["{{other}}", "{task}", "{{ task }}", "{{TASK}}", "{{task}", "{{}}", "${task}"])
 def test_what_is_no_variable_stays(text: str) -> None:
-    assert filled(text, dict.fromkeys(VARIABLES, "filled")) == text
+    assert fill_template(text, dict.fromkeys(VARIABLES, "filled")) == text
 
 
 @given(texts)
 def test_a_text_without_variables_is_not_changed(text: str) -> None:
-    assert (filled(text, dict.fromkeys(VARIABLES, "")) == text) == (not any(uses(text, name) for name in VARIABLES))
+    assert (fill_template(text, dict.fromkeys(VARIABLES, "")) == text) == (
+        not any(uses(text, name) for name in VARIABLES)
+    )

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.skills import SkillError
-from skills_runtime.skills.prompt import injection as render
-from skills_runtime.skills.prompt.injection import method_of, rendered, wrapped
-from skills_runtime.skills.prompt.profile import Render
+from skills_runtime.skills import activation as render
+from skills_runtime.skills.activation import Render, method_of, render_skill, wrap_skill
 from tests.unit.skills.samples import a_skill
 
 OPENING = re.compile(r"^<(skill-[0-9a-f]{32}) ", re.MULTILINE)
@@ -41,7 +40,7 @@ def visible(text: str) -> str:
 
 @given(hostile)
 def test_no_body_closes_its_wrapper_or_opens_another(body: str) -> None:
-    text = rendered(a_skill(), body, "body")
+    text = render_skill(a_skill(), body, "body")
     tag, first, content = parts_of(text)
     assert tag[len("skill-") :] not in content
     assert "<skill" not in visible(content)
@@ -56,7 +55,7 @@ def test_neither_description_nor_place_closes_the_wrapper(description: str, loca
     skill = a_skill(description=description, locator=locator)
     forms: tuple[tuple[Render, int], ...] = (("body", 1), ("summary", 2))
     for form, lines in forms:
-        tag, first, content = parts_of(rendered(skill, "Do it.", form))
+        tag, first, content = parts_of(render_skill(skill, "Do it.", form))
         assert re.fullmatch(rf'<{tag} name="[^"<>]*" mention="[^"<>]*" locator="[^"<>]*">', first)
         assert "<" not in content
         assert len(content.splitlines()) == lines
@@ -64,12 +63,12 @@ def test_neither_description_nor_place_closes_the_wrapper(description: str, loca
 
 @given(st.text(alphabet="abc <>&/#`\n", max_size=60))
 def test_an_honest_body_stays_as_it_is(body: str) -> None:
-    _, _, content = parts_of(rendered(a_skill(), body, "body"))
+    _, _, content = parts_of(render_skill(a_skill(), body, "body"))
     assert content == body.strip("\n")
 
 
 def test_the_wrapper_says_whose_text_it_is_and_where_it_ends() -> None:
-    text = rendered(a_skill(), "Do it.\n", "body")
+    text = render_skill(a_skill(), "Do it.\n", "body")
     tag, first, content = parts_of(text)
     assert content == "Do it."
     assert first == f'<{tag} name="writer" mention="$[web:mvp].writer" locator="memory://rows/writer">'
@@ -77,15 +76,15 @@ def test_the_wrapper_says_whose_text_it_is_and_where_it_ends() -> None:
 
 
 def test_every_text_has_its_own_boundary_and_the_same_text_always_the_same() -> None:
-    texts = [rendered(a_skill(name), body, "body") for name in ("one", "two") for body in ("a", "b")]
+    texts = [render_skill(a_skill(name), body, "body") for name in ("one", "two") for body in ("a", "b")]
     assert len({parts_of(text)[0] for text in texts}) == 4
-    assert texts[0] == rendered(a_skill("one"), "a", "body")
+    assert texts[0] == render_skill(a_skill("one"), "a", "body")
 
 
 def test_a_body_that_holds_its_own_boundary_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(render, "DIGEST_CHARS", 1)
     for number in range(20):
-        text = wrapped(a_skill(), f"0123456789abcd {number}")
+        text = wrap_skill(a_skill(), f"0123456789abcd {number}")
         assert text.endswith(("</skill-e>", "</skill-f>"))
 
 
@@ -105,7 +104,7 @@ Third.
 
 
 def test_the_method_is_the_first_section_about_it_with_what_is_below() -> None:
-    _, _, content = parts_of(rendered(a_skill(), METHOD, "method_only"))
+    _, _, content = parts_of(render_skill(a_skill(), METHOD, "method_only"))
     assert content.startswith("## How to use it\nFirst.")
     assert content.endswith("### Detail\nSecond.")
 
@@ -131,31 +130,31 @@ def test_which_heading_begins_the_method(body: str, method: str | None) -> None:
 
 
 def test_a_skill_without_a_method_is_shown_whole() -> None:
-    assert parts_of(rendered(a_skill(), "# Intro\nx", "method_only"))[2] == "# Intro\nx"
+    assert parts_of(render_skill(a_skill(), "# Intro\nx", "method_only"))[2] == "# Intro\nx"
 
 
 def test_a_summary_has_mention_description_and_place_and_no_body() -> None:
-    _, _, content = parts_of(rendered(a_skill(), "BODY", "summary"))
+    _, _, content = parts_of(render_skill(a_skill(), "BODY", "summary"))
     assert content == "$[web:mvp].writer: Writes things.\n(memory://rows/writer)"
 
 
 def test_nothing_is_nothing() -> None:
-    assert rendered(a_skill(), "BODY", "none") == ""
+    assert render_skill(a_skill(), "BODY", "none") == ""
 
 
 def test_a_text_longer_than_allowed_is_refused_and_never_cut() -> None:
     body = "é" * 50
-    assert rendered(a_skill(), body, "body", max_bytes=100)
+    assert render_skill(a_skill(), body, "body", max_bytes=100)
     with pytest.raises(SkillError) as caught:
-        rendered(a_skill(), body, "body", max_bytes=99)
+        render_skill(a_skill(), body, "body", max_bytes=99)
     assert caught.value.code == "SKILL_BODY_TOO_LARGE"
     assert "100 bytes" in caught.value.message
 
 
 def test_only_what_is_shown_counts_against_the_limit() -> None:
     body = f"{'x' * 1000}\n# Usage\nshort"
-    assert rendered(a_skill(), body, "method_only", max_bytes=100)
-    assert rendered(a_skill(), body, "summary", max_bytes=100)
+    assert render_skill(a_skill(), body, "method_only", max_bytes=100)
+    assert render_skill(a_skill(), body, "summary", max_bytes=100)
 
 
 @given(st.text(alphabet="# `~Usage\nx\r", max_size=80))

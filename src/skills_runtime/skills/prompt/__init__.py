@@ -1,1 +1,0 @@
-"""The parts that a prompt is put together from."""
