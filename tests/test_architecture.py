@@ -31,14 +31,9 @@ VALUES = {
     # Rules, how they are written, and what they say about a call.
     "safety.Allow", "safety.Ask", "safety.Deny", "safety.END", "safety.Part",
     "safety.PlannedCall", "safety.PolicyPreview", "safety.Risk", "safety.Rule", "safety.Scope",
+    "safety.rule_text",
 }  # fmt: skip
 """Plain data and constants that `cli` and `service` may name: nothing here does any work."""
-STILL_DIRECT = {
-    # Pure functions of values: a file's name, a state, a rule, the settings.
-    "runs.media_type", "runs.record_of", "safety.rule_text", "safety.user_rule_file",
-}  # fmt: skip
-"""What `cli` and `service` still call past the engine; this set only shrinks."""
-
 
 PINNED = re.compile(r"[a-z0-9][a-z0-9.-]*==[^\s;]+( ; .+)?")
 OWN_MACHINE = re.compile(
@@ -126,9 +121,9 @@ def test_commands_and_routes_work_on_runs_through_the_engine_only() -> None:
         if module.path.relative_to(SOURCES).parts[:2] in (("skills_runtime", "cli"), ("skills_runtime", "service"))
         for node, name in _names_behind_the_engine(module.tree)
     ]
-    past = [f"{place}: {name}" for name, place in used if name not in VALUES | STILL_DIRECT]
+    past = [f"{place}: {name}" for name, place in used if name not in VALUES]
     assert not past, "\n".join(past)
-    unused = (VALUES | STILL_DIRECT) - {name for name, _ in used}
+    unused = VALUES - {name for name, _ in used}
     assert not unused, "what nobody imports any more leaves the list"
 
 

@@ -20,6 +20,7 @@ from skills_runtime.cli.text import plural, write_answer
 from skills_runtime.cli.waits import command_for, waits_of
 from skills_runtime.config import Resolved
 from skills_runtime.engine import RecordedRun, RunRequest, RunService
+from skills_runtime.engine.approvals import rule_file_of
 from skills_runtime.errors import IllegalTransition, SkillsRuntimeError, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import HistoryLoaded
@@ -27,7 +28,6 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Pending
 from skills_runtime.render import skill_note
 from skills_runtime.runs import RunPaths
-from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.text import title_of
 
 CHAT_PROMPT = "you> "
@@ -82,7 +82,7 @@ def resume_run(
         return Started(run_id, fresh=not state.started_at, notices=resolved.notices)
 
     otherwise: Approving = "inbox" if asks else "none"
-    people = people_here(view, approvals, otherwise=otherwise, rule_file=user_rule_file(resolved))
+    people = people_here(view, approvals, otherwise=otherwise, rule_file=rule_file_of(resolved))
     return _work_on(start, resolved, given, view, program, people)
 
 
@@ -99,7 +99,7 @@ def fork_run(
     with open_service(given) as service:
         paths = service.find(reference)
         resolved = service.workspace.settings_of(paths, RecordedRun(paths).state())
-    people = people_here(view, approvals, rule_file=user_rule_file(resolved))
+    people = people_here(view, approvals, rule_file=rule_file_of(resolved))
     return create_run(request, resolved, given, view, program, people)
 
 

@@ -122,7 +122,7 @@ def run(
     from skills_runtime.cli.inputs import checked_path, read_prompt, resolve_settings
     from skills_runtime.cli.terminal import people_here, somebody_is_there
     from skills_runtime.engine import RunRequest
-    from skills_runtime.safety.policy.rule_files import user_rule_file
+    from skills_runtime.engine.approvals import rule_file_of
 
     given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     is_talk = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
@@ -145,7 +145,7 @@ def run(
     }
     program = "kgent" if sandbox else context.obj.name
     resolved = resolve_settings(given, program=program, chosen=_without_unset(chosen))
-    people = people_here(view, approvals, rule_file=user_rule_file(resolved))
+    people = people_here(view, approvals, rule_file=rule_file_of(resolved))
     if task is None:
         return converse(session_id or "", resolved, given, view, context.obj, people)
     return create_run(request, resolved, given, view, context.obj, people).exit_code

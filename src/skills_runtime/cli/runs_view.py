@@ -19,6 +19,7 @@ from skills_runtime.cli.state import open_service, shown_path
 from skills_runtime.cli.text import between, count, duration, local_time, money, plural, short_id
 from skills_runtime.cli.waits import CommandFor, command_for, wait_lines, waits_of
 from skills_runtime.engine import RecordedRun, RunService
+from skills_runtime.engine.recorded_run import record_document
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
 from skills_runtime.events import Event, Payload, data_of, decode_event
 from skills_runtime.events.payloads import HumanRequest
@@ -27,7 +28,6 @@ from skills_runtime.ledger import Problem, RunRow
 from skills_runtime.projections import Metrics, RunState, RunView
 from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.runs import Finding, Verdict
-from skills_runtime.runs.record import record_of
 from skills_runtime.text import readable_line, title_of
 
 WriteLine = Callable[[bytes, int], None]
@@ -185,7 +185,7 @@ def _line(finding: Finding) -> Text:
 def write_page(page: Page, output: TextIO) -> None:
     """The run as one JSON object: run.json, where it is, what it waits for, its metrics, and what to know besides."""
     state, pending = page.view.state, page.view.pending
-    data = msgspec.to_builtins(record_of(state))
+    data = record_document(state)
     waiting = {
         "kind": state.waiting_kind,
         "message": state.waiting_message,

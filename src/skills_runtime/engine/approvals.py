@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from skills_runtime.config import Resolved
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox, Intent
 from skills_runtime.projections import RunView
@@ -14,6 +15,7 @@ from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
 from skills_runtime.safety.approvals.request import Scope, as_recorded, proposed_rule
 from skills_runtime.safety.policy import Rule, add_rule
+from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.text import title_of
 
 FENCE = (
@@ -187,6 +189,11 @@ def command_text(intent: Intent) -> str | None:
     if intent.typed is not None:
         return intent.typed
     return shlex.join(intent.argv) if intent.argv else None
+
+
+def rule_file_of(resolved: Resolved) -> Path:
+    """Return where rules are added that hold for every run of this user."""
+    return user_rule_file(resolved)
 
 
 def rule_previews(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[str, Any]], str]:

@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import SkillsRuntimeError
@@ -22,7 +24,7 @@ from skills_runtime.runs import (
     whole_history,
 )
 from skills_runtime.runs.export import export_run, page_of, write_page
-from skills_runtime.runs.record import transcript_agrees
+from skills_runtime.runs.record import record_of, transcript_agrees
 from skills_runtime.runs.verify import Head
 
 
@@ -118,3 +120,8 @@ class RecordedRun:
     def verify(self, known_head: Head | None = None) -> Verdict:
         """Check it against its log, and the log against its key and against where somebody last saw its end."""
         return verify_run(self.paths.root, log_ports().keys, known_head=known_head)
+
+
+def record_document(state: RunState) -> dict[str, Any]:
+    """Return a state as `run.json` has it."""
+    return msgspec.to_builtins(record_of(state))

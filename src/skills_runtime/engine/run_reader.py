@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.engine.approvals import OpenApproval, approvals_of, without_repeats
+from skills_runtime.engine.approvals import OpenApproval, approvals_of, rule_file_of, without_repeats
 from skills_runtime.engine.recorded_run import RecordedRun
 from skills_runtime.engine.run_index import refresh, workspace_roots
 from skills_runtime.engine.sessions import Sessions
@@ -31,7 +31,6 @@ from skills_runtime.runs import (
 from skills_runtime.runs.fork import was_imported
 from skills_runtime.runs.manifests import ROLES, ArtifactManifest, left_in
 from skills_runtime.runs.verify import Head
-from skills_runtime.safety.policy.rule_files import user_rule_file
 
 MAX_PAGES = 50
 """How many pages of the index are read for one page of a list."""
@@ -233,7 +232,7 @@ class RunReader:
     @property
     def rule_file(self) -> Path:
         """Where the user's own rules are."""
-        return user_rule_file(self.workspace.settings())
+        return rule_file_of(self.workspace.settings())
 
     def whose_turn(self, run: str) -> str:
         """The run that goes on: what a sub-agent does is worked on by the run that began it."""

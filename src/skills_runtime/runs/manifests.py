@@ -18,13 +18,12 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import FileRecord, RunState
 from skills_runtime.runs.files import PathPolicy, RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
 from skills_runtime.runs.files.paths import OF_THE_RUNTIME
-from skills_runtime.runs.files.scan import media_type
 from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
 from skills_runtime.runs.log.chain import prefix_digest
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.run import Run
 from skills_runtime.runs.spec import DeleteMode, RunSpec, WorkspaceMode
-from skills_runtime.storage import explain_write, write_atomic
+from skills_runtime.storage import explain_write, media_type, write_atomic
 
 DIRECTORIES = (
     ("workspace", "workspace", "read-write"),

@@ -17,8 +17,7 @@ from fastapi import Query
 from starlette.responses import Response, StreamingResponse
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.runs.files.scan import media_type
-from skills_runtime.storage.nofollow import open_below, open_directory, relative_parts
+from skills_runtime.storage import media_type, open_below, open_directory, relative_parts
 
 TEXT = "text/plain; charset=utf-8"
 _SANDBOXED = (

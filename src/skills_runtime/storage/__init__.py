@@ -10,6 +10,8 @@ To read below a directory without following links: `open_directory`, then `read_
 it: `disk_usage`. (`nofollow`) Where links may be followed as long as they stay below: `open_beneath`. (`beneath`)
 
 To keep other processes out: `lock_file`, `lock_directory`, `try_lock`. (`locks`)
+
+To tell what a file is by its name: `media_type`.
 """
 
 from skills_runtime.storage.beneath import (
@@ -49,6 +51,7 @@ from skills_runtime.storage.files import (
     write_new,
 )
 from skills_runtime.storage.locks import lock_directory, lock_file, try_lock
+from skills_runtime.storage.media_types import media_type
 from skills_runtime.storage.nofollow import (
     ENTERING,
     LISTING,
@@ -90,6 +93,7 @@ __all__ = [
     "lock_directory",
     "lock_file",
     "make_directories",
+    "media_type",
     "mode_below",
     "open_below",
     "open_beneath",

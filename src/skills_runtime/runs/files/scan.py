@@ -1,7 +1,6 @@
 """Finds and hashes what a run left behind, within limits, in an order that never changes.
 
-Directories are entered and files opened by name in an open directory, never through a link. Media types come from a
-table of our own: the answer does not depend on the machine.
+Directories are entered and files opened by name in an open directory, never through a link.
 """
 
 import errno
@@ -10,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from operator import itemgetter
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -18,90 +16,22 @@ import msgspec
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.runs.files.locate import is_text, kind_of, spelled
 from skills_runtime.runs.files.paths import refusal, shown
-from skills_runtime.storage import DIRECTORY, LISTING, Entry, Parts, open_beneath, relative_parts, sha256_of, walk
+from skills_runtime.storage import (
+    DIRECTORY,
+    LISTING,
+    Entry,
+    Parts,
+    media_type,
+    open_beneath,
+    relative_parts,
+    sha256_of,
+    walk,
+)
 
 SkipReason = Literal["limit", "symlink", "special", "unreadable", "changed"]
 MAX_SKIPPED = 1000
 Order = tuple[int, list[bytes]]
 _READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-_ANY_BYTES = "application/octet-stream"
-
-_BY_SUFFIX = MappingProxyType(
-    {
-        "bin": _ANY_BYTES,
-        "bmp": "image/bmp",
-        "c": "text/x-c",
-        "cfg": "text/plain",
-        "cpp": "text/x-c++",
-        "css": "text/css",
-        "csv": "text/csv",
-        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        "epub": "application/epub+zip",
-        "gif": "image/gif",
-        "go": "text/x-go",
-        "gz": "application/gzip",
-        "h": "text/x-c",
-        "htm": "text/html",
-        "html": "text/html",
-        "ico": "image/vnd.microsoft.icon",
-        "ini": "text/plain",
-        "ipynb": "application/x-ipynb+json",
-        "java": "text/x-java",
-        "jpeg": "image/jpeg",
-        "jpg": "image/jpeg",
-        "js": "text/javascript",
-        "json": "application/json",
-        "jsonl": "application/jsonl",
-        "log": "text/plain",
-        "markdown": "text/markdown",
-        "md": "text/markdown",
-        "mjs": "text/javascript",
-        "mp3": "audio/mpeg",
-        "mp4": "video/mp4",
-        "ogg": "audio/ogg",
-        "otf": "font/otf",
-        "parquet": "application/vnd.apache.parquet",
-        "patch": "text/x-diff",
-        "pdf": "application/pdf",
-        "png": "image/png",
-        "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-        "py": "text/x-python",
-        "rs": "text/x-rust",
-        "rst": "text/x-rst",
-        "rtf": "application/rtf",
-        "sh": "application/x-sh",
-        "sql": "application/sql",
-        "sqlite": "application/vnd.sqlite3",
-        "svg": "image/svg+xml",
-        "tar": "application/x-tar",
-        "tif": "image/tiff",
-        "tiff": "image/tiff",
-        "toml": "application/toml",
-        "ts": "text/x-typescript",
-        "tsv": "text/tab-separated-values",
-        "tsx": "text/x-typescript",
-        "ttf": "font/ttf",
-        "txt": "text/plain",
-        "wasm": "application/wasm",
-        "wav": "audio/wav",
-        "webm": "video/webm",
-        "webp": "image/webp",
-        "woff": "font/woff",
-        "woff2": "font/woff2",
-        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        "xml": "application/xml",
-        "yaml": "application/yaml",
-        "yml": "application/yaml",
-        "zip": "application/zip",
-    }
-)
-
-
-def media_type(name: str) -> str:
-    """The media type that a file name suggests."""
-    stem, _, suffix = name.rpartition("/")[2].rpartition(".")
-    return _BY_SUFFIX.get(suffix.lower(), _ANY_BYTES) if stem else _ANY_BYTES
 
 
 class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,12 +14,12 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from skills_runtime.errors import NotFound
 from skills_runtime.render.page import POLICY
 from skills_runtime.runs import RunPaths
-from skills_runtime.runs.files.scan import media_type
 from skills_runtime.runs.manifests import ROLES
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, RunId
 from skills_runtime.service.state import runs_of
+from skills_runtime.storage import media_type
 
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.runs.files.scan import MAX_SKIPPED, Scan, ScanLimits, ScannedFile, Skipped, media_type, scan
+from skills_runtime.runs.files.scan import MAX_SKIPPED, Scan, ScanLimits, ScannedFile, Skipped, scan
 from tests.support.users import Unprivileged
 
 ROOTS = ("deliverables", "workspace")
@@ -227,21 +227,6 @@ def test_what_cannot_be_read_is_reported(unprivileged: Unprivileged) -> None:
     assert found.skipped == (Skipped("workspace/closed", "unreadable"), Skipped("workspace/secret", "unreadable"))
     assert paths(found) == ["workspace/open"]
     assert not found.complete
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("a/b.MD", "text/markdown"),
-        ("x.tar.gz", "application/gzip"),
-        (".md", "application/octet-stream"),
-        ("a.md/x", "application/octet-stream"),
-        ("x.", "application/octet-stream"),
-        ("x.unknown", "application/octet-stream"),
-    ],
-)
-def test_a_media_type_comes_from_the_end_of_the_name(name: str, expected: str) -> None:
-    assert media_type(name) == expected
 
 
 def test_no_descriptor_is_left_open_by_a_scan(run_root: Path, descriptors: Callable[[], int]) -> None:
