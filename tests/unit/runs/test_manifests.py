@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.events.payloads import RunCompleted, RunFailed
 from skills_runtime.runs import Run, RunPaths, RunStatus, files_of, finish_run
-from skills_runtime.runs.manifests import left_in
+from skills_runtime.runs.manifests import scan_outputs
 from tests.support.runs import COMPLETED, REPORT, decoded, files_in, finished_run, lines_of, new_run, working_run
 
 
@@ -233,4 +233,4 @@ def test_what_only_the_runtime_needs_is_no_artifact(tmp_path: Path) -> None:
     for name in ("executions/.runtime/keys/k", "executions/exec-1/out.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert [one.path for one in left_in(tmp_path).files] == ["executions/exec-1/out.txt"]
+    assert [one.path for one in scan_outputs(tmp_path).files] == ["executions/exec-1/out.txt"]
