@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import Match, SequenceMatcher
+from functools import lru_cache
 
 TITLE_CHARS = 120
 """How long the title of a task is at most."""
@@ -68,6 +69,27 @@ def readable(text: str) -> str:
 def readable_line(text: str) -> str:
     """Put the readable text on one line."""
     return " ".join(readable(text).split())
+
+
+@lru_cache(maxsize=4096)
+def fold_name(name: str) -> str:
+    """The name as a forgiving file system compares it: case and invisible characters do not count."""
+    if name.isascii():
+        return name.lower()
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(each for each in plain if unicodedata.category(each) != "Cf")
+
+
+def escape_controls(text: str) -> str:
+    """Escape control characters and surrogates only, so that a name stays on its line and readable."""
+    if text.isprintable():
+        return text
+    return "".join(
+        (f"\\x{ord(each):02x}" if ord(each) <= 0xFF else f"\\u{ord(each):04x}")
+        if unicodedata.category(each) in ("Cc", "Cs")
+        else each
+        for each in text
+    )
 
 
 def escape_tags(text: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.config import Settings, resolve, snapshot
 from skills_runtime.config.environment import Trust
-from skills_runtime.config.merge import PRESETS, Layer, deep_merge, is_guarded, planted, settle, value_at
+from skills_runtime.config.merge import PRESETS, Layer, deep_merge, is_guarded, nest_value, settle, value_at
 from skills_runtime.config.models import ServiceLimits, leaves
 from skills_runtime.config.resolve import checked, embedded_layer
 from skills_runtime.config.secrets import is_key_shaped
@@ -77,7 +77,7 @@ OTHERS: Mapping[str, st.SearchStrategy[Any]] = {
 
 def trees(fields: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
     chosen = st.fixed_dictionaries({}, optional=dict(fields))
-    return chosen.map(lambda flat: reduce(deep_merge, (planted(key, value) for key, value in flat.items()), {}))
+    return chosen.map(lambda flat: reduce(deep_merge, (nest_value(key, value) for key, value in flat.items()), {}))
 
 
 def layer(data: dict[str, Any], trust: Trust) -> Layer:
@@ -250,7 +250,7 @@ def _refusal(root: str, session: Mapping[str, Any] | None = None) -> str:
 @given(fields, plain_data)
 def test_any_value_anywhere_is_taken_or_refused_in_words(key: str, value: Any) -> None:
     with tempfile.TemporaryDirectory() as root:
-        assert _refusal(root, planted(key, value)).isprintable()
+        assert _refusal(root, nest_value(key, value)).isprintable()
 
 
 yaml_like = st.text(st.sampled_from("runsafetymode:{}[],&*!|>-?'\"#%@` \n\t01.~<"), max_size=60).map(str.encode)

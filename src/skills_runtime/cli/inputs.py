@@ -10,7 +10,7 @@ from skills_runtime.cli.errors import Misuse
 from skills_runtime.cli.options import ConfigOptions
 from skills_runtime.config import Resolved, resolve
 from skills_runtime.config.files import parse_mapping
-from skills_runtime.config.merge import deep_merge, planted
+from skills_runtime.config.merge import deep_merge, nest_value
 from skills_runtime.config.resolve import KGENT_DEFAULTS
 from skills_runtime.errors import AccessRefused, NotFound, UsageError, ValidationFailed
 
@@ -60,7 +60,7 @@ def _planted(assignment: str) -> dict[str, Any]:
     checked_text(assignment, "--set")
     # On a line of its own the value may be anything YAML knows, a mapping or a list too.
     block = "value:\n  " + text.replace("\n", "\n  ")
-    return planted(key.strip(), parse_mapping(block, Path(f"--set {key}")).get("value"))
+    return nest_value(key.strip(), parse_mapping(block, Path(f"--set {key}")).get("value"))
 
 
 def read_prompt(argument: str | None, option: str | None, file: str | None) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from skills_runtime.config.files import canonical, is_there, read_text
+from skills_runtime.config.files import canonical, path_exists, read_text
 from skills_runtime.errors import ConfigError
 from skills_runtime.text import printable
 
@@ -95,7 +95,7 @@ def read_environment(root: Path, process: Mapping[str, str]) -> Environment:
         # A file inside the workspace stays the project's, also when a variable exported long ago happens to name it.
         inside = path.is_relative_to(root) or Path(os.path.normpath(asked)).is_relative_to(root)
         return Environment(process, _parse(path, "project" if inside else "user"))
-    if is_there(root / ".env"):
+    if path_exists(root / ".env"):
         return Environment(process, _parse(canonical(".env", root), "project"))
     return Environment(process)
 

@@ -51,7 +51,7 @@ def canonical(path: str | os.PathLike[str], base: Path) -> Path:
     return Path(found)
 
 
-def is_there(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Whether something has this name; a place that may not be looked into is a refusal, not an absence."""
     try:
         os.lstat(path)
@@ -69,7 +69,7 @@ def workspace(path: str | os.PathLike[str], cwd: Path) -> Path:
     """The workspace directory itself, absolute and behind all links."""
     root = canonical(path, cwd)
     shown = printable(str(root))
-    if not is_there(root):
+    if not path_exists(root):
         raise NotFound(f"the workspace `{shown}` does not exist", hint="create it or name another directory")
     if not root.is_dir():
         raise ValidationFailed(f"the workspace `{shown}` is not a directory", hint="name a directory")

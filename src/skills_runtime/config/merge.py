@@ -183,7 +183,7 @@ def flatten(tree: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def planted(key: str, value: Any) -> dict[str, Any]:
+def nest_value(key: str, value: Any) -> dict[str, Any]:
     """The tree that holds only this field."""
     return reduce(lambda inner, name: {name: inner}, reversed(key.split(".")), value)
 
@@ -220,7 +220,7 @@ def _add(below: Merged, layer: Layer) -> Merged:
             by_project.discard(key)
         elif key not in below.sources or value != value_at(below.data, key):
             by_project.add(key)
-        data = deep_merge(data, planted(key, value))
+        data = deep_merge(data, nest_value(key, value))
         sources[key] = source
     return Merged(data, sources, frozenset(by_project), tuple(ignored))
 

@@ -28,12 +28,12 @@ from skills_runtime.config.files import (
     MAX_DEPTH,
     canonical,
     current_directory,
-    is_there,
+    path_exists,
     read_mapping,
     stored_keys,
     workspace,
 )
-from skills_runtime.config.merge import Layer, planted, settle, value_at
+from skills_runtime.config.merge import Layer, nest_value, settle, value_at
 from skills_runtime.config.models import Settings
 from skills_runtime.config.problems import Problem, invalid_fields, refuse, rendered, too_new, unfit_values
 from skills_runtime.errors import ConfigError, ValidationFailed
@@ -62,11 +62,11 @@ def overlays(root: Path, environment: Environment, named: Iterable[str | os.Path
 def _user_files(environment: Environment) -> list[Overlay]:
     home = config_home(environment.process)
     files = (home / "config.yaml", home / CHOICE)
-    return [Overlay(canonical(path, path.parent), "user", "user") for path in files if is_there(path)]
+    return [Overlay(canonical(path, path.parent), "user", "user") for path in files if path_exists(path)]
 
 
 def _project_files(root: Path) -> list[Overlay]:
-    return [Overlay(canonical(name, root), "project") for name in PROJECT_FILES if is_there(root / name)]
+    return [Overlay(canonical(name, root), "project") for name in PROJECT_FILES if path_exists(root / name)]
 
 
 def _files_of_variable(root: Path, environment: Environment) -> list[Overlay]:
@@ -103,7 +103,7 @@ def variable_layers(root: Path, environment: Environment) -> list[Layer]:
     """One unchecked layer for every variable that sets a field; an empty variable sets nothing."""
     return [
         Layer(
-            data=planted(key, value),
+            data=nest_value(key, value),
             label=f"env:{name}",
             joint="",
             where=f"of the variable `{name}`",

@@ -7,7 +7,7 @@ import msgspec
 
 from skills_runtime.config import Resolved
 from skills_runtime.config.files import read_mapping
-from skills_runtime.config.merge import deep_merge, planted
+from skills_runtime.config.merge import deep_merge, nest_value
 from skills_runtime.engine.run_requests import RunRequest
 from skills_runtime.errors import AccessRefused, SandboxError
 from skills_runtime.sandbox import Fence, fence_for
@@ -28,7 +28,7 @@ class Demo(msgspec.Struct, frozen=True):
 
 def read_demo(folder: Path) -> Demo:
     """The demonstration in a folder: `prompt.md`, `kgent.yaml` and `script.yaml`."""
-    script = planted("llm.fake.script", str(folder / "script.yaml"))
+    script = nest_value("llm.fake.script", str(folder / "script.yaml"))
     return Demo(
         prompt=(folder / "prompt.md").read_text(encoding="utf-8"),
         settings=deep_merge(read_mapping(folder / "kgent.yaml"), script),

@@ -22,7 +22,7 @@ from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExis
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunState, RunView, fold
 from skills_runtime.runs import LogPorts, RunPaths, Verdict, is_legal_id, read_events, read_view, runs_root, verify_run
-from skills_runtime.runs.create import made_aside, put_in_place
+from skills_runtime.runs.create import publish_run, stage_run
 from skills_runtime.runs.export import page_of
 from skills_runtime.runs.fork import IMPORTED
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
@@ -64,7 +64,7 @@ def import_run(runs: RunService, archive: Path, *, who: str, render: Render) -> 
             state = _state(source)
             _check_names(RunPaths(source), state)
         _refuse_known(runs, state.run_id)
-        with made_aside(here / state.run_id) as draft:
+        with stage_run(here / state.run_id) as draft:
             aside = Path(draft.path)
             shutil.copytree(source, aside, dirs_exist_ok=True, copy_function=shutil.copyfile)
             _tidy(aside)
@@ -73,7 +73,7 @@ def import_run(runs: RunService, archive: Path, *, who: str, render: Render) -> 
                 _check_readable(RunPaths(aside), runs.ports, render)
             marked = {"imported_at": SystemClock().now(), "imported_by": who}
             (aside / "archive" / IMPORTED).write_bytes(pretty(marked))
-            put_in_place(draft, here / state.run_id)
+            publish_run(draft, here / state.run_id)
     runs.record(RunPaths(here / state.run_id))
     return Imported(
         run_id=state.run_id,

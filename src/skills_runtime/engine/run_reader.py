@@ -29,7 +29,7 @@ from skills_runtime.runs import (
     runs_root,
 )
 from skills_runtime.runs.fork import was_imported
-from skills_runtime.runs.manifests import ROLES, ArtifactManifest, left_in
+from skills_runtime.runs.manifests import ROLES, ArtifactManifest, scan_outputs
 from skills_runtime.runs.verify import Head
 
 MAX_PAGES = 50
@@ -183,7 +183,7 @@ class RunReader:
         if manifest is not None and manifest.final:
             listed = [one for one in manifest.artifacts if not deliverables or one.role == "deliverable"]
             return Artifacts(msgspec.to_builtins(listed), final=True)
-        seen = left_in(paths.root, ("deliverables",) if deliverables else tuple(ROLES)).files
+        seen = scan_outputs(paths.root, ("deliverables",) if deliverables else tuple(ROLES)).files
         files = [
             {
                 "name": one.path,

@@ -17,7 +17,7 @@ from skills_runtime.ledger import RunIndex, RunRow
 from skills_runtime.ledger.index import PREFIX_LENGTH
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, check_id, runs_root
-from skills_runtime.runs.fork import chosen_here, was_imported
+from skills_runtime.runs.fork import has_local_settings, was_imported
 
 LOG = "events.jsonl"
 _HEX = re.compile(r"[0-9a-f]+")
@@ -64,7 +64,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         Those of a run from elsewhere do not count, unless its user is adopting it: they could choose where your key is
         sent.
         """
-        if not ((adopt and not was_imported(paths)) or chosen_here(paths, state, log_ports().keys)):
+        if not ((adopt and not was_imported(paths)) or has_local_settings(paths, state, log_ports().keys)):
             return self.settings(changes)
         workspace = Path(state.workspace_root) if state.workspace_root else self.workspace_root
         own, changes = (paths.root / "config.yaml",), changes or {}

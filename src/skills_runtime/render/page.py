@@ -232,7 +232,7 @@ def render_page(
 ) -> Iterator[str]:
     """The page of a run, piece by piece."""
     words = WORDS[language]
-    title = shown(next((line for line in state.task.splitlines() if line.strip()), state.run_id)[:120])
+    title = escape_html(next((line for line in state.task.splitlines() if line.strip()), state.run_id)[:120])
     yield (
         f'<!doctype html>\n<html lang="{words.tag}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -248,12 +248,13 @@ def render_page(
     )
     yield f"<h2>{words.story}</h2>\n"
     for entry in entries_of(events, words):
-        head = f'<strong>{shown(entry.heading)}</strong> <span class="seq">#{entry.seq} · {shown(entry.time)}</span>'
+        when = f'<span class="seq">#{entry.seq} · {escape_html(entry.time)}</span>'
+        head = f"<strong>{escape_html(entry.heading)}</strong> {when}"
         yield (f'<article class="{entry.kind}"><div>{head}</div>{_block(_text(entry.body))}</article>\n')
     yield f"<footer>{words.made}</footer></body></html>\n"
 
 
-def shown(text: str) -> str:
+def escape_html(text: str) -> str:
     """Text as it may stand in a page: escaped, and what cannot be seen written out."""
     return escape(readable(text))
 
@@ -275,7 +276,7 @@ def _facts(state: RunState, words: Words) -> list[tuple[str, str]]:
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:
-    lines = (f"<tr><th>{shown(name)}</th><td><bdi>{shown(value)}</bdi></td></tr>" for name, value in rows)
+    lines = (f"<tr><th>{escape_html(name)}</th><td><bdi>{escape_html(value)}</bdi></td></tr>" for name, value in rows)
     return f"<table>{''.join(lines)}</table>\n"
 
 
@@ -284,7 +285,7 @@ def _section(heading: str, body: str) -> Iterator[str]:
 
 
 def _block(text: str) -> str:
-    return f"<pre>{shown(text.rstrip())}</pre>"
+    return f"<pre>{escape_html(text.rstrip())}</pre>"
 
 
 def _text(body: str | Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ ABANDONED_SECONDS = 3600
 _DRAFT = re.compile(r"\..{1,100}\.[0-9a-f]{12}\.new")
 
 
-class Draft(NamedTuple):
+class RunDraft(NamedTuple):
     """A run directory that nobody knows yet, open to make files in it."""
 
     path: str
@@ -41,7 +41,7 @@ class Draft(NamedTuple):
 
 
 @contextmanager
-def made_aside(root: Path) -> Generator[Draft]:
+def stage_run(root: Path) -> Generator[RunDraft]:
     """A draft of the run that will be at `root`; gone without a trace when the block fails."""
     above = root.parent
     path = f"{above}/.{root.name[:100]}.{os.urandom(6).hex()}.new"
@@ -56,7 +56,7 @@ def made_aside(root: Path) -> Generator[Draft]:
         sweep(above)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            yield Draft(path, fd)
+            yield RunDraft(path, fd)
         finally:
             os.close(fd)
     except BaseException as error:
@@ -67,7 +67,7 @@ def made_aside(root: Path) -> Generator[Draft]:
         raise
 
 
-def put_in_place(draft: Draft, root: Path) -> None:
+def publish_run(draft: RunDraft, root: Path) -> None:
     """Let everybody see the run, all at once."""
     try:
         os.rename(draft.path, root)  # noqa: PTH104 - as above
@@ -77,7 +77,7 @@ def put_in_place(draft: Draft, root: Path) -> None:
         raise
 
 
-def real_place(draft: Draft, root: Path) -> str:
+def real_place(draft: RunDraft, root: Path) -> str:
     """Where the run will really be, whatever links lead there; the system knows it of a directory that is open."""
     try:
         there = os.readlink(f"/proc/self/fd/{draft.fd}")  # noqa: PTH115 - done for every run
@@ -128,12 +128,12 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
         _check_deliverable(deliverable.path)
     _refuse_existing(spec.root)
     paths = RunPaths(spec.root)
-    with made_aside(spec.root) as draft:
+    with stage_run(spec.root) as draft:
         log, lock = create_log(draft.path, paths, spec.run_id, ports)
         try:
             view, events = _fill(draft, spec, ports, log)
             with _linked(spec):
-                put_in_place(draft, spec.root)
+                publish_run(draft, spec.root)
         except BaseException:
             log.close()
             lock.release()
@@ -149,7 +149,7 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
     return run
 
 
-def _fill(draft: Draft, spec: RunSpec, ports: LogPorts, log: EventLog) -> tuple[RunView, list[Event]]:
+def _fill(draft: RunDraft, spec: RunSpec, ports: LogPorts, log: EventLog) -> tuple[RunView, list[Event]]:
     now, directory = ports.clock.now(), draft.fd
     for name in SUBDIRECTORIES:
         os.mkdir(name, DIRECTORY_MODE, dir_fd=directory)

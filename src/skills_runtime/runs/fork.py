@@ -33,7 +33,7 @@ def was_imported(paths: RunPaths) -> bool:
     return (paths.archive / IMPORTED).is_file()
 
 
-def chosen_here(paths: RunPaths, state: RunState, keys: KeyRing) -> bool:
+def has_local_settings(paths: RunPaths, state: RunState, keys: KeyRing) -> bool:
     """Whether the settings in a run directory are those that somebody on this machine began the run with.
 
     A directory that came by another way, as with a clone of a project, has no mark; but nobody elsewhere has the key.

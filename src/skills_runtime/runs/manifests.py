@@ -151,7 +151,7 @@ def _isolated(root: Path) -> PathPolicy:
     return msgspec.structs.replace(isolated_policy(root), private=OF_THE_RUNTIME)
 
 
-def left_in(root: Path, places: Iterable[str] = tuple(ROLES)) -> Scan:
+def scan_outputs(root: Path, places: Iterable[str] = tuple(ROLES)) -> Scan:
     """What a run has left for others in these of its directories."""
     found = scan(root, tuple(places))
     return msgspec.structs.replace(found, files=tuple(one for one in found.files if not one.path.startswith(_OWN)))
@@ -166,7 +166,7 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
     # In a shared workspace only `deliverables/` of the paths tools use means the run's own directory.
     inside = {"deliverables"} if state.workspace_mode == "shared" else ROLES.keys()
     known = {name: record for name, record in produced.items() if name.partition("/")[0] in inside}
-    found = left_in(run.paths.root)
+    found = scan_outputs(run.paths.root)
     present = {one.path for one in found.files}
     return ArtifactManifest(
         session_id=state.session_id,

@@ -202,7 +202,7 @@ def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
 
 
 @contextmanager
-def opened(root: Path, ports: LogPorts) -> Generator[Run]:
+def opened_run(root: Path, ports: LogPorts) -> Generator[Run]:
     """An open run for the length of a `with` block."""
     run = open_run(root, ports)
     try:

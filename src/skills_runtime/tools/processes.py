@@ -28,7 +28,7 @@ from skills_runtime.ports import (
     ToolResult,
 )
 from skills_runtime.processes import Captured, Finished, Limits, execute_plan
-from skills_runtime.runs.files.paths import refusal, shown
+from skills_runtime.runs.files.paths import escape_path, path_error
 from skills_runtime.storage.beneath import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse
 
@@ -381,8 +381,9 @@ def directory_beneath(root: Path, path: str) -> Path:
         if error.errno == errno.EXDEV:
             raise _outside(path) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            raise NotFound(f"there is no directory `{shown(path)}`", hint="list the directory above it") from error
-        raise refusal(error, path) from error
+            message = f"there is no directory `{escape_path(path)}`"
+            raise NotFound(message, hint="list the directory above it") from error
+        raise path_error(error, path) from error
     return top.joinpath(*found.parts)
 
 
@@ -404,7 +405,9 @@ def left_out(**streams: Captured) -> dict[str, int]:
 
 def _outside(path: str) -> ToolError:
     return ToolError(
-        "validation", f"the directory `{shown(path)}` is outside the working directory", hint="use one that is inside"
+        "validation",
+        f"the directory `{escape_path(path)}` is outside the working directory",
+        hint="use one that is inside",
     )
 
 

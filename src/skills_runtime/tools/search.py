@@ -229,8 +229,6 @@ def _alternatives(pattern: str) -> list[str]:
 MAX_DIRECTORIES = 2000
 MAX_ENTRIES = 20_000
 
-_CONTROLS = {number: f"\\x{number:02x}" for number in (*range(0x20), 0x7F)}
-
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """One entry below the directory a walk began in, and how to name it from there and to a file operation."""
@@ -314,11 +312,6 @@ class Walk:
 def join(directory: str, name: str) -> str:
     """The path of a name in a directory; the empty directory and `.` are where paths begin."""
     return name if directory in ("", ".") else f"{directory.rstrip('/')}/{name}"
-
-
-def shown(path: str) -> str:
-    """The path on one line, whatever is in it."""
-    return path.translate(_CONTROLS)
 
 
 def plain(path: str) -> str:

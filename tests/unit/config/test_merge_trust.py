@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from skills_runtime.config import Defaults, explain
-from skills_runtime.config.merge import PRESETS, RULES, flatten, is_guarded, planted, tighten, user_only, value_at
+from skills_runtime.config.merge import PRESETS, RULES, flatten, is_guarded, nest_value, tighten, user_only, value_at
 from skills_runtime.config.models import Settings, leaves
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def test_no_preset_is_looser_than_the_defaults() -> None:
     ],
 )
 def test_a_project_gets_the_stricter_of_both(place: "Place", key: str, user: Any, project: Any, result: Any) -> None:
-    place.write_user_file(yaml.safe_dump(planted(key, user)))
-    place.write("kgent.yaml", yaml.safe_dump(planted(key, project)))
+    place.write_user_file(yaml.safe_dump(nest_value(key, user)))
+    place.write("kgent.yaml", yaml.safe_dump(nest_value(key, project)))
     assert value_at(place.resolve().settings.model_dump(), key) == result
 
 

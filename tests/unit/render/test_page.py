@@ -23,7 +23,7 @@ from skills_runtime.events.payloads import (
     ToolCallRequested,
 )
 from skills_runtime.projections import RunState, fold
-from skills_runtime.render.page import POLICY, PageFile, render_page, shown
+from skills_runtime.render.page import POLICY, PageFile, escape_html, render_page
 from tests.support.events import numbered
 
 HOSTILE = '</pre><script>alert(1)</script><img src="http://evil.example/x" onerror=alert(1)>\u202e\x1b[31m&'
@@ -135,4 +135,4 @@ def test_an_answer_is_one_entry_however_it_came() -> None:
 
 
 def test_characters_that_nobody_sees_are_written_out() -> None:
-    assert shown("a\u202eb\x00\n<") == "a\\u202eb\\x00\n&lt;"
+    assert escape_html("a\u202eb\x00\n<") == "a\\u202eb\\x00\n&lt;"

@@ -37,7 +37,7 @@ from skills_runtime.ports import ChildStatus, Inbox, Parked
 from skills_runtime.ports.people import InboxClosed
 from skills_runtime.projections import RunState, RunView
 from skills_runtime.runs import End, Run, RunPaths, read_view, runs_root
-from skills_runtime.runs.run import opened
+from skills_runtime.runs.run import opened_run
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class ChildRuns(UsageTracker):
             self._start(child_id, agent, agent.create(request))
         elif not self._view(root).state.open:
             # A process that died with its last event did not get to what is derived from the log when a run ends.
-            with suppress(LogEnded), opened(root, self._run.ports):
+            with suppress(LogEnded), opened_run(root, self._run.ports):
                 pass
         return await self.resume(child_id)
 
@@ -340,7 +340,7 @@ def cancel_child(root: Path, parent: Run, reason: str, inbox: Inbox | None) -> N
     if read_view(RunPaths(root), parent.ports).state.parent_run_id != parent.state.run_id:
         return  # another run, which a log from elsewhere names
     try:
-        with opened(root, parent.ports) as child:
+        with opened_run(root, parent.ports) as child:
             cancelled = RunCancelled(message=reason, wal_locator=str(child.paths.events))
             finish_tree(child, inbox, lambda: cancelled)
     except LogLocked:

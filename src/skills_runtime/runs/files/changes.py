@@ -19,8 +19,17 @@ import msgspec
 
 from skills_runtime.errors import DeleteDisabled, StorageFailed, ValidationFailed
 from skills_runtime.ports import FileChange
-from skills_runtime.runs.files.locate import Links, Place, check_regular, digest_of, locate, lstat, opened, parents_made
-from skills_runtime.runs.files.paths import Location, PathPolicy, check_write, parse_path, refusal, shown
+from skills_runtime.runs.files.locate import (
+    Links,
+    Place,
+    check_regular,
+    digest_of,
+    locate,
+    lstat,
+    open_located,
+    parents_made,
+)
+from skills_runtime.runs.files.paths import Location, PathPolicy, check_write, escape_path, parse_path, path_error
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
 from skills_runtime.storage import (
     LISTING,
@@ -47,7 +56,7 @@ _MAX_NAME_BYTES = 200
 def replace(place: Place, data: bytes, mode: int) -> str | None:
     """Put `data` in place of the regular file of that name, if any; returns the digest of what was there."""
     like, digest = None, None
-    with suppress(FileNotFoundError), opened(place, os.O_RDWR) as fd:  # a file made read-only is not replaced
+    with suppress(FileNotFoundError), open_located(place, os.O_RDWR) as fd:  # a file made read-only is not replaced
         like, digest = os.fstat(fd), digest_of(fd)
     draft = Draft(place.name, FILE_MODE if like else mode, dir_fd=place.parent)
     try:
@@ -113,7 +122,7 @@ def move(source: Place, target: Place) -> None:
         if error.errno != errno.EXDEV:
             raise
         raise ValidationFailed(
-            f"`{shown(str(target.location))}` is on another device", hint="read the file and write it there"
+            f"`{escape_path(str(target.location))}` is on another device", hint="read the file and write it there"
         ) from error
     sync_directory(target.parent)
     sync_directory(source.parent)
@@ -175,10 +184,10 @@ def _copy_in(place: Place, directory: int, name: str, fd: int, limit: int) -> No
 
 
 def _copy_content(place: Place, fd: int, limit: int) -> os.stat_result:
-    with opened(place) as source:
+    with open_located(place) as source:
         if copy_at_most(source, fd, limit + 1) > limit:
             raise ValidationFailed(
-                f"`{shown(str(place.location))}` is too large to be moved to the trash on another device",
+                f"`{escape_path(str(place.location))}` is too large to be moved to the trash on another device",
                 hint="leave it to the user",
             )
         os.fsync(fd)
@@ -274,14 +283,14 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
 def _check(policy: PathPolicy, goal: _Goal) -> None:
     check_write(policy, parse_path(policy, goal.path))
     if goal.change == "remove" and policy.delete != "allow":
-        raise DeleteDisabled(f"`{shown(goal.path)}` stays: deleting is disabled for this run")
+        raise DeleteDisabled(f"`{escape_path(goal.path)}` stays: deleting is disabled for this run")
     _check_size(policy, goal, goal.data)
 
 
 def _check_size(policy: PathPolicy, goal: _Goal, data: bytes) -> None:
     largest = policy.max_file_bytes
     if len(data) > largest:
-        raise ValidationFailed(f"`{shown(goal.path)}` is larger than {largest} bytes", hint="use a smaller file")
+        raise ValidationFailed(f"`{escape_path(goal.path)}` is larger than {largest} bytes", hint="use a smaller file")
 
 
 @contextmanager
@@ -301,7 +310,7 @@ def _check_distinct(steps: Sequence[_Step]) -> None:
     for step in steps:
         if step.place.location in seen:
             raise ValidationFailed(
-                f"`{shown(step.goal.path)}` is a file that another change is about as well",
+                f"`{escape_path(step.goal.path)}` is a file that another change is about as well",
                 hint="put everything about one file into one change",
             )
         seen.add(step.place.location)
@@ -313,7 +322,7 @@ def _named(path: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise refusal(error, path) from error
+        raise path_error(error, path) from error
 
 
 def _prepare(steps: Sequence[_Step], policy: PathPolicy) -> None:
@@ -338,16 +347,16 @@ def _check_free(step: _Step) -> None:
     with suppress(FileNotFoundError):
         lstat(step.place)
         raise ValidationFailed(
-            f"`{shown(step.goal.path)}` exists already", hint="update it, or choose another name for the new file"
+            f"`{escape_path(step.goal.path)}` exists already", hint="update it, or choose another name for the new file"
         )
 
 
 def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
     if stat.S_ISLNK(lstat(step.place).st_mode):
-        raise ValidationFailed(f"`{shown(step.goal.path)}` is a link", hint="name the file that it leads to")
+        raise ValidationFailed(f"`{escape_path(step.goal.path)}` is a link", hint="name the file that it leads to")
     # Opened for writing, so that a file made read-only is not replaced.
     flags = os.O_RDWR if step.goal.change == "replace" else os.O_RDONLY
-    with opened(step.place, flags, hard_links=policy.hard_links) as source:
+    with open_located(step.place, flags, hard_links=policy.hard_links) as source:
         found = os.fstat(source)
         data = read_at_most(source, policy.max_file_bytes + 1)
         _check_size(policy, step.goal, data)
@@ -408,14 +417,15 @@ def _state(found: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def _changed(step: _Step) -> ValidationFailed:
-    return ValidationFailed(f"`{shown(step.goal.path)}` has changed since it was read", hint="read it again")
+    return ValidationFailed(f"`{escape_path(step.goal.path)}` has changed since it was read", hint="read it again")
 
 
 def _half_done(steps: Sequence[_Step], stuck: Sequence[str]) -> StorageFailed:
     """The report of a failure that could not be undone: which names are new, and which are old."""
+    names = ", ".join(f"`{escape_path(path)}`" for path in stuck)
     untouched = [step.goal.path for step in steps if step.goal.path not in stuck]
     return StorageFailed(
-        f"the changes failed half-way and these could not be taken back: {', '.join(f'`{shown(p)}`' for p in stuck)}",
+        f"the changes failed half-way and these could not be taken back: {names}",
         hint="look at these files; all others are as they were before",
         details={"changed": list(stuck), "unchanged": untouched},
     )

@@ -22,9 +22,9 @@ from skills_runtime.runs.files.paths import (
     PathPolicy,
     check_read,
     check_write,
+    escape_path,
     parse_path,
-    refusal,
-    shown,
+    path_error,
 )
 from skills_runtime.storage import (
     DIRECTORY,
@@ -227,7 +227,8 @@ def list_directory(place: Place) -> Listing:
     try:
         fd = os.open(place.name, LISTING, dir_fd=place.parent)
     except NotADirectoryError as error:
-        raise ValidationFailed(f"`{shown(str(place.location))}` is not a directory", hint="read it instead") from error
+        name = escape_path(str(place.location))
+        raise ValidationFailed(f"`{name}` is not a directory", hint="read it instead") from error
     try:
         names = first_names(fd, MAX_LISTED + 1)
         return Listing(entries=tuple(_entries(fd, names[:MAX_LISTED])), complete=len(names) <= MAX_LISTED)
@@ -252,7 +253,7 @@ def digest_of(fd: int) -> str | None:
 
 def check_regular(found: os.stat_result, place: Place) -> None:
     """Raise unless `found` is a regular file."""
-    name = shown(str(place.location))
+    name = escape_path(str(place.location))
     if stat.S_ISLNK(found.st_mode):
         raise PathEscape(f"`{name}` became a link while it was opened", hint="try again when nothing else changes it")
     if stat.S_ISDIR(found.st_mode):
@@ -264,7 +265,7 @@ def check_regular(found: os.stat_result, place: Place) -> None:
 def other_name(place: Place) -> PathEscape:
     """The refusal of a file that has a second name."""
     return PathEscape(
-        f"`{shown(str(place.location))}` has another name, which may be outside (a hard link)",
+        f"`{escape_path(str(place.location))}` has another name, which may be outside (a hard link)",
         hint="copy the file instead of linking it",
     )
 
@@ -275,7 +276,7 @@ def lstat(place: Place) -> os.stat_result:
 
 
 @contextmanager
-def opened(place: Place, flags: int = os.O_RDONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
+def open_located(place: Place, flags: int = os.O_RDONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
     """Open the regular file of that name, never through a link and never waiting for a peer."""
     fd = _open_settled(place, flags) if hard_links == "refuse" else _open_regular(place, flags)
     try:
@@ -347,7 +348,7 @@ def resolve(policy: PathPolicy, user_path: str, *, for_write: bool = False, open
     try:
         real = _real_location(policy, location, opener or best_opener())
     except OSError as error:
-        raise refusal(error, user_path) from error
+        raise path_error(error, user_path) from error
     check(policy, real)
     return policy.root(real.mount).joinpath(*real.parts)
 

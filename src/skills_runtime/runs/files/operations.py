@@ -22,7 +22,7 @@ from skills_runtime.runs.files.locate import (
     list_directory,
     locate,
     lstat,
-    opened,
+    open_located,
     parents_made,
 )
 from skills_runtime.runs.files.paths import (
@@ -30,10 +30,10 @@ from skills_runtime.runs.files.paths import (
     PathPolicy,
     check_read,
     check_write,
+    escape_path,
     parse_path,
+    path_error,
     printable,
-    refusal,
-    shown,
 )
 from skills_runtime.storage import Opener, best_opener, read_at_most
 
@@ -63,7 +63,7 @@ class RunFiles(msgspec.Struct, frozen=True):
         """The first `limit` bytes of a file."""
         with self._attempt("read", path) as facts, self._readable(path) as place:
             largest = self.policy.max_file_bytes
-            with opened(place, hard_links=self.policy.hard_links) as fd:
+            with open_located(place, hard_links=self.policy.hard_links) as fd:
                 data = read_at_most(fd, min(limit, largest + 1))
             self._check_size(len(data), path)
             facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
@@ -76,7 +76,7 @@ class RunFiles(msgspec.Struct, frozen=True):
             location = parse_path(self.policy, path)
             with (
                 self._writable(location, links="follow") as place,
-                opened(place, hard_links=self.policy.hard_links) as fd,
+                open_located(place, hard_links=self.policy.hard_links) as fd,
             ):
                 return read_at_most(fd, min(limit, self.policy.max_file_bytes + 1))
         except FileNotFoundError:
@@ -149,7 +149,7 @@ class RunFiles(msgspec.Struct, frozen=True):
             yield facts
             error = None
         except OSError as failure:
-            problem = refusal(failure, path)
+            problem = path_error(failure, path)
             error = problem.kind
             raise problem from failure
         except SkillsRuntimeError as problem:
@@ -188,11 +188,11 @@ class RunFiles(msgspec.Struct, frozen=True):
     def _check_size(self, size: int, path: str) -> None:
         largest = self.policy.max_file_bytes
         if size > largest:
-            raise ValidationFailed(f"`{shown(path)}` is larger than {largest} bytes", hint="use a smaller file")
+            raise ValidationFailed(f"`{escape_path(path)}` is larger than {largest} bytes", hint="use a smaller file")
 
     def _check_delete(self, path: str) -> None:
         if self.policy.delete != "allow":
-            raise DeleteDisabled(f"`{shown(path)}` stays: deleting is disabled for this run")
+            raise DeleteDisabled(f"`{escape_path(path)}` stays: deleting is disabled for this run")
 
 
 def _content(place: Place) -> tuple[int | None, str | None]:
@@ -201,7 +201,7 @@ def _content(place: Place) -> tuple[int | None, str | None]:
     if kind_of(found) == "symlink":
         return None, None
     try:
-        with opened(place) as fd:
+        with open_located(place) as fd:
             return os.fstat(fd).st_size, digest_of(fd)
     except PermissionError:
         return found.st_size, None

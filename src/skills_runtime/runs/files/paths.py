@@ -6,7 +6,6 @@ are followed. What the operating system refuses becomes an error of ours here to
 
 import errno
 import os
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -24,6 +23,7 @@ from skills_runtime.errors import (
     WriteRefused,
 )
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, RunPaths, runs_root
+from skills_runtime.text import escape_controls, fold_name
 
 DeleteRule = Literal["disabled", "allow"]
 HardLinkRule = Literal["refuse", "allow"]
@@ -170,10 +170,10 @@ class Location(msgspec.Struct, frozen=True):
 def printable(path: object, *, limit: int = MAX_RECORDED_CHARS) -> str:
     """A path as given, with control characters and surrogates escaped, cut to `limit` characters."""
     text = path if isinstance(path, str) else repr(path)
-    return "".join(map(_escaped, text[:limit]))[:limit]
+    return escape_controls(text[:limit])[:limit]
 
 
-def shown(path: object) -> str:
+def escape_path(path: object) -> str:
     """A path as it stands in a message."""
     return printable(path, limit=_MAX_SHOWN_CHARS)
 
@@ -184,10 +184,12 @@ def parse_path(policy: PathPolicy, path: str) -> Location:
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if ".." in parts:
         raise PathEscape(
-            f"`{shown(path)}` has a `..` segment", hint="name the place itself, from the top of the workspace"
+            f"`{escape_path(path)}` has a `..` segment", hint="name the place itself, from the top of the workspace"
         )
     if any((_byte_length(part) or 0) > MAX_NAME_BYTES for part in parts):
-        raise ValidationFailed(f"`{shown(path)}` has a name longer than {MAX_NAME_BYTES} bytes", hint="shorten it")
+        raise ValidationFailed(
+            f"`{escape_path(path)}` has a name longer than {MAX_NAME_BYTES} bytes", hint="shorten it"
+        )
     if path.startswith("/"):
         return _from_absolute(policy, path, parts)
     if parts and parts[0] in policy.mounts:
@@ -198,43 +200,37 @@ def parse_path(policy: PathPolicy, path: str) -> Location:
 def check_read(policy: PathPolicy, location: Location) -> None:
     """Raise if the place may not be read."""
     if _is_private(policy, location):
-        raise PolicyDenied(f"`{shown(str(location))}` is private to the runtime", hint="read something else")
-    if _is_secret(location) and _folded(location.parts[-1]) not in SECRET_TEMPLATES:
+        raise PolicyDenied(f"`{escape_path(str(location))}` is private to the runtime", hint="read something else")
+    if _is_secret(location) and fold_name(location.parts[-1]) not in SECRET_TEMPLATES:
         raise PolicyDenied(
-            f"`{shown(str(location))}` holds secrets and is not read by tools",
+            f"`{escape_path(str(location))}` holds secrets and is not read by tools",
             hint="read `.env.example`, or ask the user for what you need",
         )
 
 
 def check_write(policy: PathPolicy, location: Location) -> None:
     """Raise if the place may not be written."""
-    name = shown(str(location))
+    name = escape_path(str(location))
     if _is_protected(location) or _is_secret(location):
         raise WriteRefused(f"`{name}` is protected and never written by tools", hint="leave it to the user")
     if _is_private(policy, location) or not _is_below_a_write_root(policy, location):
         raise WriteRefused(f"`{name}` is outside the places that may be written", hint=_write_hint(policy, location))
 
 
-def _escaped(char: str) -> str:
-    if unicodedata.category(char) not in ("Cc", "Cs"):
-        return char
-    return f"\\x{ord(char):02x}" if ord(char) <= 0xFF else f"\\u{ord(char):04x}"
-
-
 def _check_text(policy: PathPolicy, path: str) -> None:
     if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance] - arguments come from a model
-        raise ValidationFailed(f"the path `{shown(path)}` is not text", hint="give the path as a string")
+        raise ValidationFailed(f"the path `{escape_path(path)}` is not text", hint="give the path as a string")
     length = _byte_length(path)
     if not length or "\0" in path:
         raise ValidationFailed(
-            f"`{shown(path)}` is not a path", hint="use a path that is not empty and is valid text without NUL"
+            f"`{escape_path(path)}` is not a path", hint="use a path that is not empty and is valid text without NUL"
         )
     if length > policy.max_path_bytes:
         raise ValidationFailed(f"a path of more than {policy.max_path_bytes} bytes was given", hint="shorten it")
     if "\\" in path:
-        raise PathEscape(f"`{shown(path)}` has a backslash, which is ambiguous", hint="separate names with `/`")
+        raise PathEscape(f"`{escape_path(path)}` has a backslash, which is ambiguous", hint="separate names with `/`")
     if path.startswith("~"):
-        raise PathEscape(f"`{shown(path)}` begins with `~`, which is not expanded", hint="use a relative path")
+        raise PathEscape(f"`{escape_path(path)}` begins with `~`, which is not expanded", hint="use a relative path")
 
 
 def _byte_length(text: str) -> int | None:
@@ -255,34 +251,28 @@ def _from_absolute(policy: PathPolicy, path: str, parts: tuple[str, ...]) -> Loc
         root = policy.root(mount).parts[1:]
         if _starts_with(parts, root):
             return Location(mount, parts[len(root) :])
-    raise PathEscape(f"`{shown(path)}` is outside the workspace", hint="use a path relative to the workspace")
+    raise PathEscape(f"`{escape_path(path)}` is outside the workspace", hint="use a path relative to the workspace")
 
 
 def _starts_with(parts: Sequence[str], prefix: Sequence[str]) -> bool:
     return tuple(parts[: len(prefix)]) == tuple(prefix)
 
 
-def _folded(name: str) -> str:
-    """The name as a forgiving file system compares it: case and invisible characters do not count."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(char for char in plain if unicodedata.category(char) != "Cf")
-
-
 def _is_private(policy: PathPolicy, location: Location) -> bool:
-    names = [_folded(part) for part in location.parts]
+    names = [fold_name(part) for part in location.parts]
     if not policy.private_names.isdisjoint(names):
         return True
     places = () if location.mount else policy.private
-    return any(_starts_with(names, [_folded(part) for part in place.split("/")]) for place in places)
+    return any(_starts_with(names, [fold_name(part) for part in place.split("/")]) for place in places)
 
 
 def _is_secret(location: Location) -> bool:
-    name = _folded(location.parts[-1]) if location.parts else ""
+    name = fold_name(location.parts[-1]) if location.parts else ""
     return name == SECRET_NAME or name.startswith(SECRET_NAME + ".")
 
 
 def _is_protected(location: Location) -> bool:
-    names = [_folded(part) for part in location.parts]
+    names = [fold_name(part) for part in location.parts]
     if not PROTECTED_NAMES.isdisjoint(names):
         return True
     if ".git" not in names:
@@ -302,13 +292,13 @@ def _write_hint(policy: PathPolicy, location: Location) -> str:
     root = policy.write_roots[0] if policy.write_roots else "."
     if root == "." or not location.parts:
         return "write somewhere else"
-    return f"use `{root}/{shown(location.parts[-1])}`"
+    return f"use `{root}/{escape_path(location.parts[-1])}`"
 
 
-def refusal(error: OSError, path: object) -> SkillsRuntimeError:
+def path_error(error: OSError, path: object) -> SkillsRuntimeError:
     """The error to raise when the system refused an operation on `path`."""
     known = _MEANING.get(error.errno or 0)
     if known is None:
-        return StorageFailed(f"`{shown(path)}` could not be stored or read: {error.strerror or error}")
+        return StorageFailed(f"`{escape_path(path)}` could not be stored or read: {error.strerror or error}")
     family, what, hint = known
-    return family(f"`{shown(path)}` {what}", hint=hint)
+    return family(f"`{escape_path(path)}` {what}", hint=hint)

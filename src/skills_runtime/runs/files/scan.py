@@ -15,7 +15,7 @@ import msgspec
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.runs.files.locate import is_text, kind_of, spelled
-from skills_runtime.runs.files.paths import refusal, shown
+from skills_runtime.runs.files.paths import escape_path, path_error
 from skills_runtime.storage import (
     DIRECTORY,
     LISTING,
@@ -85,7 +85,7 @@ def scan(root: Path, roots: Sequence[str], limits: ScanLimits = DEFAULT_LIMITS) 
         finally:
             os.close(fd)
     except OSError as error:
-        raise refusal(error, str(root)) from error
+        raise path_error(error, str(root)) from error
     return scanning.result(tuple(roots))
 
 
@@ -115,7 +115,9 @@ class _Scanning:
         """Scan one of the named directories; one that is not there holds nothing."""
         parts = relative_parts(name)
         if parts is None:
-            raise ValidationFailed(f"`{shown(name)}` is not a directory to scan", hint="use names like `workspace`")
+            raise ValidationFailed(
+                f"`{escape_path(name)}` is not a directory to scan", hint="use names like `workspace`"
+            )
         self._root += 1
         with suppress(FileNotFoundError):
             parent = open_beneath(root_fd, parts[:-1], DIRECTORY)

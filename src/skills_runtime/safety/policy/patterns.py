@@ -8,17 +8,17 @@ Pure: no link is followed and no file is looked at.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import msgspec
 
+from skills_runtime.text import fold_name
+
 _SEPARATORS = re.compile(r"[\s'\"`()=:,;@<>|&]+")
 _GLOB = re.compile(r"[*?\[]")
 _WRITTEN = re.compile(r"\$\{?(HOME|PWD)\b\}?|['\"\\]")
-_HIDDEN = "Cf"
 MAX_CHARS = 4096
 """What is longer names no file on any system."""
 
@@ -74,7 +74,7 @@ def _loosely_meant(pattern: str, base: Anchor) -> Place:
     if meant is None:
         meant = Place(("**", *_split(pattern.removeprefix("~"))), inside=True)
     parts = meant.parts[:-1] if meant.parts[-1:] == ("**",) else meant.parts
-    return Place(tuple(map(folded, parts)), meant.inside)
+    return Place(tuple(map(fold_name, parts)), meant.inside)
 
 
 def place_of(path: str, base: Anchor) -> Place | None:
@@ -106,7 +106,7 @@ def absolute_parts(path: str, base: Anchor) -> Parts | None:
     place = place_of(path, base)
     if place is None or (place.inside and not base.root):
         return None
-    return tuple(map(folded, (*_split(base.root), *place.parts) if place.inside else place.parts))
+    return tuple(map(fold_name, (*_split(base.root), *place.parts) if place.inside else place.parts))
 
 
 def tokens_of(word: str) -> Iterator[str]:
@@ -147,15 +147,6 @@ def unaliased(path: str) -> Iterator[str]:
         yield "/".join(found) or "/"
 
 
-@lru_cache(maxsize=4096)
-def folded(name: str) -> str:
-    """The name as a forgiving file system compares it: case and invisible characters do not count."""
-    if name.isascii():
-        return name.lower()
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(char for char in plain if unicodedata.category(char) != _HIDDEN)
-
-
 def has_glob(text: str) -> bool:
     """Whether a shell would look for names that fit the text."""
     return _GLOB.search(text) is not None
@@ -179,7 +170,7 @@ def _meant(pattern: str, base: Anchor) -> Place | None:
 @lru_cache(maxsize=8192)
 def _spellings(path: str, base: Anchor) -> tuple[Place, ...]:
     """The place a path names and those it could name if a directory above has a second name, all folded."""
-    return tuple(Place(tuple(map(folded, place.parts)), place.inside) for place in _places(path, base))
+    return tuple(Place(tuple(map(fold_name, place.parts)), place.inside) for place in _places(path, base))
 
 
 def _places(path: str, base: Anchor) -> Iterator[Place]:
@@ -191,9 +182,9 @@ def _places(path: str, base: Anchor) -> Iterator[Place]:
                 yield Place((*_split(base.root), *place.parts), inside=False)
             return
     parts = place.parts if place is not None else tuple(part for part in _split(path) if part != "..")
-    name = tuple(map(folded, _split(base.root)[-1:]))
+    name = tuple(map(fold_name, _split(base.root)[-1:]))
     for start in range(len(parts)):
-        if not name or (start and (folded(parts[start - 1]),) == name):
+        if not name or (start and (fold_name(parts[start - 1]),) == name):
             yield Place(parts[start:], inside=True)
 
 

@@ -15,13 +15,13 @@ from skills_runtime.safety.policy.patterns import (
     Anchor,
     Parts,
     absolute_parts,
-    folded,
     has_glob,
     place_of,
     tokens_of,
     written_words,
 )
 from skills_runtime.safety.policy.rule import Rules
+from skills_runtime.text import fold_name
 
 STATE_DIRECTORY = ".skills_runtime_sdk"
 
@@ -40,7 +40,7 @@ def glob_of_control(token: str, places: tuple[Parts, ...], base: Anchor, *, bare
 
     With `bare`, names that are nothing but a pattern count too where more names follow.
     """
-    names = tuple(map(folded, filter(None, token.split("/"))))
+    names = tuple(map(fold_name, filter(None, token.split("/"))))
     if any(_is_state(names, index, bare=bare) for index in range(len(names))):
         return True
     parts = absolute_parts(token, base) or ()
@@ -97,12 +97,12 @@ def control_state(facts: Facts, rules: Rules) -> str:
     """The part of a call that names the runtime's own state; empty when none does."""
     written = (text for command in facts.commands for text in (command.text, *filter(None, command.words)))
     for text in chain(_paths(facts), written):
-        if _CONTROL.search(_DETOUR.sub("/", folded(text))):
+        if _CONTROL.search(_DETOUR.sub("/", fold_name(text))):
             return text
     base = Anchor(rules.root, rules.home)
     places = _control_places(rules, base)
     for token, path in _seen(facts, chain(_paths(facts), _word_tokens(facts))):
-        if _is_control(path, places, base) or (path != token and _CONTROL.search(folded(path))):
+        if _is_control(path, places, base) or (path != token and _CONTROL.search(fold_name(path))):
             return token
     return ""
 
@@ -155,9 +155,9 @@ def needs_consent(facts: Facts, rules: Rules) -> str:
     files = {absolute_parts(path, base) or path for path in (*PROJECT_CONFIGURATION, *rules.consent)}
     elsewhere = is_elsewhere(facts)
     for token, path in _seen(facts, named):
-        if (absolute_parts(path, base) or folded(posixpath.normpath(path))) in files:
+        if (absolute_parts(path, base) or fold_name(posixpath.normpath(path))) in files:
             return token
-        if elsewhere and folded(base_name(token)) in _CONFIGURATION_NAMES:
+        if elsewhere and fold_name(base_name(token)) in _CONFIGURATION_NAMES:
             return token
     return ""
 
@@ -171,7 +171,7 @@ def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Anchor) -
     if ".." not in token:
         return False
     place = place_of(token, base)  # `skills_runtime/x/../keys` is found only without its detour
-    return place is not None and _CONTROL.search(folded("/".join(place.parts))) is not None
+    return place is not None and _CONTROL.search(fold_name("/".join(place.parts))) is not None
 
 
 def _paths(facts: Facts) -> Iterator[str]:

@@ -50,16 +50,16 @@ def read_rules(resolved: "Resolved") -> RulesRead:
     """The rules as the files have them now; a file that cannot be understood is an error, never an empty one."""
     safety = resolved.settings.safety
     # The user's rule files, each once; the one in the user's own configuration need not be there.
-    from skills_runtime.config.files import canonical, is_there
+    from skills_runtime.config.files import canonical, path_exists
 
     default = user_rule_file(resolved)
-    found = [default] if is_there(default) else []
+    found = [default] if path_exists(default) else []
     files = list(dict.fromkeys(canonical(path, path.parent) for path in (*found, *resolved.settings.safety.rule_files)))
     own = [rule for file in files for rule in _rules_in(file, resolved)]
     project = resolved.workspace_root / PROJECT_FILE
     theirs: tuple[Rule, ...] = ()
     # A project's file that the user has named is one of their own.
-    if is_there(project) and (real := canonical(project, project.parent)) not in files:
+    if path_exists(project) and (real := canonical(project, project.parent)) not in files:
         theirs = _rules_in(real, resolved)
     return RulesRead(
         Rules(

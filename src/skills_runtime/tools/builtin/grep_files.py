@@ -14,9 +14,10 @@ from msgspec import Meta
 
 from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Files, Intent, ToolContext, ToolResult, ToolSpec
+from skills_runtime.text import escape_controls
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.files import touching
-from skills_runtime.tools.search import Hit, IgnoreRules, NamePattern, Pattern, Sifted, Walk, plain, shown, sifted
+from skills_runtime.tools.search import Hit, IgnoreRules, NamePattern, Pattern, Sifted, Walk, plain, sifted
 
 MAX_FILES = 5000
 MAX_FILE_BYTES = 4 << 20
@@ -160,7 +161,7 @@ class _Search:
             text = hit.text.decode(errors="replace")
             if len(text) > MAX_LINE_CHARS:
                 text = f"{text[:MAX_LINE_CHARS]}… [{len(text) - MAX_LINE_CHARS} more]"
-            lines.append(f"{shown(path)}:{hit.line}: {text}")
+            lines.append(f"{escape_controls(path)}:{hit.line}: {text}")
         lines = lines or ["nothing matches"]
         data: dict[str, Any] = {
             "files": list(self._found),

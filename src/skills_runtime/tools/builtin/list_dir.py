@@ -6,9 +6,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
+from skills_runtime.text import escape_controls
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.files import touching
-from skills_runtime.tools.search import Walk, plain, shown
+from skills_runtime.tools.search import Walk, plain
 
 _MARKS = {"directory": "/", "symlink": "@", "special": "?", "file": ""}
 
@@ -53,7 +54,7 @@ class ListDir:
             (walk.hidden, f"{walk.hidden} names that begin with a dot are left out"),
             (walk.refused, f"{walk.refused} directories may not be listed"),
         ]
-        lines = [shown(entry.relative) + _MARKS[entry.kind] for entry in page]
+        lines = [escape_controls(entry.relative) + _MARKS[entry.kind] for entry in page]
         data = {
             "entries": [{"rel_path": entry.relative, "path": entry.path, "type": entry.kind} for entry in page],
             "total": total,
