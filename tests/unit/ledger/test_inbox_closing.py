@@ -2,12 +2,10 @@
 
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from skills_runtime.ledger.database import Database, known_migrations
 from skills_runtime.ports.people import InboxClosed
 from tests.unit.ledger.samples import noted_connections, open_at
 
@@ -69,21 +67,6 @@ def test_a_closed_inbox_is_closed_after_reopening(state_home: Path) -> None:
         ledger.inbox.close_for(RUN, unless_behind=0)
     with open_at(state_home) as ledger, pytest.raises(InboxClosed):
         ledger.inbox.send(RUN, "steer", {})
-
-
-def test_a_ledger_of_the_first_version_keeps_its_messages_and_can_be_closed(state_home: Path) -> None:
-    state_home.mkdir(mode=0o700)
-    first = known_migrations()[0]
-    with closing(Database(state_home / "ledger.db", durability="full")) as old:
-        old.migrate(first.script, first.version, checksum=first.checksum, applied_at="then")
-        old.run("add_message", run_id=RUN, id="msg_1", kind="steer", body=b"{}", idempotency_key="k", created_at="then")
-    with open_at(state_home) as ledger:
-        (message,) = ledger.inbox.close_for(RUN, unless_behind=0)
-        assert message == ledger.inbox.send(RUN, "steer", {}, idempotency_key="k")
-        ledger.inbox.acknowledge(message.id, event_seq=1)
-        assert ledger.inbox.close_for(RUN, unless_behind=0) == ()
-        with pytest.raises(InboxClosed):
-            ledger.inbox.send(RUN, "steer", {})
 
 
 def test_closing_writes_once_and_opening_what_is_open_writes_nothing(

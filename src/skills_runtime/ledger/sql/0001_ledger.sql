@@ -60,3 +60,9 @@ CREATE TABLE inbox (
 
 CREATE UNIQUE INDEX inbox_keys ON inbox (run_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX inbox_pending ON inbox (run_id, position) WHERE event_seq IS NULL;
+
+-- Runs that take no more messages: they have looked into their inbox for the last time.
+CREATE TABLE closed_inboxes (
+    run_id    TEXT PRIMARY KEY,
+    closed_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
