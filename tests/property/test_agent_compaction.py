@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.agent import Agent
-from skills_runtime.agent.loop.prompt import Prompt
+from skills_runtime.agent.loop.model_call import Prompt
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import (

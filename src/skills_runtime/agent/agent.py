@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, overload
 
 import msgspec
 
-from skills_runtime.agent.budget import SharedBudget
 from skills_runtime.agent.loop import Control, run_segment
+from skills_runtime.agent.loop.budget import SharedBudget
 from skills_runtime.agent.loop.control import close_all, poll_cancel_checker, wait_uncancelled
-from skills_runtime.agent.loop.outcomes import interrupted, stopped
+from skills_runtime.agent.loop.output import check_schema
+from skills_runtime.agent.loop.segment import interrupted, stopped
 from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
-from skills_runtime.agent.output import check_schema
 from skills_runtime.agent.result import RunResult, result_of
 from skills_runtime.agent.run_defaults import RunDefaults, backend_for, defaults_of
 from skills_runtime.agent.run_inputs import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.budget import Budget
+from skills_runtime.agent.loop.budget import Budget
 from skills_runtime.agent.loop.ports import SkillsOf
 from skills_runtime.clock import RandomIds
 from skills_runtime.events import Event

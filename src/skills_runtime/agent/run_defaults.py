@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.budget import Budget
+from skills_runtime.agent.loop.budget import Budget
+from skills_runtime.agent.loop.model_call import arguments_of
 from skills_runtime.agent.loop.ports import ContextRules
-from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted

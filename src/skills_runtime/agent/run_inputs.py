@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.agent.loop.calls import ACTIVATE
+from skills_runtime.agent.loop.output import demand
 from skills_runtime.agent.options import AgentOptions, RunRequest
-from skills_runtime.agent.output import demand
 from skills_runtime.agent.run_defaults import RunDefaults
 from skills_runtime.agent.skills.context import empty_library
 from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, only_first

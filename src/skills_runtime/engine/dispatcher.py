@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.loop.control import Control
-from skills_runtime.agent.loop.outcomes import interrupted
+from skills_runtime.agent.loop.segment import interrupted
 from skills_runtime.agent.subagents.children import finish_tree
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine.run_index import row_of

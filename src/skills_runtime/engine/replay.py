@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import msgspec
 
 from skills_runtime.agent.agent import Agent
-from skills_runtime.agent.budget import Budget
+from skills_runtime.agent.loop.budget import Budget
 from skills_runtime.agent.loop.calls import no_such_tool
 from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.run_defaults import budget_of, read_recording, replay_backend

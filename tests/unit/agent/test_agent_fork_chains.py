@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.agent.loop.prompt import Prompt
+from skills_runtime.agent.loop.model_call import Prompt
 from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import NotFound
 from skills_runtime.events.payloads import ForkPoint

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.agent.loop.prompt import Prompt
+from skills_runtime.agent.loop.model_call import Prompt
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ContextCompacted,

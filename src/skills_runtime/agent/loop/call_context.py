@@ -8,8 +8,8 @@ import msgspec
 
 from skills_runtime.agent.loop.human import ask
 from skills_runtime.agent.loop.inbox import receive_messages
+from skills_runtime.agent.loop.model_call import arguments_of
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.events import Payload
 from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secrets
 from skills_runtime.projections import Call

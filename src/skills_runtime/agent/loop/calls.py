@@ -16,9 +16,8 @@ import msgspec
 from skills_runtime.agent.loop.call_context import CallContext
 from skills_runtime.agent.loop.control import wait_uncancelled
 from skills_runtime.agent.loop.human import ask
-from skills_runtime.agent.loop.model_call import read_arguments
+from skills_runtime.agent.loop.model_call import arguments_of, read_arguments
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.agent.loop.prompt import arguments_of
 from skills_runtime.errors import (
     ApprovalDenied,
     ConfigError,

@@ -3,8 +3,8 @@
 from typing import Literal
 
 from skills_runtime.agent.loop.human import ask
+from skills_runtime.agent.loop.model_call import excerpt, shortened
 from skills_runtime.agent.loop.ports import AgentPorts, ContextRules
-from skills_runtime.agent.loop.prompt import excerpt, shortened
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (

@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
-from skills_runtime.agent.budget import Budget, Usage, UsageTracker
+from skills_runtime.agent.loop.budget import Budget, Usage, UsageTracker
 from skills_runtime.agent.loop.control import Control
 from skills_runtime.events import Payload
 from skills_runtime.llm import Price

@@ -1,14 +1,21 @@
-"""The loop.
+"""The loop: read from the fold of the log what is next and do it, until the run ends, waits or is left for later.
 
-What comes next is read off the log, so beginning and going on are the same function.
+    state = fold(log) -> receive messages | settle calls | ask the model | end, wait or yield
 
-state = fold(log) -> take in messages | settle calls | answer | end, wait or yield
+Starting and resuming are the same function: only the log says how far a run is.
 """
 
 import asyncio
 from contextlib import suppress
 
-from skills_runtime.agent.budget import OUT_OF_TIME, calls_left, exceeded_limit, time_left
+from skills_runtime.agent.loop.budget import (
+    OUT_OF_TIME,
+    LimitReached,
+    OnLimit,
+    calls_left,
+    exceeded_limit,
+    time_left,
+)
 from skills_runtime.agent.loop.calls import assess_calls, call_skills, parallel_calls, settle_calls
 from skills_runtime.agent.loop.context_window import make_room, needs_room, recover
 from skills_runtime.agent.loop.inbox import (
@@ -17,14 +24,13 @@ from skills_runtime.agent.loop.inbox import (
     open_inbox,
     receive_messages,
 )
-from skills_runtime.agent.loop.model_call import answer
-from skills_runtime.agent.loop.outcomes import failed, interrupted, limit_reached, stopped, waiting_for_person
+from skills_runtime.agent.loop.model_call import Prompt, ask_model
+from skills_runtime.agent.loop.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.agent.loop.prompt import Prompt
-from skills_runtime.agent.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
 from skills_runtime.events.states import RunStatus
+from skills_runtime.projections import RunView
 from skills_runtime.runs import End, Run
 from skills_runtime.safety.gate import Abort
 from skills_runtime.tools.invoke import in_words
@@ -36,18 +42,19 @@ Outcome = End | RunWaitingHuman | None
 
 
 async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
-    """Work on a run until it ends, waits or is left; the log says how far it is and what came of it."""
+    """Work on an open run until it ends, waits or is left for later, and return its state; the log says the rest."""
     ports.control.time = None
     with suppress(SkillsRuntimeError):  # the inbox may be out of reach just now
         open_inbox(run, ports.inbox)
     while not await _conclude(run, ports, await _outcome(run, ports, str(run.paths.events))):
-        pass  # somebody had something to say while the end was made ready
+        pass  # a message came while the end was made ready
     return run.state.status
 
 
 async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+    """Work until something stops it; whatever that is becomes the event that the segment ends with."""
     try:
-        return await _in_time(run, ports, locator)
+        return await _work_in_time(run, ports, locator)
     except asyncio.CancelledError:
         _interrupt(run, ports, locator)
         raise
@@ -56,12 +63,19 @@ async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     except Abort as error:
         return RunCancelled(message=error.message, wal_locator=locator)
     except SkillsRuntimeError as error:
-        return failed(error, locator)
+        return RunFailed(
+            error_kind=error.kind,
+            message=error.message,
+            retryable=isinstance(error, ModelError) and error.retryable,
+            details={"hint": error.hint} if error.hint else {},
+            wal_locator=locator,
+        )
     except Exception as error:  # noqa: BLE001 - the top of the loop: whatever a backend or an approver raises ends the run
         return RunFailed(error_kind="unknown", message=in_words(error), wal_locator=locator)
 
 
-async def _in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+async def _work_in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+    """Work within the time that the budget leaves."""
     before = ports.control.time  # a run that goes on has no more time than it had
     left = asyncio.timeout(time_left(run.view, ports.budget))
     limit = ports.control.time = asyncio.timeout_at(before.when()) if before is not None else left
@@ -75,6 +89,7 @@ async def _in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 
 
 async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+    """Take one step after the other; each begins with the messages that have come."""
     prompt = Prompt(ports.system_prompt, run.blobs.get)
     answerable: set[str] = set()
     talk = run.view.conversation
@@ -83,18 +98,18 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
         if run.view.pending.cancelled:
             return RunCancelled(message=run.view.pending.cancelled, wal_locator=locator)
         if talk.open_calls:
-            stop = await _settle(run, ports, answerable, locator)
+            stop = await _settle_calls(run, ports, answerable, locator)
         elif talk.answered:
-            stop = _completed(run, ports, locator)
+            stop = _complete(run, ports, locator)
         else:
             answerable.clear()  # the ids of calls may come again in the next answer
-            stop = await _answer(run, ports, prompt, locator)
+            stop = await _continue(run, ports, prompt, locator)
         if stop is not None:
             return stop
     return None
 
 
-async def _settle(run: Run, ports: AgentPorts, answerable: set[str], locator: str) -> Outcome:
+async def _settle_calls(run: Run, ports: AgentPorts, answerable: set[str], locator: str) -> Outcome:
     """Settle the next calls that may run together."""
     calls = list(run.view.conversation.open_calls.values())
     batch = parallel_calls(calls, ports.tools)
@@ -107,11 +122,14 @@ async def _settle(run: Run, ports: AgentPorts, answerable: set[str], locator: st
     waiting = await settle_calls(run, batch[:room], ports, assessed)
     if waiting is None or run.view.pending.cancelled:
         return None
-    return waiting_for_person(waiting, run.view, locator)
+    what = "an approval" if run.view.pending.approvals.of_call(waiting.id) is not None else "an answer"
+    return RunWaitingHuman(
+        message=f"`{waiting.tool}` waits for {what}", tool=waiting.tool, call_id=waiting.id, wal_locator=locator
+    )
 
 
-async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
-    """Ask the model, with room made before it is needed."""
+async def _continue(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
+    """Ask the model, unless something comes before that: a limit, a named skill, or a context window that is full."""
     if (reached := exceeded_limit(run.view, ports.budget, ports.used())) is not None:
         return limit_reached(reached, ports.budget.on_limit, locator)
     if run.view.conversation.to_call:
@@ -122,7 +140,7 @@ async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> 
     if needs_room(run, ports):
         return await make_room(run, ports)  # then limits and messages are looked at anew: it cost tokens and time
     try:
-        await answer(run, ports, prompt)
+        await ask_model(run, ports, prompt)
     except ModelError as error:
         if error.kind != "context_length_exceeded":
             raise
@@ -130,8 +148,8 @@ async def _answer(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> 
     return None
 
 
-def _completed(run: Run, ports: AgentPorts, locator: str) -> Outcome:
-    """The end, unless the answer is not what was asked for and the model may try again."""
+def _complete(run: Run, ports: AgentPorts, locator: str) -> Outcome:
+    """Return the end, unless the answer does not match the schema and the model may try again."""
     talk = run.view.conversation
     text = talk.last_text
     problem = problem_with(text, ports.output_schema) if ports.output_schema is not None else None
@@ -170,3 +188,28 @@ def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
         return
     ports.record_children()
     finish_run_and_inbox(run, ports.inbox, lambda: interrupted(run.view, ports.control.broken, locator))
+
+
+def limit_reached(reached: LimitReached, on_limit: OnLimit, locator: str) -> RunFailed | RunWaitingHuman:
+    """Return the event for a reached limit: the run has failed, or waits for somebody to give it more."""
+    if on_limit == "park":
+        message = f"{reached.message}; `{reached.setting}` would give it more"
+        return RunWaitingHuman(message=message, error_kind="budget_exceeded", wal_locator=locator)
+    return RunFailed(
+        error_kind="budget_exceeded",
+        message=reached.message,
+        details={"hint": f"raise `{reached.setting}`"},
+        wal_locator=locator,
+    )
+
+
+def stopped(locator: str) -> RunWaitingHuman:
+    """Return the event for work that was stopped and can go on."""
+    return RunWaitingHuman(message="stopped", error_kind="stopped", wal_locator=locator)
+
+
+def interrupted(view: RunView, broken: str, locator: str) -> RunCancelled | RunFailed:
+    """Return the event for work that was stopped for good, by a person or because the cancel checker is `broken`."""
+    if broken:
+        return RunFailed(error_kind="unknown", message=broken, wal_locator=locator)
+    return RunCancelled(message=view.pending.cancelled or "cancelled", wal_locator=locator)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from skills_runtime.agent.budget import (
+from skills_runtime.agent.loop import Control
+from skills_runtime.agent.loop.budget import (
     Budget,
     SharedBudget,
     Usage,
@@ -24,7 +25,6 @@ from skills_runtime.agent.budget import (
     own_usage,
     recorded_usage,
 )
-from skills_runtime.agent.loop import Control
 from skills_runtime.agent.loop.inbox import finish_run_and_inbox
 from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
 from skills_runtime.agent.result import RunResult, result_status

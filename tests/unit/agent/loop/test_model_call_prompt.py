@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.agent.loop.prompt import Prompt, shortened
+from skills_runtime.agent.loop.model_call import Prompt, shortened
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ContextCompacted,
