@@ -103,18 +103,14 @@ def read_text(path: Path) -> str:
 
 def _read_bytes(path: Path) -> bytes:
     shown = printable(str(path))
-    with open(path, "rb", opener=_open_at_once) as file:
+    # O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConfigError(f"`{shown}` is not a regular file", hint="name an ordinary file")
         data = file.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError(f"`{shown}` is larger than {MAX_FILE_BYTES} bytes", hint="make it smaller")
     return data
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    # O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 class _Loader(yaml.CSafeLoader):
@@ -142,8 +138,12 @@ def parse_mapping(text: str, path: Path) -> dict[str, Any]:
     try:
         data = _load(text)
     except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
         raise ConfigError(
-            f"`{shown}` is not usable YAML{_place(error)}: {_reason(error)}", hint="correct the file at that place"
+            f"`{shown}` is not usable YAML{where}: {printable(hide(str(problem)))}",
+            hint="correct the file at that place",
         ) from None
     if data is None:
         return {}
@@ -183,20 +183,19 @@ def _measure(node: yaml.Node, known: dict[int, tuple[int, int]], open_nodes: set
         raise _trouble("an alias refers to what contains it", node)
     if id(node) not in known:
         open_nodes.add(id(node))
-        inner = [_measure(child, known, open_nodes) for child in _children(node)]
+        children: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+            children = [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            children = list(node.value)
+        inner = [_measure(child, known, open_nodes) for child in children]
         open_nodes.discard(id(node))
         known[id(node)] = 1 + sum(size for size, _ in inner), 1 + max((depth for _, depth in inner), default=0)
     size, depth = known[id(node)]
     if size > MAX_VALUES or depth > MAX_DEPTH + 1:
         raise _trouble(f"it stands for more than {MAX_VALUES} values or {MAX_DEPTH} levels", node)
     return size, depth
-
-
-def _children(node: yaml.Node) -> list[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        _check_keys(node)
-        return [value for _, value in node.value]
-    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
@@ -211,16 +210,6 @@ def _check_keys(node: yaml.MappingNode) -> None:
             name = printable(hide(key.value[:80]))
             raise _trouble(f"the key `{name}` already stands on line {first_lines[key.value]}", key)
         first_lines[key.value] = line
-
-
-def _place(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-
-
-def _reason(error: yaml.YAMLError) -> str:
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-    return printable(hide(str(problem)))
 
 
 def choose_model(home: Path, *, base_url: str | None, model: str | None, api_key_env: str | None) -> Path:

@@ -213,7 +213,10 @@ def _add(below: Merged, layer: Layer) -> Merged:
         if layer.trust == "project" and is_guarded(key):
             current = value_at(data, key)
             value = tighten(key, current, proposed)
-            source = _source(sources[key], source, unchanged=value == current, taken=value == proposed)
+            if value == current:
+                source = sources[key]
+            elif value != proposed:
+                source = f"{sources[key]} + {source}"
             if was_ignored(proposed, value):
                 ignored.append((key, _notice(key, proposed, current, sources[key], layer)))
         if layer.trust == "user":
@@ -223,12 +226,6 @@ def _add(below: Merged, layer: Layer) -> Merged:
         data = deep_merge(data, nest_value(key, value))
         sources[key] = source
     return Merged(data, sources, frozenset(by_project), tuple(ignored))
-
-
-def _source(below: str, own: str, *, unchanged: bool, taken: bool) -> str:
-    if unchanged:
-        return below
-    return own if taken else f"{below} + {own}"
 
 
 def _notice(key: str, proposed: Any, current: Any, source: str, layer: Layer) -> str:

@@ -104,7 +104,9 @@ def _objections(path: Place, value: object) -> Iterator[tuple[str, str]]:
     if text := complaint(path, value):
         yield text, "configuration holds the names of variables, never secrets"
     elif isinstance(value, str):
-        if not _is_unicode(value):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
             yield "must be valid Unicode text", "correct its encoding"
     elif isinstance(value, int):
         if not -_LARGEST < value < _LARGEST:
@@ -116,34 +118,25 @@ def _objections(path: Place, value: object) -> Iterator[tuple[str, str]]:
         yield f"must be plain data, not a value of type `{type(value).__name__}`", "put it in quotes if it is text"
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def invalid_fields(error: ValidationError, where: str) -> list[Problem]:
     """What the model refused, one sentence for each field."""
-    return [_sentence(each, where) for each in error.errors(include_url=False)]
+    return [_invalid_field(each, where) for each in error.errors(include_url=False)]
 
 
-def _sentence(error: ErrorDetails, where: str) -> Problem:
+def _invalid_field(error: ErrorDetails, where: str) -> Problem:
     path = error["loc"]
     if error["type"] == "extra_forbidden":
         return _unknown_key(path, where)
     if error["type"] == "missing":
         return Problem(f"`{dotted(path)}` {where} is missing", "add it", path)
-    instead = "" if error["type"] == "value_error" else _instead(path, error["input"])
-    return Problem(f"`{dotted(path)}` {where} {_demand(error)}{instead}", _purpose(path), path)
-
-
-def _purpose(path: Place) -> str:
-    names = path if isinstance(path[-1], str) else path[:-1]
-    section = section_at(Settings, names[:-1])
-    field = section.model_fields.get(str(names[-1])) if section else None
-    return f"correct it; it means: {field.description}" if field else "correct it"
+    names = [part for part in path if isinstance(part, str)]
+    private = any(is_secret_name(name) or names_a_variable(name) or name == "base_url" for name in names)
+    instead = "" if private or error["type"] == "value_error" else f", not {_described(error['input'])}"
+    at = path if isinstance(path[-1], str) else path[:-1]
+    section = section_at(Settings, at[:-1])
+    field = section.model_fields.get(str(at[-1])) if section else None
+    hint = f"correct it; it means: {field.description}" if field else "correct it"
+    return Problem(f"`{dotted(path)}` {where} {_demand(error)}{instead}", hint, path)
 
 
 def _demand(error: ErrorDetails) -> str:
@@ -158,12 +151,6 @@ def _demand(error: ErrorDetails) -> str:
     if kind in rules:
         return rules[kind]()
     return f"must be {_EXPECTED[kind]}" if kind in _EXPECTED else "is not acceptable"
-
-
-def _instead(path: Place, value: object) -> str:
-    names = [part for part in path if isinstance(part, str)]
-    private = any(is_secret_name(name) or names_a_variable(name) or name == "base_url" for name in names)
-    return "" if private else f", not {_described(value)}"
 
 
 def _described(value: object) -> str:
@@ -183,15 +170,14 @@ def _unknown_key(path: Place, where: str) -> Problem:
     section = section_at(Settings, path[:-1])
     siblings = list(section.model_fields) if section else []
     message = f"`{dotted(path)}` {where} is not a setting"
-    if nearest := _nearest(path, siblings):
+    name = str(path[-1])[:_KEY_CHARS]
+    nearest = ""
+    if close := difflib.get_close_matches(name, siblings, n=1):
+        nearest = dotted((*path[:-1], close[0]))
+    else:
+        by_name = {key.rpartition(".")[2]: key for key in reversed(list(leaves(Settings)))}
+        if close := difflib.get_close_matches(name, list(by_name), n=1, cutoff=0.75):
+            nearest = by_name[close[0]]
+    if nearest:
         return Problem(f"{message}; did you mean `{nearest}`?", "correct the name or remove it", path)
     return Problem(message, f"settings here are: {', '.join(siblings)}", path)
-
-
-def _nearest(path: Place, siblings: Sequence[str]) -> str:
-    name = str(path[-1])[:_KEY_CHARS]
-    if close := difflib.get_close_matches(name, siblings, n=1):
-        return dotted((*path[:-1], close[0]))
-    by_name = {key.rpartition(".")[2]: key for key in reversed(list(leaves(Settings)))}
-    close = difflib.get_close_matches(name, list(by_name), n=1, cutoff=0.75)
-    return by_name[close[0]] if close else ""

@@ -54,36 +54,25 @@ class Overlay:
 
 def overlays(root: Path, environment: Environment, named: Iterable[str | os.PathLike[str]], cwd: Path) -> list[Overlay]:
     """Every file that takes part, the lowest first, each once."""
-    found = [*_user_files(environment), *_project_files(root), *_files_of_variable(root, environment)]
-    found += [Overlay(canonical(expand_home(path, environment.process), cwd), "user") for path in named]
-    return _each_once(found)
-
-
-def _user_files(environment: Environment) -> list[Overlay]:
-    home = config_home(environment.process)
-    files = (home / "config.yaml", home / CHOICE)
-    return [Overlay(canonical(path, path.parent), "user", "user") for path in files if path_exists(path)]
-
-
-def _project_files(root: Path) -> list[Overlay]:
-    return [Overlay(canonical(name, root), "project") for name in PROJECT_FILES if path_exists(root / name)]
-
-
-def _files_of_variable(root: Path, environment: Environment) -> list[Overlay]:
-    names = (name.strip() for name in (environment.get(CONFIG_PATHS) or "").replace(";", ",").split(","))
-    trust = environment.trust(CONFIG_PATHS)
-    return [Overlay(canonical(expand_home(name, environment.process), root), trust) for name in names if name]
-
-
-def _each_once(found: Sequence[Overlay]) -> list[Overlay]:
+    process = environment.process
+    home = config_home(process)
+    of_user = (path for path in (home / "config.yaml", home / CHOICE) if path_exists(path))
+    found = [Overlay(canonical(path, path.parent), "user", "user") for path in of_user]
+    found += [Overlay(canonical(name, root), "project") for name in PROJECT_FILES if path_exists(root / name)]
+    by_variable = (environment.get(CONFIG_PATHS) or "").replace(";", ",").split(",")
+    found += [
+        Overlay(canonical(expand_home(name, process), root), environment.trust(CONFIG_PATHS))
+        for name in map(str.strip, by_variable)
+        if name
+    ]
+    found += [Overlay(canonical(expand_home(path, process), cwd), "user") for path in named]
     kept: dict[Path, Overlay] = {}
     for overlay in found:
         before = kept.get(overlay.path)
         # A project that names the user's own file must not take the user's trust from it.
-        if before is not None and before.trust == "user" and overlay.trust == "project":
-            continue
-        kept.pop(overlay.path, None)
-        kept[overlay.path] = overlay
+        if before is None or before.trust != "user" or overlay.trust != "project":
+            kept.pop(overlay.path, None)
+            kept[overlay.path] = overlay
     return list(kept.values())
 
 
@@ -248,8 +237,11 @@ def resolve(
     files = overlays(root, environment, config_paths, here)
     environment = replace(environment, stored=stored_keys(config_home(environment.process)))
     layers, problems = read_layers(files)
-    low, high = _given_layers(defaults, session_settings, root)
-    given = [*low, *layers, *variable_layers(root, environment), *high]
+    given = [*layers, *variable_layers(root, environment)]
+    if defaults:
+        given.insert(0, given_layer(defaults.values, defaults.label, "#", f"of `{defaults.label}`", root))
+    if session_settings is not None:
+        given.append(given_layer(session_settings, "session_settings", ":", "of the session settings", root))
     merged = settle(embedded_layer(root), _all_checked(given, problems, environment))
     return Resolved(
         settings=Settings.model_validate(merged.data),
@@ -262,16 +254,6 @@ def resolve(
         workspace_root=root,
         environment=environment,
     )
-
-
-def _given_layers(
-    defaults: Defaults | None, session_settings: Mapping[str, Any] | None, root: Path
-) -> tuple[list[Layer], list[Layer]]:
-    """The lowest and the highest layer a caller may hand over."""
-    low = [given_layer(defaults.values, defaults.label, "#", f"of `{defaults.label}`", root)] if defaults else []
-    if session_settings is None:
-        return low, []
-    return low, [given_layer(session_settings, "session_settings", ":", "of the session settings", root)]
 
 
 def _all_checked(layers: Iterable[Layer], problems: list[Problem], environment: Environment) -> list[Layer]:
@@ -309,14 +291,10 @@ def snapshot(settings: Settings) -> str:
 def explain(resolved: Resolved) -> list[Origin]:
     """Every field with its value, its source and what was ignored about it."""
     data = resolved.settings.model_dump(mode="json")
-    return [
-        Origin(key, rendered(value_at(data, key)), source, _note(resolved, key, source))
-        for key, source in resolved.sources.items()
-    ]
-
-
-def _note(resolved: Resolved, key: str, source: str) -> str:
-    notes = [text for ignored, text in resolved.ignored if ignored == key]
-    if source.startswith("env:") and resolved.environment.origin(source.removeprefix("env:")) == "dotenv":
-        notes.insert(0, f"set in `{printable(str(resolved.env_file))}`")
-    return "; ".join(notes)
+    rows: list[Origin] = []
+    for key, source in resolved.sources.items():
+        notes = [text for ignored, text in resolved.ignored if ignored == key]
+        if source.startswith("env:") and resolved.environment.origin(source.removeprefix("env:")) == "dotenv":
+            notes.insert(0, f"set in `{printable(str(resolved.env_file))}`")
+        rows.append(Origin(key, rendered(value_at(data, key)), source, "; ".join(notes)))
+    return rows

@@ -248,9 +248,12 @@ def render_page(
     )
     yield f"<h2>{words.story}</h2>\n"
     for entry in entries_of(events, words):
+        body = entry.body
+        if not isinstance(body, str):
+            body = json.dumps(body, ensure_ascii=False, indent=2, sort_keys=True)
         when = f'<span class="seq">#{entry.seq} · {escape_html(entry.time)}</span>'
         head = f"<strong>{escape_html(entry.heading)}</strong> {when}"
-        yield (f'<article class="{entry.kind}"><div>{head}</div>{_block(_text(entry.body))}</article>\n')
+        yield (f'<article class="{entry.kind}"><div>{head}</div>{_block(body)}</article>\n')
     yield f"<footer>{words.made}</footer></body></html>\n"
 
 
@@ -286,7 +289,3 @@ def _section(heading: str, body: str) -> Iterator[str]:
 
 def _block(text: str) -> str:
     return f"<pre>{escape_html(text.rstrip())}</pre>"
-
-
-def _text(body: str | Mapping[str, Any]) -> str:
-    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, indent=2, sort_keys=True)

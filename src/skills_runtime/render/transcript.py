@@ -179,10 +179,6 @@ def _call(event: Event, asked: ToolCallRequested) -> str:
     return _entry(event, f"tool {asked.name}", _json(asked.arguments), note=f"call {asked.call_id}")
 
 
-def _result(event: Event, done: ToolCallFinished) -> str:
-    return _entry(event, f"tool {done.tool}", _json(done.result), note=f"result of {done.call_id}")
-
-
 def _message(event: Event, received: InboxReceived) -> str:
     """What somebody said to the run at work; of other messages their outcome is told, and nothing else counts."""
     if received.kind != "steer":
@@ -205,18 +201,16 @@ def _pictures(event: Event, attached: ImagesAttached) -> str:
 
 def _question(event: Event, asked: HumanRequest) -> str:
     only = {"question": asked.question, "choices": asked.choices, "context": asked.context}
-    return _entry(event, "assistant", "\n".join(map(_question_text, asked.questions or [only])), note="question")
-
-
-def _question_text(one: Mapping[str, Any]) -> str:
-    choices = one.get("choices")
-    labels = cast("Iterable[Any]", choices) if isinstance(choices, list) else ()
-    facts = {"context": str(one.get("context", "")), "choices": " | ".join(map(_label, labels))}
-    return _with_facts(str(one.get("question", "")), facts)
-
-
-def _label(choice: Any) -> str:
-    return str(cast("Mapping[str, Any]", choice).get("label", "")) if isinstance(choice, dict) else str(choice)
+    texts: list[str] = []
+    for one in asked.questions or [only]:
+        choices = one.get("choices")
+        labels = [
+            str(cast("Mapping[str, Any]", choice).get("label", "")) if isinstance(choice, dict) else str(choice)
+            for choice in (cast("list[Any]", choices) if isinstance(choices, list) else [])
+        ]
+        facts = {"context": str(one.get("context", "")), "choices": " | ".join(labels)}
+        texts.append(_with_facts(str(one.get("question", "")), facts))
+    return _entry(event, "assistant", "\n".join(texts), note="question")
 
 
 def _reply(event: Event, said: HumanResponse) -> str:
@@ -249,18 +243,6 @@ def _approval_refused(event: Event, refused: ApprovalRefused) -> str:
     return _entry(event, "approval", text, note="refused")
 
 
-def _moved(move: RunStateChanged) -> str:
-    return f"{move.before} -> {move.after}" + (f": {move.reason}" if move.reason else "")
-
-
-def _repaired(repair: LogRepaired) -> str:
-    return f"{repair.removed.size} bytes after the last verified line were set aside ({repair.reason})"
-
-
-def _adopted(adopted: RunAdopted) -> str:
-    return f"adopted: signed with key {adopted.previous_key_id} before, {adopted.key_id} from here on"
-
-
 def _compacted(compacted: ContextCompacted) -> str:
     facts = {"reason": compacted.reason, "skills left out": ", ".join(compacted.skills_left_out)}
     return f"{_with_facts('older messages were replaced by a summary', facts)}\n\n{compacted.summary}"
@@ -269,10 +251,6 @@ def _compacted(compacted: ContextCompacted) -> str:
 def _more_room(more: BudgetIncreased) -> str:
     facts = {"steps": more.extra_steps, "seconds": more.extra_wall_time_sec}
     return _with_facts(f"more room: {more.reason}", {name: str(count) for name, count in facts.items() if count})
-
-
-def _child(child: ChildRunStarted) -> str:
-    return _with_facts(f"`{child.child_run_id}` began", {"profile": child.profile_id, "task": child.message})
 
 
 def _needed(needed: EnvVarRequired) -> str:
@@ -286,13 +264,11 @@ def _completed(done: RunCompleted) -> str:
     return f"completed{handed_on}"
 
 
-def _news(news: SkillCatalogOffered) -> str:
-    return "\n\n".join(filter(None, (skill_note(news), news.text)))
-
-
 TELLERS: Mapping[type, Teller] = {
     RunCreated: _created,
-    ToolCallFinished: _result,
+    ToolCallFinished: lambda event, done: _entry(
+        event, f"tool {done.tool}", _json(done.result), note=f"result of {done.call_id}"
+    ),
     ApprovalRequested: _approval_requested,
     ApprovalDecided: _approval_decided,
     ApprovalRefused: _approval_refused,
@@ -306,18 +282,29 @@ TELLERS: Mapping[type, Teller] = {
     CompactionFailed: _system(lambda failed: f"the model gave no summary: {failed.error}", note="compaction"),
     ContextCompacted: _system(_compacted, note="compaction"),
     BudgetIncreased: _system(_more_room),
-    ChildRunStarted: _system(_child, note="child run"),
+    ChildRunStarted: _system(
+        lambda child: _with_facts(
+            f"`{child.child_run_id}` began", {"profile": child.profile_id, "task": child.message}
+        ),
+        note="child run",
+    ),
     ChildRunFinished: _system(lambda child: f"`{child.child_run_id}`: {child.status}", note="child run"),
     EnvVarRequired: _system(_needed),
     EnvVarSet: _system(lambda given: f"the variable `{given.env_var}` was given"),
-    RunStateChanged: _system(_moved),
+    RunStateChanged: _system(
+        lambda move: f"{move.before} -> {move.after}" + (f": {move.reason}" if move.reason else "")
+    ),
     RunWaitingHuman: _system(lambda waiting: f"waiting for a person: {waiting.message}"),
-    LogRepaired: _system(_repaired),
-    RunAdopted: _system(_adopted),
+    LogRepaired: _system(
+        lambda repair: f"{repair.removed.size} bytes after the last verified line were set aside ({repair.reason})"
+    ),
+    RunAdopted: _system(
+        lambda adopted: f"adopted: signed with key {adopted.previous_key_id} before, {adopted.key_id} from here on"
+    ),
     RunCompleted: _system(_completed),
     RunFailed: _system(lambda failed: f"failed ({failed.error_kind}): {failed.message}"),
     RunCancelled: _system(lambda cancelled: f"cancelled: {cancelled.message}"),
-    SkillCatalogOffered: _system(_news),
+    SkillCatalogOffered: _system(lambda news: "\n\n".join(filter(None, (skill_note(news), news.text)))),
     **dict.fromkeys((SkillInjected, SkillInjectionSkipped, SkillRouted, SkillUnloaded), _system(skill_note)),
 }
 """What is told besides answers; the rest is of interest to programs, or told by the call that it belongs to."""
