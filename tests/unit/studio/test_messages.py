@@ -20,7 +20,7 @@ from skills_runtime.events.payloads import (
     RunWaitingHuman,
 )
 from skills_runtime.service.problems import HTTP_ERRORS, HTTP_KINDS, STATUSES
-from skills_runtime.skills.scan import RULES as FINDINGS
+from skills_runtime.skills.scan import SCAN_RULES as FINDINGS
 from skills_runtime.skills.standard.diagnostics import RULES as DIAGNOSTICS
 from tests.support import ROOT
 

@@ -11,18 +11,18 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from skills_runtime.skills.scan.report import Severity, Skipped
+from skills_runtime.skills.scan.rules import FindingSeverity, SkippedFile
 from skills_runtime.storage import Entry, Parts, error_reason, open_directory, walk
 
-MAX_FILES = 2_000
-MAX_DEPTH = 12
-MAX_FILE_BYTES = 512_000
+MAX_SCANNED_FILES = 2_000
+MAX_SCAN_DEPTH = 12
+MAX_SCANNED_BYTES = 512_000
 """What is read of one file; a payload that is further behind is beyond a static scan."""
 MAX_TOTAL_BYTES = 8_000_000
 _IGNORED = frozenset({".git", "node_modules", ".venv", "venv", ".hg", ".svn"})
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class ScannedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of the skill: its name below the directory, how it begins, and how long it is."""
 
     name: str
@@ -31,7 +31,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     is_executable: bool = False
 
 
-class Link(msgspec.Struct, frozen=True, kw_only=True):
+class ScannedLink(msgspec.Struct, frozen=True, kw_only=True):
     """A symbolic link, which is told and not followed."""
 
     name: str
@@ -42,19 +42,19 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """Everything of a directory that a scan looks at."""
 
-    members: tuple[Member, ...]
-    links: tuple[Link, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    members: tuple[ScannedFile, ...]
+    links: tuple[ScannedLink, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
 
 
-def collect(path: Path) -> Collected:
+def collect_files(path: Path) -> Collected:
     """Read the files below a directory, nearest first; they are told in the order of their names."""
     root = path.resolve()
     collecting = _Collecting(root)
     with open_directory(root) as top:
         for entry in walk(top, enter=collecting.may_enter, on_error=collecting.fail):
-            if len(collecting.members) >= MAX_FILES:
-                collecting.skip(entry.path, f"there are more than {MAX_FILES} files")
+            if len(collecting.members) >= MAX_SCANNED_FILES:
+                collecting.skip(entry.path, f"there are more than {MAX_SCANNED_FILES} files")
                 break
             collecting.take(entry)
     return Collected(
@@ -69,13 +69,13 @@ class _Collecting:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.members: list[Member] = []
-        self.links: list[Link] = []
-        self.skipped: list[Skipped] = []
+        self.members: list[ScannedFile] = []
+        self.links: list[ScannedLink] = []
+        self.skipped: list[SkippedFile] = []
         self.left = MAX_TOTAL_BYTES
 
     def skip(self, name: str, why: str) -> None:
-        self.skipped.append(Skipped(file=name, reason=why))
+        self.skipped.append(SkippedFile(file=name, reason=why))
 
     def fail(self, parts: Parts, error: OSError) -> None:
         self.skip("/".join(parts) or ".", error_reason(error))
@@ -84,8 +84,8 @@ class _Collecting:
         if entry.name in _IGNORED:
             self.skip(entry.path, "directories of this name are not looked into")
             return False
-        if len(entry.parts) >= MAX_DEPTH:
-            self.skip(entry.path, f"is more than {MAX_DEPTH} directories deep")
+        if len(entry.parts) >= MAX_SCAN_DEPTH:
+            self.skip(entry.path, f"is more than {MAX_SCAN_DEPTH} directories deep")
             return False
         return True
 
@@ -95,7 +95,7 @@ class _Collecting:
                 target = entry.target()
                 joined = os.path.normpath(os.path.join(self.root, *entry.parts[:-1], target))
                 inside = joined == str(self.root) or joined.startswith(f"{self.root}{os.sep}")
-                self.links.append(Link(name=entry.path, target=target, leads_out=not inside))
+                self.links.append(ScannedLink(name=entry.path, target=target, leads_out=not inside))
             elif entry.is_file:
                 self._read(entry)
             elif not entry.is_directory:
@@ -105,7 +105,7 @@ class _Collecting:
 
     def _read(self, entry: Entry) -> None:
         size = entry.status.st_size
-        limit = min(MAX_FILE_BYTES, self.left)
+        limit = min(MAX_SCANNED_BYTES, self.left)
         if limit <= 0 and size:
             self.skip(entry.path, f"more than {MAX_TOTAL_BYTES} bytes were read before it")
             return
@@ -114,7 +114,7 @@ class _Collecting:
         if len(data) < size:
             self.skip(entry.path, f"only its first {len(data)} bytes were read")
         executable = bool(entry.status.st_mode & 0o111)
-        self.members.append(Member(name=entry.path, data=data, size=size, is_executable=executable))
+        self.members.append(ScannedFile(name=entry.path, data=data, size=size, is_executable=executable))
 
 
 _PROGRAMS = (
@@ -156,22 +156,23 @@ class Shipped(msgspec.Struct, frozen=True):
     """Something about a file as a whole."""
 
     code: str
-    severity: Severity
+    severity: FindingSeverity
     file: str
     shown: str
 
 
-def packaged(collected: Collected) -> Iterator[Shipped]:
+def find_shipped(collected: Collected) -> Iterator[Shipped]:
     """Everything about the files as such."""
     names = {member.name for member in collected.members}
     for member in collected.members:
         yield from _member(member, names)
     for link in collected.links:
         if link.leads_out:
-            yield _leading_out(link)
+            severity = "high" if _SENSITIVE_TARGET.search(link.target) else "medium"
+            yield Shipped("F006", severity, link.name, f"leads to {link.target}")
 
 
-def _member(member: Member, names: set[str]) -> Iterator[Shipped]:
+def _member(member: ScannedFile, names: set[str]) -> Iterator[Shipped]:
     path = PurePosixPath(member.name)
     suffix = path.suffix.lower()
     if suffix in (".pyc", ".pyo"):
@@ -199,7 +200,7 @@ def _is_program(data: bytes) -> bool:
     return data[place : place + 4] == b"PE\0\0"
 
 
-def _compiled(member: Member, path: PurePosixPath, names: set[str]) -> Iterator[Shipped]:
+def _compiled(member: ScannedFile, path: PurePosixPath, names: set[str]) -> Iterator[Shipped]:
     stem = path.name.split(".")[0]
     folder = path.parent.parent if path.parent.name == "__pycache__" else path.parent
     source = (folder / f"{stem}.py").as_posix()
@@ -209,7 +210,7 @@ def _compiled(member: Member, path: PurePosixPath, names: set[str]) -> Iterator[
         yield Shipped("F001", "medium", member.name, "it is run in the place of its source")
 
 
-def _archive(member: Member) -> Iterator[Shipped]:
+def _archive(member: ScannedFile) -> Iterator[Shipped]:
     place = 0
     for _ in range(2_000):
         place = member.data.find(b"PK\x03\x04", place)
@@ -222,7 +223,7 @@ def _archive(member: Member) -> Iterator[Shipped]:
         place += 30
 
 
-def _image(member: Member) -> Iterator[Shipped]:
+def _image(member: ScannedFile) -> Iterator[Shipped]:
     for head, tail in _IMAGES.items():
         if not member.data.startswith(head) or member.size != len(member.data):
             continue
@@ -230,8 +231,3 @@ def _image(member: Member) -> Iterator[Shipped]:
         rest = member.data[end + len(tail) :] if end >= 0 else b""
         if len(rest) > 8 and _PAYLOAD.search(rest[:200_000]):
             yield Shipped("F005", "medium", member.name, f"{len(rest)} bytes of something else follow the image")
-
-
-def _leading_out(link: Link) -> Shipped:
-    grave = bool(_SENSITIVE_TARGET.search(link.target))
-    return Shipped("F006", "high" if grave else "medium", link.name, f"leads to {link.target}")

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from skills_runtime.skills.scan.hosts import URL
-from skills_runtime.skills.scan.rules import Mark, mark
-from skills_runtime.skills.scan.text import Text
+from skills_runtime.skills.scan.text import Mark, Text, mark
 
 INVISIBLE = re.compile("[\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u180e\u034f]")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{3,}")

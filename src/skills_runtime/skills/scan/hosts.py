@@ -131,7 +131,7 @@ PLACEHOLDERS = (
 )  # fmt: skip
 
 
-Kind = Literal["known", "placeholder", "local", "paste", "collector", "disposable", "unknown"]
+HostKind = Literal["known", "placeholder", "local", "paste", "collector", "disposable", "unknown"]
 
 URL = re.compile(
     (
@@ -159,7 +159,7 @@ def host_of(url: str) -> str:
     return match["host"].lower().rstrip(".") if match else ""
 
 
-def kind_of(url: str) -> Kind:
+def host_kind(url: str) -> HostKind:
     """What sort of address it is."""
     match = URL.search(url)
     if match is None:
@@ -184,7 +184,7 @@ def kind_of(url: str) -> Kind:
 
 def is_bad(url: str) -> bool:
     """Whether nobody who means well would serve a program from there."""
-    return kind_of(url) in ("paste", "collector", "disposable")
+    return host_kind(url) in ("paste", "collector", "disposable")
 
 
 def is_cheap(url: str) -> bool:
@@ -204,13 +204,12 @@ def related(url: str, words: frozenset[str]) -> bool:
     else:
         labels = host.split(".")
         named = " ".join(labels[-3:-1] if len(labels) > 2 else labels[:1])
-    return any(_shares(part, words) for part in _WORD.findall(named))
-
-
-def _shares(part: str, words: frozenset[str]) -> bool:
-    if len(part) < 3 or part in _COMMON:
-        return False
-    return part in words or any(len(word) > 4 and word not in _COMMON and word in part for word in words)
+    telling = [word for word in words if len(word) > 4 and word not in _COMMON]
+    return any(
+        part in words or any(word in part for word in telling)
+        for part in _WORD.findall(named)
+        if len(part) >= 3 and part not in _COMMON
+    )
 
 
 _COMMON = frozenset(
@@ -223,7 +222,7 @@ _COMMON = frozenset(
 )
 
 
-def _kind_of_number(host: str) -> Kind:
+def _kind_of_number(host: str) -> HostKind:
     if _PRIVATE.match(host):
         return "local"
     return "placeholder" if _DOCUMENTATION.match(host) else "disposable"
@@ -236,7 +235,7 @@ def _is_collector(host: str, path: str) -> bool:
     return hooks or (host == "api.telegram.org" and path.startswith("/bot"))
 
 
-def _kind_of_name(host: str, path: str) -> Kind:
+def _kind_of_name(host: str, path: str) -> HostKind:
     if host in ("raw.githubusercontent.com", "github.com", "gitlab.com", "codeload.github.com"):
         owner = path.strip("/").split("/")[0].lower()
         return "known" if owner in INSTALLER_OWNERS else "unknown"

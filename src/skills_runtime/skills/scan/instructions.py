@@ -6,9 +6,8 @@ The patterns come first, then what is made of their matches.
 import re
 from collections.abc import Iterator
 
-from skills_runtime.skills.scan.hosts import URL, is_bad, kind_of, related
-from skills_runtime.skills.scan.rules import Mark, Pattern, Profile, line_matches, mark, pattern
-from skills_runtime.skills.scan.text import Text
+from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad, related
+from skills_runtime.skills.scan.text import Mark, Pattern, Profile, Text, find_line_matches, mark, pattern
 
 _RULES = (
     r"(?:instructions?|prompts?|directives?|guidelines?|guardrails?|safety"
@@ -350,7 +349,7 @@ _PRIVATE_THING = re.compile(
 
 def instruction_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Words to the model in a text."""
-    yield from line_matches(PATTERNS, text)
+    yield from find_line_matches(PATTERNS, text)
     yield from _sending(text, profile)
     if "http" in text.folded:
         yield from _steering(text, profile)
@@ -379,7 +378,7 @@ def _target(start: int, line: str, match: re.Match[str], profile: Profile) -> It
         if "@" in match[0]:
             yield mark("I004", *place, "medium", shown=rest)
         return
-    if kind_of(address[0]) in ("known", "placeholder", "local"):
+    if host_kind(address[0]) in ("known", "placeholder", "local"):
         return
     if is_bad(address[0]):
         yield mark("I004", *place, "critical", shown=rest)
@@ -401,16 +400,12 @@ def _steering(text: Text, profile: Profile) -> Iterator[Mark]:
     for start, line in _lines_with(text, _ADDRESS):
         follow, each = _FOLLOW.search(line), _EACH_TIME.search(line)
         if follow:
-            yield from _followed(start, follow, profile)
+            place = start + follow.start(), start + follow.end()
+            if host_kind(follow[1]) == "unknown" and not related(follow[1], profile.words):
+                yield mark("I005", *place, "medium" if "github" in follow[1] else "high")
+            elif is_bad(follow[1]):
+                yield mark("I005", *place, "critical")
         if each and _PRIVATE_THING.search(each[0]):
-            kind = kind_of(each[1])
+            kind = host_kind(each[1])
             if kind not in ("known", "placeholder", "local") and not related(each[1], profile.words):
                 yield mark("I010", start + each.start(), start + each.end(), "critical" if is_bad(each[1]) else "high")
-
-
-def _followed(start: int, match: re.Match[str], profile: Profile) -> Iterator[Mark]:
-    kind = kind_of(match[1])
-    if kind == "unknown" and not related(match[1], profile.words):
-        yield mark("I005", start + match.start(), start + match.end(), "medium" if "github" in match[1] else "high")
-    elif is_bad(match[1]):
-        yield mark("I005", start + match.start(), start + match.end(), "critical")

@@ -10,13 +10,13 @@ import codecs
 import re
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal
 
-from skills_runtime.skills.scan.hosts import URL, is_bad, kind_of
-from skills_runtime.skills.scan.rules import Mark, Profile, mark
-from skills_runtime.skills.scan.secrets import Level, secrets_in
+from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad
+from skills_runtime.skills.scan.secrets import SecretLevel, secrets_in
 from skills_runtime.skills.scan.shell import shell_marks
-from skills_runtime.skills.scan.text import Text
+from skills_runtime.skills.scan.text import Mark, Profile, Text, mark
 
 MAX_TEXT = 20_000
 
@@ -72,32 +72,23 @@ def text_of(node: ast.expr, names: dict[str, str], depth: int = 0) -> str | None
     if depth > 12:
         return None
     if isinstance(node, ast.Constant):
-        return _constant(node)
+        value = node.value[:MAX_TEXT] if isinstance(node.value, str | bytes) else None
+        return value.decode("latin-1") if isinstance(value, bytes) else value
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = text_of(node.left, names, depth + 1), text_of(node.right, names, depth + 1)
         return (left + right)[:MAX_TEXT] if left is not None and right is not None else None
     if isinstance(node, ast.JoinedStr):
-        return "".join(_piece(value, names, depth) for value in node.values)[:MAX_TEXT]
+        return "".join(
+            text_of(value.value if isinstance(value, ast.FormattedValue) else value, names, depth + 1) or "{}"
+            for value in node.values
+        )[:MAX_TEXT]
     if isinstance(node, ast.Subscript):
         return _reversed(node, names, depth)
     if isinstance(node, ast.Call):
         return _call(node, names, depth)
     return None
-
-
-def _constant(node: ast.Constant) -> str | None:
-    if isinstance(node.value, str):
-        return node.value[:MAX_TEXT]
-    if isinstance(node.value, bytes):
-        return node.value[:MAX_TEXT].decode("latin-1")
-    return None
-
-
-def _piece(value: ast.expr, names: dict[str, str], depth: int) -> str:
-    inner = value.value if isinstance(value, ast.FormattedValue) else value
-    return text_of(inner, names, depth + 1) or "{}"
 
 
 def _reversed(node: ast.Subscript, names: dict[str, str], depth: int) -> str | None:
@@ -233,7 +224,7 @@ class Flow:
         self.aliases: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.taints: dict[str, set[Taint]] = {}
-        self.reads: list[tuple[ast.AST, Level]] = []
+        self.reads: list[tuple[ast.AST, SecretLevel]] = []
         self._parameters: dict[str, list[str]] = {}
         self._returns: list[tuple[str, ast.expr]] = []
         self._assigned: list[tuple[str, ast.expr]] = []
@@ -366,8 +357,8 @@ class Flow:
                 if level:
                     self.reads.append((value, level))
 
-    def _level(self, node: ast.AST) -> Level | None:
-        best: Level | None = None
+    def _level(self, node: ast.AST) -> SecretLevel | None:
+        best: SecretLevel | None = None
         for each in ast.walk(node):
             if isinstance(each, ast.Constant | ast.BinOp | ast.Call | ast.Name | ast.JoinedStr):
                 said = text_of(each, self.texts)
@@ -488,17 +479,7 @@ def python_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         yield from shell_marks(text.body, 0, len(text.body), profile)
         return
-    nodes = _nodes(tree)
-    yield from _Reading(text, nodes, profile).marks()
-
-
-def _nodes(tree: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    for node in ast.walk(tree):
-        found.append(node)
-        if len(found) >= MAX_NODES:
-            break
-    return found
+    yield from _Reading(text, list(islice(ast.walk(tree), MAX_NODES)), profile).marks()
 
 
 class _Reading:
@@ -611,7 +592,7 @@ class _Reading:
             yield from self._only_read()
             return
         addresses = self._addresses()
-        outside = [each for each in addresses if kind_of(each) not in ("known", "local")]
+        outside = [each for each in addresses if host_kind(each) not in ("known", "local")]
         bad = [each for each in addresses if is_bad(each)]
         for call in sinks:
             kind = self.flow.secret_sent(call)

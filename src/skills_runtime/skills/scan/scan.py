@@ -5,20 +5,28 @@ for. What remains becomes the findings of a report.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from skills_runtime.skills.scan.files import Collected, collect, packaged
+from skills_runtime.skills.scan.files import Collected, collect_files, find_shipped
 from skills_runtime.skills.scan.hidden import INVISIBLE, hidden_marks, visible
 from skills_runtime.skills.scan.instructions import instruction_marks
 from skills_runtime.skills.scan.python import python_marks
-from skills_runtime.skills.scan.report import Finding, SecurityReport, Severity, Skipped, judged, lowered
-from skills_runtime.skills.scan.rules import RULES, Mark, Profile
+from skills_runtime.skills.scan.rules import (
+    SCAN_RULES,
+    Finding,
+    FindingSeverity,
+    SecurityReport,
+    SkippedFile,
+    build_verdict,
+    lower_severity,
+)
 from skills_runtime.skills.scan.scripts import script_marks, sends_out
 from skills_runtime.skills.scan.secrets import leaked_marks
 from skills_runtime.skills.scan.shell import shell_marks
 from skills_runtime.skills.scan.social_engineering import lure_marks
-from skills_runtime.skills.scan.text import Text, decoded, kind_of
+from skills_runtime.skills.scan.text import Mark, Profile, Text, decode_text, text_kind
 from skills_runtime.text import one_line
 
 _FORBIDS = re.compile(
@@ -62,6 +70,10 @@ _RULE_LINE = re.compile(
     ),
     re.I,
 )
+_RULE_CODE = re.compile(
+    r"re\.(?:compile|search|match|findall)|new RegExp|(?<![:/\w.])/(?!/)[^/\n]{4,}/[gimsu]{1,4}\b"
+    r"|\\s[*+]|\\b\w|\(\?:|\.\*\w|pattern[\"']?\s*[:=]|regex[\"']?\s*[:=]"
+)
 ABOUT_SECURITY = re.compile(
     (
         r"\bsecurity\b|\bpen[- ]?test|\bpenetration test|\bred[- ]?team|\bblue[-"
@@ -76,11 +88,12 @@ ABOUT_SECURITY = re.compile(
     ),
     re.I,
 )
+_EXAMPLE_FOLDERS = frozenset({"tests", "test", "evals", "eval", "fixtures", "examples", "__tests__", "benchmarks"})
 _UNSHAKEN = frozenset({"L001", "L002", "H001"})
 """Codes that a name or a description of the skill excuses in no way; what stands right beside them may."""
 
 
-def weighed(found: Mark, text: Text, profile: Profile) -> Severity:
+def weighed(found: Mark, text: Text, profile: Profile) -> FindingSeverity:
     """How grave a mark is where it stands."""
     if found.is_certain:
         return found.severity
@@ -90,21 +103,25 @@ def weighed(found: Mark, text: Text, profile: Profile) -> Severity:
     in_words = text.kind in ("markdown", "config", "plain")
     if in_words and profile.is_about_security and found.code not in _UNSHAKEN:
         steps += 2
-    if in_words and _is_apart(text.name):
+    if in_words and not _EXAMPLE_FOLDERS.isdisjoint(text.name.lower().split("/")[:-1]):
         steps += 1
-    return lowered(found.severity, min(steps, 3))
+    return lower_severity(found.severity, min(steps, 3))
 
 
 def is_taught(found: Mark, text: Text) -> bool:
     """Whether the words around a place show that it is quoted, forbidden or looked for."""
     number = text.line_at(found.start)
     line = text.line(number)
-    begin = _place_in_line(line, found, found.start - text.starts[number - 1])
+    begin = found.start - text.starts[number - 1]
+    if begin == 0 and found.shown:  # a command that was marked with its whole line
+        begin = max(0, line.find(found.shown[:16]))
     before = line[:begin] if begin > 0 else ""
     region = text.region_at(found.start)
     if text.kind != "markdown":
         return _is_rule(line, found) or _says(_comments_before(text, number))
-    if _says(before) or _is_forbidden(line, begin) or (_EXAMPLE.search(before) and _is_quoted(line, begin)):
+    forbids = _FORBIDS.search(line[: begin + 12])
+    is_forbidden = forbids is not None and forbids.start() < begin
+    if _says(before) or is_forbidden or (_EXAMPLE.search(before) and _is_quoted(line, begin)):
         return True
     if any(_TEACHES.search(heading) or _FORBIDS.search(heading) for heading in region.headings):
         return True
@@ -113,19 +130,6 @@ def is_taught(found: Mark, text: Text) -> bool:
     if region.kind == "comment":
         return False
     return bool(_is_quoted(line, begin) and (_says(line) or _says(_lead(text, number)))) or _is_listed(text, number)
-
-
-def _place_in_line(line: str, found: Mark, begin: int) -> int:
-    """Where in its line a command begins that was marked with its whole line."""
-    if begin == 0 and found.shown:
-        return max(0, line.find(found.shown[:16]))
-    return begin
-
-
-def _is_forbidden(line: str, begin: int) -> bool:
-    """Whether a word of forbidding stands in front of a place, however closely."""
-    forbids = _FORBIDS.search(line[: begin + 12])
-    return forbids is not None and forbids.start() < begin
 
 
 def _says(words: str) -> bool:
@@ -175,30 +179,11 @@ def _is_rule(line: str, found: Mark) -> bool:
         found.code[0] in "ILHXDP"
         and bool(_RULE_LINE.search(line))
         and found.end - found.start < 400
-        and _looks_like_rule(line)
+        and bool(_RULE_CODE.search(line))
     )
 
 
-def _looks_like_rule(line: str) -> bool:
-    return bool(
-        re.search(
-            (
-                r"re\.(?:compile|search|match|findall)|new RegExp|(?<![:/\w.])/(?!/)[^/\n]{4,}/[gimsu]{1,4}\b"
-                r"|\\s[*+]|\\b\w|\(\?:|\.\*\w|pattern[\"']?\s*[:=]|regex[\"']?\s*[:=]"
-            ),
-            line,
-        )
-    )
-
-
-def _is_apart(name: str) -> bool:
-    """Whether a file is a test, an example or an evaluation."""
-    parts = name.lower().split("/")[:-1]
-    return any(
-        part in ("tests", "test", "evals", "eval", "fixtures", "examples", "__tests__", "benchmarks") for part in parts
-    )
-
-
+_EMBEDDED = ("python", "py", "python3", "javascript", "js", "typescript", "ts", "node")
 EXCERPT = 160
 PER_CODE = 5
 """How often one code is told of one file."""
@@ -215,23 +200,29 @@ _ALL_TOOLS = re.compile(
 
 def scan_directory(path: Path) -> SecurityReport:
     """What is to be said against the skill in a directory."""
-    return scan_collected(collect(path))
+    return scan_collected(collect_files(path))
 
 
 def scan_collected(collected: Collected) -> SecurityReport:
     """What is to be said against files that were read; pure."""
     texts = [
-        Text(member.name, kind_of(member), decoded(member))
+        Text(member.name, text_kind(member), decode_text(member))
         for member in collected.members
-        if kind_of(member) != "binary"
+        if text_kind(member) != "binary"
     ]
     profile = profile_of(texts)
-    findings: list[Finding] = [_shipped(one.code, one.severity, one.file, one.shown) for one in packaged(collected)]
+    findings = [_finding(one.code, one.severity, one.file, 0, one.shown) for one in find_shipped(collected)]
     for text in texts:
-        findings.extend(_of_text(text, profile))
+        counts: Counter[tuple[str, FindingSeverity]] = Counter()
+        for found in _marks(text, profile):
+            severity = weighed(found, text, profile)
+            counts[found.code, severity] += 1
+            if counts[found.code, severity] <= PER_CODE:
+                shown = found.shown or text.body[found.start : min(found.end, found.start + 400)]
+                findings.append(_finding(found.code, severity, text.name, text.line_at(found.start), shown))
     findings.extend(_across(findings, texts))
-    verdict, score, ordered = judged(findings)
-    skipped = tuple(Skipped(file=one_line(each.file), reason=each.reason) for each in collected.skipped)
+    verdict, score, ordered = build_verdict(findings)
+    skipped = tuple(SkippedFile(file=one_line(each.file), reason=each.reason) for each in collected.skipped)
     return SecurityReport(
         findings=ordered, verdict=verdict, score=score, files_read=len(collected.members), skipped=skipped
     )
@@ -259,18 +250,8 @@ def _across(findings: Iterable[Finding], texts: Iterable[Text]) -> Iterator[Find
         return
     for text in texts:
         if text.name != read.file and text.kind in ("python", "script", "shell") and sends_out(text):
-            yield _made("D002", "high", read.file, read.line, f"{read.excerpt} … and {text.name} sends data away")
+            yield _finding("D002", "high", read.file, read.line, f"{read.excerpt} … and {text.name} sends data away")
             return
-
-
-def _of_text(text: Text, profile: Profile) -> Iterator[Finding]:
-    told: dict[tuple[str, Severity], int] = {}
-    for found in _marks(text, profile):
-        severity = weighed(found, text, profile)
-        count = told.get((found.code, severity), 0)
-        told[found.code, severity] = count + 1
-        if count < PER_CODE:
-            yield _finding(found, severity, text)
 
 
 def _marks(text: Text, profile: Profile) -> Iterator[Mark]:
@@ -300,19 +281,13 @@ def _embedded(text: Text, profile: Profile) -> Iterator[Mark]:
             every = _ALL_TOOLS.search(text.body, region.start, region.end)
             if every:
                 yield Mark(code="R001", severity="low", start=every.start(), end=every.end())
-        if region.kind != "fence" or region.language not in (
-            "python",
-            "py",
-            "python3",
-            "javascript",
-            "js",
-            "typescript",
-            "ts",
-            "node",
-        ):
+        if region.kind != "fence" or region.language not in _EMBEDDED:
             continue
-        body = text.body[region.start : region.end]
-        inner = Text(text.name, "python" if region.language.startswith("py") else "script", _without_fence(body))
+        # Blanks in the place of the fence's first line, so that places stay the same.
+        first, _, rest = text.body[region.start : region.end].partition("\n")
+        code, closing, _ = rest.rpartition("\n")
+        body = " " * len(first) + "\n" + (code if closing else rest)
+        inner = Text(text.name, "python" if region.language.startswith("py") else "script", body)
         marks = python_marks(inner, profile) if inner.kind == "python" else script_marks(inner, profile)
         for found in marks:
             yield Mark(
@@ -322,13 +297,6 @@ def _embedded(text: Text, profile: Profile) -> Iterator[Mark]:
                 end=region.start + found.end,
                 shown=found.shown or inner.body[found.start : found.end],
             )
-
-
-def _without_fence(body: str) -> str:
-    """The code of a fence with blanks in the place of its first line, so that places stay the same."""
-    first, _, rest = body.partition("\n")
-    code, closing, _ = rest.rpartition("\n")
-    return " " * len(first) + "\n" + (code if closing else rest)
 
 
 def _cleared(text: Text, profile: Profile) -> Iterator[Mark]:
@@ -345,29 +313,16 @@ def _cleared(text: Text, profile: Profile) -> Iterator[Mark]:
             yield Mark(code="H003", severity="high", start=found.start, end=found.end, shown=shown)
 
 
-def _finding(found: Mark, severity: Severity, text: Text) -> Finding:
-    shown = found.shown or text.body[found.start : min(found.end, found.start + 400)]
-    return _made(found.code, severity, text.name, text.line_at(found.start), shown)
-
-
-def _shipped(code: str, severity: Severity, file: str, shown: str) -> Finding:
-    return _made(code, severity, file, 0, shown)
-
-
-def _made(code: str, severity: Severity, file: str, line: int, shown: str) -> Finding:
-    rule = RULES[code]
+def _finding(code: str, severity: FindingSeverity, file: str, line: int, shown: str) -> Finding:
+    rule = SCAN_RULES[code]
+    excerpt = one_line(shown[:600]).replace("<", "‹").replace(">", "›")
     return Finding(
         code=code,
         severity=severity,
         title=rule.title,
         file=one_line(file),
         line=line,
-        excerpt=_excerpt(shown),
+        excerpt=excerpt if len(excerpt) <= EXCERPT else excerpt[: EXCERPT - 1] + "…",
         why=rule.why,
         remedy=rule.remedy,
     )
-
-
-def _excerpt(shown: str) -> str:
-    line = one_line(shown[:600]).replace("<", "‹").replace(">", "›")
-    return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from skills_runtime.skills.scan.hosts import URL, is_bad, kind_of
-from skills_runtime.skills.scan.rules import Mark, Pattern, Profile, mark, matches, pattern
+from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad
 from skills_runtime.skills.scan.secrets import secrets_in
 from skills_runtime.skills.scan.shell import shell_marks
-from skills_runtime.skills.scan.text import Text
+from skills_runtime.skills.scan.text import Mark, Pattern, Profile, Text, find_matches, mark, pattern
 
 _PATTERNS: tuple[Pattern, ...] = (
     pattern(
@@ -133,13 +132,13 @@ class _Sending(msgspec.Struct, frozen=True):
 
 def script_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Everything in a script."""
-    yield from matches(_PATTERNS, text)
+    yield from find_matches(_PATTERNS, text)
     yield from _fetched(text)
     yield from shell_marks(text.body, 0, len(text.body), profile)
     body = _put_together(text.body)
     sink = _SINK.search(body)
     addresses = [match[0] for match in URL.finditer(body)]
-    outside = [each for each in addresses if kind_of(each) not in ("known", "local")]
+    outside = [each for each in addresses if host_kind(each) not in ("known", "local")]
     bad = any(is_bad(each) for each in addresses)
     dumped = _DUMPED.search(text.body)
     if sink and dumped and (outside or not addresses):
@@ -155,7 +154,7 @@ def _fetched(text: Text) -> Iterator[Mark]:
             continue
         if is_bad(match["address"]):
             yield mark("X007", run.start(), run.end(), "critical", shown=f"{match[0]} … {run[0]}")
-        elif kind_of(match["address"]) == "unknown":
+        elif host_kind(match["address"]) == "unknown":
             yield mark("X007", run.start(), run.end(), shown=f"{match[0]} … {run[0]}")
 
 
@@ -163,7 +162,7 @@ def sends_out(text: Text) -> bool:
     """Whether a file of code sends data to a host that is not known."""
     if not (_SINK.search(text.body) or _OTHER_SINK.search(text.body)):
         return False
-    return any(kind_of(match[0]) not in ("known", "local") for match in URL.finditer(text.body))
+    return any(host_kind(match[0]) not in ("known", "local") for match in URL.finditer(text.body))
 
 
 def _secrets(text: Text, body: str, sending: _Sending) -> Iterator[Mark]:

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
 
-from skills_runtime.skills.scan.rules import Mark, mark
-from skills_runtime.skills.scan.text import Text
+from skills_runtime.skills.scan.text import Mark, Text, mark
 
-Level = Literal["strong", "fair"]
+SecretLevel = Literal["strong", "fair"]
 
 _STRONG = re.compile(
     r"""
@@ -60,7 +59,7 @@ _WORDS = (
 """Words without one of which no place of the above is in a text."""
 
 
-def secrets_in(text: str) -> tuple[Level, re.Match[str]] | None:
+def secrets_in(text: str) -> tuple[SecretLevel, re.Match[str]] | None:
     """The first place in a text that holds secrets, the surest kind first."""
     folded = text.lower()
     if not any(word in folded for word in _WORDS):

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from skills_runtime.skills.scan.hosts import URL, is_bad, kind_of, related
-from skills_runtime.skills.scan.rules import Mark, Profile, mark
-from skills_runtime.skills.scan.text import Text
+from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad, related
+from skills_runtime.skills.scan.text import Mark, Profile, Text, mark
 
 WINDOW = 420
 """How much text around an address belongs to what is said of it."""
@@ -123,7 +122,7 @@ def _mentions(text: Text, *words: str) -> bool:
 
 def _around(text: Text, match: re.Match[str], profile: Profile) -> Iterator[Mark]:
     address = match[0]
-    kind = kind_of(address)
+    kind = host_kind(address)
     is_harmless = kind in ("known", "placeholder", "local")
     if is_harmless and not (_PROGRAM.search(address) or _RELEASE.search(address)):
         return
@@ -131,7 +130,7 @@ def _around(text: Text, match: re.Match[str], profile: Profile) -> Iterator[Mark
     after = text.body[match.end() : match.end() + WINDOW]
     around = before + " " + after
     offers = _is_program(address) or (_RELEASE_PAGE.search(address) and _PROGRAM_NAME.search(around))
-    if offers and _locked(around) and _RUN.search(around):
+    if offers and _PASSWORD.search(around) and _LOCKED.search(around) and _RUN.search(around):
         yield mark("L001", match.start(), match.end(), shown=_line(text, match))
         return
     if is_harmless:
@@ -147,7 +146,7 @@ def _around(text: Text, match: re.Match[str], profile: Profile) -> Iterator[Mark
 
 def _from_page(text: Text, match: re.Match[str], before: str, after: str) -> Iterator[Mark]:
     near = before[-140:] + " " + after[:200]
-    if kind_of(match[0]) == "collector":
+    if host_kind(match[0]) == "collector":
         return
     if not _SNIPPET.search(near):
         return
@@ -180,11 +179,6 @@ def _program(text: Text, match: re.Match[str], around: str, profile: Profile) ->
 
 def _is_program(address: str) -> bool:
     return bool(_PROGRAM.search(address) or re.search(r"/releases/download/", address))
-
-
-def _locked(around: str) -> bool:
-    password = _PASSWORD.search(around)
-    return bool(password and _LOCKED.search(around))
 
 
 def _line(text: Text, match: re.Match[str]) -> str:

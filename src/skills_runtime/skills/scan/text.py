@@ -1,19 +1,24 @@
-"""A file as the scan sees it: its kind, its lines, and where in it prose, code and comments are."""
+"""A file as the scan sees it: its kind, lines and regions, and the patterns that detectors search in it.
+
+Pure. A mark is a code, a place and how grave it is; it becomes a finding in `scan`, once its surroundings are weighed.
+"""
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Literal
 
 import msgspec
 
-from skills_runtime.skills.scan.files import Member
+from skills_runtime.skills.scan.files import ScannedFile
+from skills_runtime.skills.scan.rules import SCAN_RULES, FindingSeverity
 
-Kind = Literal["markdown", "python", "script", "shell", "config", "plain", "binary"]
+TextKind = Literal["markdown", "python", "script", "shell", "config", "plain", "binary"]
 RegionKind = Literal["front", "prose", "fence", "comment"]
 
-_SUFFIXES: dict[str, Kind] = {
+_SUFFIXES: dict[str, TextKind] = {
     ".md": "markdown",
     ".mdx": "markdown",
     ".markdown": "markdown",
@@ -76,9 +81,9 @@ class Region(msgspec.Struct, frozen=True):
 class Text:
     """A file that can be read as text."""
 
-    def __init__(self, name: str, kind: Kind, body: str) -> None:
+    def __init__(self, name: str, kind: TextKind, body: str) -> None:
         self.name = name
-        self.kind: Kind = kind
+        self.kind: TextKind = kind
         self.body = body
 
     @cached_property
@@ -120,7 +125,7 @@ class Text:
         return self.regions[max(0, found - 1)]
 
 
-def kind_of(member: Member) -> Kind:
+def text_kind(member: ScannedFile) -> TextKind:
     """What kind of file it is, by its name and how it begins."""
     if looks_binary(member.data):
         return "binary"
@@ -145,7 +150,7 @@ def looks_binary(data: bytes) -> bool:
     return b"\0" in sample or len(_CHUNK.findall(sample)) > max(4, len(sample) // 50)
 
 
-def decoded(member: Member) -> str:
+def decode_text(member: ScannedFile) -> str:
     """The text of a file; what cannot be decoded is replaced, a byte order mark is left out."""
     data = member.data
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -221,3 +226,88 @@ def _step(reader: _Reader, line: str, place: int, mark: str) -> str:
         if closing >= 0:
             reader.turn(place + closing + 3, "prose")
     return ""
+
+
+MAX_MATCHES = 20
+MAX_LINES = 4_000
+REACH = 400
+"""How far from its word a pattern can begin."""
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a detector saw."""
+
+    code: str
+    severity: FindingSeverity
+    start: int
+    """Where in the text it begins."""
+    end: int
+    shown: str = ""
+    """What to show in its place, where the text itself says nothing."""
+    is_certain: bool = False
+    """Whether no surroundings make it harmless."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a skill says of itself, as far as it bears on what it may do."""
+
+    name: str = ""
+    description: str = ""
+    words: frozenset[str] = frozenset()
+    is_about_security: bool = False
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """An expression, the code it stands for, and words without which it need not be tried."""
+
+    code: str
+    severity: FindingSeverity
+    expression: re.Pattern[str]
+    anchors: tuple[str, ...] = ()
+
+
+def pattern(code: str, expression: str, *anchors: str, severity: FindingSeverity | None = None) -> Pattern:
+    """A pattern that does not mind capitals."""
+    return Pattern(code, severity or SCAN_RULES[code].severity, re.compile(expression, re.I), anchors)
+
+
+def find_matches(patterns: tuple[Pattern, ...], text: Text) -> Iterator[Mark]:
+    """Everything the patterns find in a text as a whole."""
+    for one in patterns:
+        if one.anchors and not any(anchor in text.folded for anchor in one.anchors):
+            continue
+        for count, match in enumerate(one.expression.finditer(text.body)):
+            yield Mark(code=one.code, severity=one.severity, start=match.start(), end=match.end())
+            if count >= MAX_MATCHES:
+                break
+
+
+def find_line_matches(patterns: tuple[Pattern, ...], text: Text) -> Iterator[Mark]:
+    """Everything the patterns find in single lines; only lines with one of their words are looked at."""
+    for one in patterns:
+        for count, (start, end) in enumerate(_lines(text.folded, one.anchors)):
+            match = one.expression.search(text.body[start:end])
+            if match:
+                yield Mark(code=one.code, severity=one.severity, start=start + match.start(), end=start + match.end())
+            if count >= MAX_LINES:
+                break
+
+
+def _lines(folded: str, anchors: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """The lines that hold one of some words, each at most once a word, cut down where they are very long."""
+    seen: set[int] = set()
+    for anchor in anchors:
+        place = folded.find(anchor)
+        while place >= 0:
+            start = max(folded.rfind("\n", 0, place) + 1, place - REACH)
+            end = folded.find("\n", place)
+            end = min(len(folded) if end < 0 else end, place + 2 * REACH)
+            if start not in seen:
+                seen.add(start)
+                yield start, end
+            place = folded.find(anchor, max(end, place + 1))
+
+
+def mark(code: str, start: int, end: int, severity: FindingSeverity | None = None, *, shown: str = "") -> Mark:
+    """A mark as grave as its code says, unless something else is said."""
+    return Mark(code=code, severity=severity or SCAN_RULES[code].severity, start=start, end=end, shown=shown)

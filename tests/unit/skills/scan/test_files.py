@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills.scan import scan_directory
-from skills_runtime.skills.scan.files import Collected, Link, Member, packaged
+from skills_runtime.skills.scan.files import Collected, ScannedFile, ScannedLink, find_shipped
 
 ELF = b"\x7fELF" + bytes(200)
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40) + b"IEND\xaeB`\x82"
 
 
 def found(*files: tuple[str, bytes]) -> list[tuple[str, str]]:
-    members = tuple(Member(name=name, data=data, size=len(data)) for name, data in files)
-    return [(one.code, one.file) for one in packaged(Collected(members=members))]
+    members = tuple(ScannedFile(name=name, data=data, size=len(data)) for name, data in files)
+    return [(one.code, one.file) for one in find_shipped(Collected(members=members))]
 
 
 def entry(flags: int) -> bytes:
@@ -55,6 +55,9 @@ def test_a_hidden_script_is_told() -> None:
 
 
 def test_a_link_to_secrets_is_graver_than_another_one() -> None:
-    links = (Link(name="a", target="/opt/x", leads_out=True), Link(name="b", target="/srv/x/.ssh", leads_out=True))
+    links = (
+        ScannedLink(name="a", target="/opt/x", leads_out=True),
+        ScannedLink(name="b", target="/srv/x/.ssh", leads_out=True),
+    )
 
-    assert [one.severity for one in packaged(Collected(members=(), links=links))] == ["medium", "high"]
+    assert [one.severity for one in find_shipped(Collected(members=(), links=links))] == ["medium", "high"]

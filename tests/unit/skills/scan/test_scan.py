@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.scan import RULES, SecurityReport, scan_directory
-from skills_runtime.skills.scan.files import MAX_FILE_BYTES
-from skills_runtime.skills.scan.report import Finding, judged
+from skills_runtime.skills.scan import SCAN_RULES, SecurityReport, scan_directory
+from skills_runtime.skills.scan.files import MAX_SCANNED_BYTES
+from skills_runtime.skills.scan.rules import Finding, build_verdict
 
 
 def skill(directory: Path, body: str, **files: str) -> Path:
@@ -101,11 +101,11 @@ def test_a_pipe_in_the_place_of_a_file_is_skipped(tmp_path: Path) -> None:
 
 def test_a_long_file_is_read_up_to_a_limit_and_that_is_told(tmp_path: Path) -> None:
     root = skill(tmp_path, "Nothing.\n")
-    (root / "long.txt").write_bytes(b"word " * (MAX_FILE_BYTES // 4))
+    (root / "long.txt").write_bytes(b"word " * (MAX_SCANNED_BYTES // 4))
 
     report = scan_directory(root)
 
-    assert [(each.file, str(MAX_FILE_BYTES) in each.reason) for each in report.skipped] == [("long.txt", True)]
+    assert [(each.file, str(MAX_SCANNED_BYTES) in each.reason) for each in report.skipped] == [("long.txt", True)]
 
 
 def test_a_directory_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
@@ -114,24 +114,24 @@ def test_a_directory_that_is_not_there_is_an_error_of_the_system(tmp_path: Path)
 
 
 def test_weak_signs_alone_never_make_a_verdict() -> None:
-    verdict, score, _ = judged([finding(code, "low") for code in RULES])
+    verdict, score, _ = build_verdict([finding(code, "low") for code in SCAN_RULES])
 
     assert (verdict, score) == ("clean", 20)
 
 
 def test_all_weak_signs_and_a_fair_one_are_still_clean() -> None:
-    found = [finding(code, "low") for code in RULES if code != "D005"]
+    found = [finding(code, "low") for code in SCAN_RULES if code != "D005"]
 
-    assert judged([*found, finding("D005", "medium")])[0] == "clean"
+    assert build_verdict([*found, finding("D005", "medium")])[0] == "clean"
 
 
 def test_one_code_counts_once_however_often_it_is_found() -> None:
-    assert judged([finding("D005", "medium")] * 9)[:2] == ("clean", 25)
+    assert build_verdict([finding("D005", "medium")] * 9)[:2] == ("clean", 25)
 
 
 def test_one_grave_sign_is_suspicious_and_two_are_malicious() -> None:
-    assert judged([finding("X003", "high")])[0] == "suspicious"
-    assert judged([finding("X003", "high"), finding("I001", "high")])[0] == "malicious"
+    assert build_verdict([finding("X003", "high")])[0] == "suspicious"
+    assert build_verdict([finding("X003", "high"), finding("I001", "high")])[0] == "malicious"
 
 
 def test_a_skill_without_any_file_is_clean(tmp_path: Path) -> None:

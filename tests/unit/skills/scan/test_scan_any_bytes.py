@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.skills.scan.files import Collected, Member
+from skills_runtime.skills.scan.files import Collected, ScannedFile
 from skills_runtime.skills.scan.scan import scan_collected
 from tests.unit.skills.scan.corpus import SAMPLES, samples
 
@@ -15,7 +15,7 @@ MIXED = st.lists(st.sampled_from(SNIPPETS) | st.text(max_size=30), max_size=12).
 
 
 def _collected(name: str, data: bytes) -> Collected:
-    return Collected(members=(Member(name=name, data=data, size=len(data)),))
+    return Collected(members=(ScannedFile(name=name, data=data, size=len(data)),))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
