@@ -1,7 +1,6 @@
 # Every target sets up what it needs by itself; nothing has to be installed or activated before.
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
-.PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests test-thorough
+.PHONY: help demo studio test check bench format docs lock clean setup built static lint types layers web tests test-thorough
 
 BIN := .venv/bin
 # Hundreds of programs are started: none of them compiles again what another one has compiled.
@@ -23,7 +22,9 @@ studio: built ## set up, build the web app if its sources changed, then start it
 	$(call heading,studio)
 	@$(BIN)/skills-runtime studio
 
-test: setup lint types layers web tests ## set up, then run everything: lint, types, layers, the web app, all tests
+test: setup ## set up, then run everything: lint, types, layers, the web app, all tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target static
+	@$(MAKE) --no-print-directory tests
 
 test-thorough: setup built ## set up, then run the property tests with all their examples
 	$(call heading,property tests with all their examples)
@@ -59,6 +60,9 @@ setup:
 
 built: setup
 	@scripts/studio
+
+# The longest comes first: the others are done beside it.
+static: types web lint layers
 
 lint: setup
 	$(call heading,format)
