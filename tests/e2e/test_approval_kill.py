@@ -25,7 +25,7 @@ class Place:
         self.script.write_text("echo once >> done.txt\n")
 
     def start(self, what: str, *, days: float = 0) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.support.approval_process", str(self.root), str(days), what]
+        command = [sys.executable, "-m", "tests.e2e.approval_process", str(self.root), str(days), what]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
 
     def finish(self, what: str, *, days: float = 0) -> str:

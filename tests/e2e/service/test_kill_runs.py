@@ -22,9 +22,9 @@ from skills_runtime.service import routes
 from skills_runtime.service.access.token import service_token
 from tests.e2e.service.chaos import World, begin_runs, execute, execute_skills
 from tests.e2e.service.killable import NOTES, make_place, serve_until_killed
+from tests.e2e.service.subreaper import ADOPTING
 from tests.support.children import zygote
 from tests.support.examples import examples
-from tests.support.subreaper import ADOPTING
 from tests.unit.service.runs.served import types_in
 
 KILLS, STOPS = examples(50), examples(6)

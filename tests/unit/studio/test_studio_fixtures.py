@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.support.studio_fixtures import PLACE, fixture_text, logs
+from tests.unit.studio.make_fixtures import PLACE, fixture_text, logs
 
 LOGS = logs()
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))
 def test_a_fixture_has_what_the_projections_say(name: str) -> None:
-    message = "run `python -m tests.support.studio_fixtures`, and then the tests of studio/"
+    message = "run `python -m tests.unit.studio.make_fixtures`, and then the tests of studio/"
     assert (PLACE / f"{name}.json").read_text(encoding="utf-8") == fixture_text(LOGS[name]), message
 
 

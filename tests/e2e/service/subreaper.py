@@ -1,6 +1,6 @@
 """Run a command as a subreaper: processes it starts stay below it, even when they detach.
 
-Used as `python -m tests.support.subreaper COMMAND...`.
+Used as `python -m tests.e2e.service.subreaper COMMAND...`.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from skills_runtime.sandbox.supervision import tree
 from skills_runtime.sandbox.supervision.supervisor import adopt_orphans
 
-ADOPTING = (sys.executable, "-m", "tests.support.subreaper")
+ADOPTING = (sys.executable, "-m", "tests.e2e.service.subreaper")
 PATIENCE_SECONDS = 60.0
 
 

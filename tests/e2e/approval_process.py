@@ -1,6 +1,6 @@
 """Run an agent in its own process with a shifted clock.
 
-Used as `python -m tests.support.approval_process DIRECTORY DAYS ACTION`.
+Used as `python -m tests.e2e.approval_process DIRECTORY DAYS ACTION`.
 """
 
 import asyncio

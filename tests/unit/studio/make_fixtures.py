@@ -1,6 +1,6 @@
 """Logs with what the projections make of them, which the web app's own fold has to make of them too.
 
-`python -m tests.support.studio_fixtures` writes tests/fixtures/studio/ anew.
+`python -m tests.unit.studio.make_fixtures` writes tests/fixtures/studio/ anew.
 """
 
 import json
@@ -21,7 +21,7 @@ from skills_runtime.runs.log import read_events
 from tests.replay.make_golden import GOLDEN
 from tests.support.events import numbered
 
-PLACE = Path(__file__).parents[1] / "fixtures" / "studio"
+PLACE = Path(__file__).parents[2] / "fixtures" / "studio"
 _LEFT_OUT = frozenset(
     {
         "config_fingerprint", "fork", "snapshots", "last_mac", "epoch", "children", "worked_sec", "segment_since",
