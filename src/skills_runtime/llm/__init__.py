@@ -1,8 +1,14 @@
 """Models behind one port: OpenAI-compatible, fake and replay; and how their answers become events."""
 
-from skills_runtime.llm.fake import FakeChatBackend, FakeChatCall, ScriptedBackend, load_script
+from skills_runtime.llm.fake import (
+    FakeChatBackend,
+    FakeChatCall,
+    RecordedAnswer,
+    ReplayBackend,
+    ScriptedBackend,
+    load_script,
+)
 from skills_runtime.llm.openai import OpenAIChatBackend, openai_backend
-from skills_runtime.llm.replay import RecordedAnswer, ReplayBackend
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.llm.transcribe import Answer, Price, Transcriber, cost_of, transcribe
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from skills_runtime.errors import ModelError
-from skills_runtime.text import well_formed
+from skills_runtime.text import one_line, well_formed
 
 LONGEST_TOLD = 500
 """Characters of a provider's explanation that are kept."""
@@ -19,12 +19,11 @@ SHORTEST_SECRET = 8
 """Anything shorter would turn up in ordinary words."""
 
 
-def one_line(text: str, *, limit: int = LONGEST_TOLD, secret: str = "") -> str:
-    """What somebody explained, as one line of bounded length without the secret."""
+def shorten(text: str, *, limit: int = LONGEST_TOLD, secret: str = "") -> str:
+    """Put a provider's explanation on one line of bounded length without the secret."""
     if len(secret) >= SHORTEST_SECRET:
         text = text.replace(secret, "***")
-    line = " ".join(well_formed(text[: 2 * limit]).split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return one_line(well_formed(text[: 2 * limit]), limit=limit)
 
 
 Meaning = Literal[
@@ -130,7 +129,7 @@ def refusal_of(
         inside=status is None,
         words=frozenset(word.lower() for word in words if isinstance(word, str)),
         param=str(error.get("param") or ""),
-        message=one_line(message or _written(body), limit=LONGEST_READ, secret=secret),
+        message=shorten(message or _written(body), limit=LONGEST_READ, secret=secret),
         retry_after_sec=retry_after(headers or {}),
     )
 
@@ -176,7 +175,7 @@ def meaning_of(refusal: Refusal) -> Meaning:
 def explained(refusal: Refusal) -> ModelError:
     """The error of ours that a refusal amounts to."""
     told = _MEANINGS[meaning_of(refusal)]
-    said = one_line(refusal.message) or "no reason given"
+    said = shorten(refusal.message) or "no reason given"
     return ModelError(
         told.message.format(status=refusal.status or f"an error: {said}", said=said),
         kind=told.kind,
@@ -194,7 +193,7 @@ def no_stream(text: str, *, secret: str = "") -> ModelError:
         body = None
     if isinstance(body, dict) and cast(dict[str, Any], body).get("error"):
         return explained(refusal_of(cast(object, body), secret=secret))
-    said = one_line(text, secret=secret)
+    said = shorten(text, secret=secret)
     return ModelError(f"the model's provider sent no stream but: {said}", hint="check `llm.base_url`", retryable=True)
 
 

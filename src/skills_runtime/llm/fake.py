@@ -1,4 +1,7 @@
-"""A model that says what it was told to say: for tests, demos and offline work."""
+"""Models that say what they were told to say, or what they said before: for tests, demos, offline work and replay.
+
+A replay takes recorded answers as plain values; reading the run is the caller's work.
+"""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
@@ -8,6 +11,7 @@ import msgspec
 
 from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
+from skills_runtime.text import one_line
 
 
 class FakeChatCall(msgspec.Struct, frozen=True):
@@ -94,15 +98,11 @@ def load_script(path: Path) -> ScriptedBackend:
     except OSError as error:
         raise ConfigError(f"the fake model's script `{path}` cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"the fake model's script `{path}` is not YAML: {_where(error)}") from error
+        raise ConfigError(f"the fake model's script `{path}` is not YAML: {one_line(str(error))}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"the fake model's script `{path}` is not a script: {error}") from error
     calls = (_scripted(number, call) for number, call in enumerate(script.calls))
     return ScriptedBackend(calls, compactions=script.compactions)
-
-
-def _where(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _scripted(number: int, call: _ScriptCall) -> FakeChatCall:
@@ -121,3 +121,31 @@ def _scripted(number: int, call: _ScriptCall) -> FakeChatCall:
         events.append(ChatStreamEvent(type="tool_calls", tool_calls=tool_calls))
     reason = call.finish_reason or ("tool_calls" if tool_calls else "stop")
     return FakeChatCall([*events, ChatStreamEvent(type="completed", finish_reason=reason, usage=call.usage or None)])
+
+
+class RecordedAnswer:
+    """One complete answer of the earlier run."""
+
+    def __init__(self, text: str, calls: Sequence[ToolCall]) -> None:
+        self.text = text
+        self.calls = tuple(calls)
+
+
+class ReplayBackend:
+    """Gives recorded answers by how many the run has had, and recorded summaries in their order."""
+
+    def __init__(self, answers: Sequence[RecordedAnswer], *, compactions: Sequence[str] = ()) -> None:
+        calls = (FakeChatCall(_recorded_events(answer)) for answer in answers)
+        self._script = ScriptedBackend(calls, compactions=compactions)
+
+    def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
+        """Stream the recorded answer for this point of the run."""
+        return self._script.stream_chat(request)
+
+
+def _recorded_events(answer: RecordedAnswer) -> list[ChatStreamEvent]:
+    events = [ChatStreamEvent(type="text_delta", text=answer.text)] if answer.text else []
+    if answer.calls:
+        events.append(ChatStreamEvent(type="tool_calls", tool_calls=answer.calls))
+    reason = "tool_calls" if answer.calls else "stop"
+    return [*events, ChatStreamEvent(type="completed", finish_reason=reason)]

@@ -16,9 +16,9 @@ from skills_runtime.llm.failures import (
     Refusal,
     explained,
     no_stream,
-    one_line,
     refusal_of,
     rejected_option,
+    shorten,
 )
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall, ToolCallDelta
@@ -77,7 +77,7 @@ class Assembly:
         if self._finish_reason.lower() in ENDS_IN_ERROR:
             raise ModelError("the model's provider ended the answer with an error", retryable=True)
         if self._refusal:
-            raise ModelError(f"the model refused: {one_line(''.join(self._refusal))}", hint="ask for something else")
+            raise ModelError(f"the model refused: {shorten(''.join(self._refusal))}", hint="ask for something else")
         if self._calls:
             yield ChatStreamEvent(type="tool_calls", tool_calls=[call.whole() for call in self._calls])
         yield ChatStreamEvent(
@@ -241,7 +241,7 @@ class OpenAIChatBackend:
             raise ModelError("the request holds text that is not Unicode") from error
         except (ValueError, RecursionError) as error:
             raise ModelError(
-                f"the model sent a chunk that is not JSON: {one_line(str(error))}", retryable=True
+                f"the model sent a chunk that is not JSON: {shorten(str(error))}", retryable=True
             ) from error
 
     async def _open(self, parameters: dict[str, Any]) -> "EventStream":
@@ -278,7 +278,7 @@ class OpenAIChatBackend:
         )
 
     def _no_connection(self, error: BaseException) -> ModelError:
-        reason = one_line(str(error), secret=self._api_key) or type(error).__name__
+        reason = shorten(str(error), secret=self._api_key) or type(error).__name__
         return ModelError(f"the connection to the model failed: {reason}", retryable=True)
 
     def _refusal(self, error: "APIError") -> Refusal:

@@ -11,7 +11,7 @@ from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient
 from openai._streaming import ServerSentEvent, SSEDecoder
 
 from skills_runtime.errors import ConfigError, ModelError
-from skills_runtime.llm.failures import LONGEST_READ, one_line
+from skills_runtime.llm.failures import LONGEST_READ, shorten
 
 OPENAI = "api.openai.com"
 VARIABLES = "check the variables `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `SSL_CERT_FILE`"
@@ -48,7 +48,7 @@ def _connections() -> DefaultAsyncHttpxClient:
     except httpx2.InvalidURL:
         reason = "the address of a proxy is none"  # without its own words: there may be a password in the address
     except (ImportError, ValueError, OSError) as error:
-        reason = one_line(str(error))
+        reason = shorten(str(error))
     raise ConfigError(f"no connection to the model can be opened: {reason}", hint=VARIABLES)
 
 

@@ -123,7 +123,10 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
     check_id(spec.run_id, "run")
     check_id(spec.session_id, "session")
     check_id(spec.task_id, "task")
-    _check_prompt(spec.prompt)
+    try:
+        spec.prompt.encode()
+    except UnicodeEncodeError:
+        raise ValidationFailed("the prompt is not valid text", hint="correct its encoding") from None
     for deliverable in spec.required_deliverables:
         _check_deliverable(deliverable.path)
     _refuse_existing(spec.root)
@@ -189,13 +192,6 @@ def _birth(spec: RunSpec, key_id: str, snapshots: list[Descriptor]) -> RunCreate
 def _snapshot(directory: int, name: str, data: bytes, role: str) -> Descriptor:
     write_new(name, data, mode=SNAPSHOT_MODE, dir_fd=directory)
     return Descriptor(name=name, sha256=hashlib.sha256(data).hexdigest(), size=len(data), role=role)
-
-
-def _check_prompt(prompt: str) -> None:
-    try:
-        prompt.encode()
-    except UnicodeEncodeError:
-        raise ValidationFailed("the prompt is not valid text", hint="correct its encoding") from None
 
 
 def _check_deliverable(path: str) -> None:

@@ -16,7 +16,7 @@ from skills_runtime import __version__
 from skills_runtime.events.payloads import Descriptor, FileOperation
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import FileRecord, RunState
-from skills_runtime.runs.files import PathPolicy, RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
+from skills_runtime.runs.files import RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
 from skills_runtime.runs.files.paths import OF_THE_RUNTIME
 from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
 from skills_runtime.runs.log.chain import prefix_digest
@@ -138,17 +138,15 @@ def empty_manifest(state: RunState, *, generated_at: str) -> ArtifactManifest:
 def files_of(run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: DeleteMode) -> RunFiles:
     """The files the tools of a run may touch; each operation becomes an event."""
     root = run.paths.root
-    policy = shared_policy(workspace_root, root) if mode == "shared" else _isolated(root)
+    if mode == "shared":
+        policy = shared_policy(workspace_root, root)
+    else:  # the whole run directory but for what only the runtime reads
+        policy = msgspec.structs.replace(isolated_policy(root), private=OF_THE_RUNTIME)
 
     def record(operation: FileOperation) -> None:
         run.append(operation)
 
     return RunFiles(msgspec.structs.replace(policy, delete=delete), record)
-
-
-def _isolated(root: Path) -> PathPolicy:
-    """The whole run directory but for what only the runtime reads."""
-    return msgspec.structs.replace(isolated_policy(root), private=OF_THE_RUNTIME)
 
 
 def scan_outputs(root: Path, places: Iterable[str] = tuple(ROLES)) -> Scan:
@@ -175,7 +173,7 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
         generated_at=run.ports.clock.now(),
         final=True,
         run_status=status.value,
-        scan=_scan_summary(found),
+        scan={name: value for name, value in msgspec.to_builtins(found).items() if name != "files"},
         artifacts=[
             *(_produced(one, known, state.required_deliverables) for one in found.files),
             *(
@@ -196,10 +194,6 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
 def _relative(name: str, bases: Iterable[str]) -> str:
     """The path from the first of these directories that it is below; tools may use absolute paths."""
     return next((name.removeprefix(base) for base in bases if name.startswith(base)), name)
-
-
-def _scan_summary(found: Scan) -> dict[str, object]:
-    return {name: value for name, value in msgspec.to_builtins(found).items() if name != "files"}
 
 
 def _produced(one: ScannedFile, records: Mapping[str, FileRecord], required: list[str]) -> Artifact:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.llm.failures import LONGEST_TOLD, one_line
+from skills_runtime.llm.failures import LONGEST_TOLD, shorten
 from skills_runtime.text import well_formed
 
 
@@ -20,21 +20,21 @@ def test_halves_of_a_character_are_joined() -> None:
 
 
 def test_an_explanation_is_one_line() -> None:
-    assert one_line(" <h1>Bad\n\n gateway</h1>\t ") == "<h1>Bad gateway</h1>"
+    assert shorten(" <h1>Bad\n\n gateway</h1>\t ") == "<h1>Bad gateway</h1>"
 
 
 def test_an_explanation_is_bounded() -> None:
-    assert len(one_line("x" * 1_000_000)) == LONGEST_TOLD
-    assert one_line("x" * LONGEST_TOLD) == "x" * LONGEST_TOLD
+    assert len(shorten("x" * 1_000_000)) == LONGEST_TOLD
+    assert shorten("x" * LONGEST_TOLD) == "x" * LONGEST_TOLD
 
 
 def test_a_secret_is_not_repeated() -> None:
-    assert one_line("bad key sk-very-secret!", secret="sk-very-secret") == "bad key ***!"
+    assert shorten("bad key sk-very-secret!", secret="sk-very-secret") == "bad key ***!"
 
 
 def test_a_secret_at_the_edge_is_not_repeated_in_part() -> None:
-    assert "sk-ver" not in one_line("x" * (LONGEST_TOLD - 7) + "sk-very-secret", secret="sk-very-secret")
+    assert "sk-ver" not in shorten("x" * (LONGEST_TOLD - 7) + "sk-very-secret", secret="sk-very-secret")
 
 
 def test_a_secret_too_short_to_be_one_does_not_eat_ordinary_words() -> None:
-    assert one_line("a key", secret="k") == "a key"
+    assert shorten("a key", secret="k") == "a key"

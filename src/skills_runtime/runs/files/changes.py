@@ -147,7 +147,9 @@ def _open_trash(trash: Path) -> int:
 
 
 def _move_in(place: Place, directory: int, limit: int) -> None:
-    fd, name = create(directory, _trash_names(place, directory), FILE_MODE)
+    beginning = os.fsdecode(os.fsencode(place.name)[:_MAX_NAME_BYTES])
+    names = (f"{number}-{beginning}" for number in itertools.count(len(os.listdir(directory)) + 1))
+    fd, name = create(directory, names, FILE_MODE)
     try:
         try:
             os.rename(place.name, name, src_dir_fd=place.parent, dst_dir_fd=directory)
@@ -162,11 +164,6 @@ def _move_in(place: Place, directory: int, limit: int) -> None:
         os.close(fd)
     sync_directory(directory)
     sync_directory(place.parent)
-
-
-def _trash_names(place: Place, directory: int) -> Iterator[str]:
-    name = os.fsdecode(os.fsencode(place.name)[:_MAX_NAME_BYTES])
-    return (f"{number}-{name}" for number in itertools.count(len(os.listdir(directory)) + 1))
 
 
 def _copy_in(place: Place, directory: int, name: str, fd: int, limit: int) -> None:
@@ -264,7 +261,10 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
     # Files are taken away last: until then everything is where a reader looks for it.
     goals = sorted((goal for change in changes for goal in _goals(change)), key=lambda goal: goal.change == "remove")
     for goal in goals:
-        _check(policy, goal)
+        check_write(policy, parse_path(policy, goal.path))
+        if goal.change == "remove" and policy.delete != "allow":
+            raise DeleteDisabled(f"`{escape_path(goal.path)}` stays: deleting is disabled for this run")
+        _check_size(policy, goal, goal.data)
     with ExitStack() as held:
         steps = [_Step(goal, held.enter_context(_located(policy, opener, goal))) for goal in goals]
         _check_distinct(steps)
@@ -278,13 +278,6 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
         for step in steps:
             with suppress(OSError):  # every name is changed by now, so there is nothing to take back
                 sync_directory(step.place.parent)
-
-
-def _check(policy: PathPolicy, goal: _Goal) -> None:
-    check_write(policy, parse_path(policy, goal.path))
-    if goal.change == "remove" and policy.delete != "allow":
-        raise DeleteDisabled(f"`{escape_path(goal.path)}` stays: deleting is disabled for this run")
-    _check_size(policy, goal, goal.data)
 
 
 def _check_size(policy: PathPolicy, goal: _Goal, data: bytes) -> None:
@@ -394,7 +387,10 @@ def _is_undone(step: _Step) -> bool:
     """Whether the name is what it was before, after taking back what was done to it."""
     # What happened is read from the disk: a call that failed can have had its effect all the same.
     try:
-        now = _inode(step.place)
+        try:
+            now = lstat(step.place).st_ino
+        except FileNotFoundError:
+            now = None
         if now == (os.fstat(step.draft.fd).st_ino if step.draft else None):
             if step.backup:
                 step.backup.put()
@@ -403,13 +399,6 @@ def _is_undone(step: _Step) -> bool:
     except OSError:
         return False
     return True
-
-
-def _inode(place: Place) -> int | None:
-    try:
-        return lstat(place).st_ino
-    except FileNotFoundError:
-        return None
 
 
 def _state(found: os.stat_result) -> tuple[int, int, int, int]:

@@ -214,7 +214,11 @@ def check_write(policy: PathPolicy, location: Location) -> None:
     if _is_protected(location) or _is_secret(location):
         raise WriteRefused(f"`{name}` is protected and never written by tools", hint="leave it to the user")
     if _is_private(policy, location) or not _is_below_a_write_root(policy, location):
-        raise WriteRefused(f"`{name}` is outside the places that may be written", hint=_write_hint(policy, location))
+        root = policy.write_roots[0] if policy.write_roots else "."
+        hint = "write somewhere else"
+        if root != "." and location.parts:
+            hint = f"use `{root}/{escape_path(location.parts[-1])}`"
+        raise WriteRefused(f"`{name}` is outside the places that may be written", hint=hint)
 
 
 def _check_text(policy: PathPolicy, path: str) -> None:
@@ -286,13 +290,6 @@ def _is_below_a_write_root(policy: PathPolicy, location: Location) -> bool:
         return True
     roots = [() if root == "." else tuple(root.split("/")) for root in policy.write_roots]
     return any(len(location.parts) > len(root) and _starts_with(location.parts, root) for root in roots)
-
-
-def _write_hint(policy: PathPolicy, location: Location) -> str:
-    root = policy.write_roots[0] if policy.write_roots else "."
-    if root == "." or not location.parts:
-        return "write somewhere else"
-    return f"use `{root}/{escape_path(location.parts[-1])}`"
 
 
 def path_error(error: OSError, path: object) -> SkillsRuntimeError:

@@ -107,7 +107,8 @@ def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | 
     """The lines from `offset` on, read `step` bytes at a time; the last may be incomplete."""
     parts: list[bytes] = []
     start = offset
-    while chunk := os.pread(fd, _amount(step or CHUNK, offset, end), offset):
+    size = step or CHUNK
+    while chunk := os.pread(fd, size if end is None else max(0, min(size, end - offset)), offset):
         offset += len(chunk)
         *ends, rest = chunk.split(b"\n")
         for piece in ends:
@@ -118,10 +119,6 @@ def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | 
         parts.append(rest)
     if data := b"".join(parts):
         yield Line(start, data, complete=False)
-
-
-def _amount(step: int, offset: int, end: int | None) -> int:
-    return step if end is None else max(0, min(step, end - offset))
 
 
 def first_line(fd: int, offset: int = 0) -> Line | None:
