@@ -16,7 +16,7 @@ from skills_runtime.config.environment import process_environ, read_environment
 from skills_runtime.config.files import current_directory, workspace
 from skills_runtime.errors import ConfigError, NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.skills import library_of
-from skills_runtime.skills.preflight import preflight
+from skills_runtime.skills.configured import preflight
 from skills_runtime.skills.scan import SCAN_RULES, Finding, SecurityReport, Verdict, scan_directory
 from skills_runtime.skills.scan_report import Issue, ScanReport, issue_of, scan_report
 from skills_runtime.skills.sources.filesystem import skill_directories

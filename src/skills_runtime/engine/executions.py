@@ -38,8 +38,8 @@ from skills_runtime.skills import (
     SkillError,
     library_of,
 )
+from skills_runtime.skills.actions import find_entry_point
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
-from skills_runtime.skills.scripts import entry_of
 from skills_runtime.skills.sources import IndexedSource
 from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 
@@ -244,7 +244,7 @@ class SkillRegistry:
         ready, errors = list[Skill](), list(found.errors)
         for skill in found.skills:
             try:
-                entry_of(skill)
+                find_entry_point(skill)
             except SkillError as error:
                 errors.append(f"{_directory_name(skill)}: {error.message}")
             else:

@@ -15,7 +15,7 @@ from skills_runtime.executions.values import Written
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.processes import Limits, execute_plan
 from skills_runtime.sandbox.egress import Doorman
-from skills_runtime.skills.scripts import Entry, entry_of
+from skills_runtime.skills.actions import EntryPoint, find_entry_point
 from skills_runtime.skills.skill import RunDefinition, Skill
 from skills_runtime.storage import write_all
 
@@ -49,7 +49,7 @@ class Packages(Protocol):
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """How a skill is started."""
 
-    entry: Entry
+    entry: EntryPoint
     argv: tuple[str, ...]
     readable: tuple[Path, ...] = ()
 
@@ -71,7 +71,7 @@ def definition_of(skill: Skill) -> RunDefinition:
 
 async def program_of(skill: Skill, packages: Packages | None) -> Program:
     """Find what the entry of a skill is started with."""
-    entry = entry_of(skill)
+    entry = find_entry_point(skill)
     if packages is not None and entry.file.endswith(".py"):
         found = await packages.interpreter(skill, entry.file)
         if found is not None:

@@ -18,8 +18,8 @@ import msgspec
 
 from skills_runtime.errors import ToolError
 from skills_runtime.processes import Command, Limits, execute
+from skills_runtime.skills.actions import InlineMetadata, UnusableMetadata, inline_metadata, python_allows, read_script
 from skills_runtime.skills.problems import failure
-from skills_runtime.skills.scripts import InlineMetadata, NotUsable, allows, inline_metadata, script_in
 from skills_runtime.skills.skill import Skill
 from skills_runtime.storage import remove_tree, stage_directory, try_lock, write_atomic
 
@@ -38,7 +38,7 @@ def need_of(script: bytes, lock: bytes = b"", *, name: str = "the script") -> Ne
     """What a script needs besides an interpreter, or nothing."""
     try:
         metadata = inline_metadata(script)
-    except NotUsable as error:
+    except UnusableMetadata as error:
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",
             f"what `{name}` needs cannot be provided: {error}",
@@ -61,7 +61,7 @@ def interpreter() -> Path:
 
 def _check_python(metadata: InlineMetadata, name: str) -> None:
     wanted, here = metadata.requires_python, sys.version_info[:3]
-    fits = allows(wanted, here)
+    fits = python_allows(wanted, here)
     if fits is None:
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",
@@ -274,8 +274,8 @@ def needed_by(skill: Skill, argv: tuple[str, ...]) -> Need | None:
     inside = skill.directory is not None and path.is_absolute() and path.is_relative_to(skill.directory)
     if not inside or path.suffix != ".py":
         return None
-    lock = script_in(skill, path.with_name(f"{path.name}.lock"))
-    return need_of(script_in(skill, path), lock, name=path.name)
+    lock = read_script(skill, path.with_name(f"{path.name}.lock"))
+    return need_of(read_script(skill, path), lock, name=path.name)
 
 
 def with_packages(argv: tuple[str, ...], python: Path) -> tuple[str, ...]:

@@ -1,5 +1,9 @@
 """Skills: found in their sources, called by their mentions, and put into prompts where they cannot pass for more.
 
+Each part imports only those before it: `problems`, `skill`, `standard` and `archives`, `sources`, `library`,
+`mentions`; then `catalog`, `activation`, `actions` and `routing`; then `prompt`, `discovery` and `scan`; then
+`configured`, `install`, `watch` and `scan_report`; and `evals` above all.
+
 The names below are imported when they are first used: most runs have no skills, and settings are slow to import.
 """
 

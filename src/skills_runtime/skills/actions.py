@@ -1,9 +1,15 @@
-"""The actions of a skill: which command each is, whether its files are its own, and the digest an approval is for."""
+"""What a skill can run: its actions and their commands, the file it begins with, and what its scripts say they need.
+
+Reads files; runs nothing and installs nothing. Every file is looked at when it is asked for, and must be the skill's
+own; an approval is for the digest of the whole directory.
+"""
 
 import errno
 import hashlib
 import os
+import re
 import stat
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -11,16 +17,53 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.skills.problems import SkillError, failure
-from skills_runtime.skills.scripts import Entry, entry_of
 from skills_runtime.skills.skill import Skill
-from skills_runtime.skills.standard.skill_yaml import is_variable
-from skills_runtime.storage import error_reason, mode_below, open_directory, relative_parts, walk
+from skills_runtime.skills.standard.skill_yaml import ENTRIES, is_variable
+from skills_runtime.storage import error_reason, mode_below, open_directory, read_below, relative_parts, walk
+
+PROGRAMS = {".py": "python3", ".js": "node", ".ts": "tsx", ".sh": "bash"}
+"""What runs each kind of file."""
+
+
+class EntryPoint(msgspec.Struct, frozen=True):
+    """The file a skill begins with, and the program that runs it."""
+
+    file: str
+    program: str
+
+
+def find_entry_point(skill: Skill) -> EntryPoint:
+    """The first of the files that its kind of program may begin with."""
+    directory, run = skill.directory, skill.run
+    assert directory is not None, "a skill with a `skill.yaml` is a directory"
+    assert run is not None, "only a skill with a `skill.yaml` runs by itself"
+    why = "there is none"
+    for name in ENTRIES[run.runtime]:
+        try:
+            with open_directory(directory) as top:
+                mode = mode_below(top, (name,))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            why = error_reason(error)
+            continue
+        if stat.S_ISREG(mode):
+            return EntryPoint(name, PROGRAMS[Path(name).suffix])
+        why = "it is not a file"
+    names = " or ".join(f"`{name}`" for name in ENTRIES[run.runtime])
+    raise failure(
+        "SKILL_ACTION_ARGV_PATH_INVALID",
+        f"`{skill.mention.text}` has no {names} to begin with: {why}",
+        hint=f"a skill of the type `{run.runtime}` begins with {names}",
+        mention=skill.mention.text,
+    )
+
 
 ACTIONS = "actions"
 """The field of the front matter that defines actions, and the directory their files are in."""
-RUN = "run"
+RUN_ACTION = "run"
 """The action that a `skill.yaml` is."""
-RESERVED = "SKILLS_RUNTIME_SDK_"
+RESERVED_PREFIX = "SKILLS_RUNTIME_SDK_"
 """Variables that only the runtime sets."""
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 MAX_WORDS = 1000
@@ -37,15 +80,18 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     timeout_ms: int | None = None
     env: Mapping[str, str] = {}
-    entry: Entry | None = None
+    entry: EntryPoint | None = None
     """Where the skill begins, if this is the skill running by itself: JSON goes in, JSON comes out."""
 
 
 def action_of(skill: Skill, action_id: str) -> Action:
     """The action of this name."""
     offered = _offered(skill)
-    if action_id == RUN and skill.run is not None:
-        return _run(skill, defined_twice=RUN in offered)
+    if action_id == RUN_ACTION and skill.run is not None:
+        if RUN_ACTION in offered:
+            raise _undefined(skill, RUN_ACTION, "its `skill.yaml` and its front matter both define it")
+        entry = find_entry_point(skill)
+        return Action(id=RUN_ACTION, argv=(entry.program, entry.file), timeout_ms=skill.run.timeout_ms, entry=entry)
     if action_id not in offered:
         names = ", ".join(f"`{name}`" for name in action_names(skill))
         raise failure(
@@ -62,7 +108,7 @@ def action_of(skill: Skill, action_id: str) -> Action:
 
 def action_names(skill: Skill) -> tuple[str, ...]:
     """The names of all actions of a skill."""
-    return tuple(sorted({*_offered(skill), *((RUN,) if skill.run is not None else ())}))
+    return tuple(sorted({*_offered(skill), *((RUN_ACTION,) if skill.run is not None else ())}))
 
 
 def command_of(skill: Skill, action: Action) -> tuple[str, ...]:
@@ -92,22 +138,16 @@ def _offered(skill: Skill) -> dict[str, Any]:
     return cast("dict[str, Any]", offered) if isinstance(offered, dict) else {}
 
 
-def _run(skill: Skill, *, defined_twice: bool) -> Action:
-    if defined_twice:
-        raise _undefined(skill, RUN, "its `skill.yaml` and its front matter both define it")
-    assert skill.run is not None, "looked at before"
-    entry = entry_of(skill)
-    return Action(id=RUN, argv=(entry.program, entry.file), timeout_ms=skill.run.timeout_ms, entry=entry)
-
-
 def _action(skill: Skill, action_id: str, definition: Mapping[str, Any]) -> Action:
     unknown = sorted(definition.keys() - _FIELDS)
     if unknown:
         raise _undefined(skill, action_id, f"it has no field {unknown[0][:80]!a}")
     if definition.get("kind") != "shell":
         raise _undefined(skill, action_id, "its `kind` must be `shell`")
-    argv = _texts(definition.get("argv"))
-    if not argv or not argv[0] or len(argv) > MAX_WORDS or any("\0" in word for word in argv):
+    value: Any = definition.get("argv")
+    argv: tuple[Any, ...] = tuple(cast("list[Any]", value)) if isinstance(value, list) else ()
+    texts = all(isinstance(word, str) and "\0" not in word for word in argv)
+    if not texts or not argv or not argv[0] or len(argv) > MAX_WORDS:
         raise _undefined(skill, action_id, "its `argv` must be a list of texts, a program first")
     return Action(
         id=action_id,
@@ -115,11 +155,6 @@ def _action(skill: Skill, action_id: str, definition: Mapping[str, Any]) -> Acti
         timeout_ms=_timeout(skill, action_id, definition.get("timeout_ms", "")),
         env=_environment(skill, action_id, definition.get("env", "")),
     )
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    words = cast("list[Any]", value) if isinstance(value, list) else []
-    return tuple(words) if all(isinstance(word, str) for word in words) else ()
 
 
 def _timeout(skill: Skill, action_id: str, value: Any) -> int | None:
@@ -139,8 +174,8 @@ def _environment(skill: Skill, action_id: str, value: Any) -> dict[str, str]:
     for name, text in pairs.items():
         if not isinstance(name, str) or not isinstance(text, str) or not is_variable(name) or "\0" in text:
             raise _undefined(skill, action_id, "its `env` must map names of variables to texts")
-        if name.startswith(RESERVED):
-            raise _undefined(skill, action_id, f"only the runtime sets variables that begin with `{RESERVED}`")
+        if name.startswith(RESERVED_PREFIX):
+            raise _undefined(skill, action_id, f"only the runtime sets variables that begin with `{RESERVED_PREFIX}`")
     return dict(pairs)
 
 
@@ -187,29 +222,164 @@ def _not_usable(skill: Skill, word: str, why: str) -> SkillError:
     )
 
 
-MAX_FILES = 10_000
-MAX_BYTES = 256 << 20
+MAX_SKILL_FILES = 10_000
+MAX_SKILL_BYTES = 256 << 20
 
 
 def directory_digest(directory: Path) -> str:
     """One digest of every name, kind, mode and content below a directory; links count as what they say."""
-    whole, files, size = hashlib.sha256(), 0, 0
+    whole, size = hashlib.sha256(), 0
     with open_directory(directory) as top:
-        for entry in walk(top):
+        for number, entry in enumerate(walk(top, limit=MAX_SKILL_FILES + 1), start=1):
             content = b""
             if entry.is_link:
                 content = os.fsencode(entry.target())
             elif entry.is_file:
-                content = entry.read(MAX_BYTES + 1)
-            files += 1
+                content = entry.read(MAX_SKILL_BYTES + 1)
             size += len(content)
-            if files > MAX_FILES or size > MAX_BYTES:
+            if number > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
                 raise failure(
                     "SKILL_ACTION_SOURCE_UNSUPPORTED",
                     f"the skill directory `{directory}` is too large to be approved",
                     hint="keep what a skill runs small, and its data elsewhere",
                 )
-            digest = hashlib.sha256(content).hexdigest()
-            line = f"{entry.status.st_mode:o} {digest} {entry.path}\n"
+            line = f"{entry.status.st_mode:o} {hashlib.sha256(content).hexdigest()} {entry.path}\n"
             whole.update(line.encode(errors="surrogateescape"))
     return whole.hexdigest()
+
+
+MAX_SCRIPT_BYTES = 1 << 20
+MAX_DEPENDENCIES = 200
+
+_OPENING = re.compile(r"# /// ([a-zA-Z0-9-]+)")
+_CLOSING = "# ///"
+_PACKAGE = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_EXTRAS = rf"(?:\[\s*{_PACKAGE}(?:\s*,\s*{_PACKAGE})*\s*\])?"
+_CLAUSE = r"(?:===|==|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+"
+_CLAUSES = rf"(?:\(\s*{_CLAUSE}(?:\s*,\s*{_CLAUSE})*\s*\)|{_CLAUSE}(?:\s*,\s*{_CLAUSE})*)?"
+_MARKER = r"(?:;[A-Za-z0-9 ._()<>=!~'\"-]+)?"
+_DEPENDENCY = re.compile(rf"{_PACKAGE}\s*{_EXTRAS}\s*{_CLAUSES}\s*{_MARKER}")
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:T[0-9:.]+(?:Z|[+-]\d{2}:\d{2})?)?")
+
+
+class UnusableMetadata(ValueError):
+    """The block cannot be followed; the text says why, as the end of a sentence."""
+
+
+class InlineMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What a script needs."""
+
+    requires_python: str = ""
+    dependencies: tuple[str, ...] = ()
+    exclude_newer: str = ""
+    """Packages published later do not count."""
+
+
+def inline_metadata(data: bytes) -> InlineMetadata | None:
+    """What the script's block says, or nothing where it has none; raises `UnusableMetadata`."""
+    if b"# /// script" not in data[:MAX_SCRIPT_BYTES]:
+        return None
+    try:
+        text = data[:MAX_SCRIPT_BYTES].decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnusableMetadata("it is not UTF-8 text") from None
+    blocks = _blocks(text.splitlines())
+    if not blocks:
+        return None
+    if len(blocks) > 1:
+        raise UnusableMetadata("it has more than one block `# /// script`")
+    try:
+        fields = tomllib.loads(blocks[0])
+    except tomllib.TOMLDecodeError as error:
+        raise UnusableMetadata(f"its block `# /// script` is not TOML: {error}") from None
+    requires = fields.get("requires-python", "")
+    if not isinstance(requires, str) or "\n" in requires:
+        raise UnusableMetadata("its `requires-python` is not a text")
+    return InlineMetadata(
+        requires_python=requires.strip(),
+        dependencies=_dependencies(fields.get("dependencies", [])),
+        exclude_newer=_exclude_newer(fields.get("tool")),
+    )
+
+
+def _blocks(lines: list[str]) -> list[str]:
+    """The content of every block of the type `script`; one that is never closed is no block."""
+    found: list[str] = []
+    number = 0
+    while number < len(lines):
+        opening = _OPENING.fullmatch(lines[number])
+        number += 1
+        if opening is None:
+            continue
+        end = number
+        while end < len(lines) and (lines[end] == "#" or lines[end].startswith("# ")):
+            end += 1
+        closings = [at for at in range(number, end) if lines[at] == _CLOSING]
+        if closings:  # the last one closes: between two blocks there is a line that is no comment
+            if opening[1] == "script":
+                found.append("\n".join(line[2:] for line in lines[number : closings[-1]]))
+            number = closings[-1] + 1
+    return found
+
+
+def _dependencies(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(cast("list[Any]", value)) > MAX_DEPENDENCIES:
+        raise UnusableMetadata(f"its `dependencies` are not a list of {MAX_DEPENDENCIES} texts at most")
+    wanted: list[str] = []
+    for one in cast("list[Any]", value):
+        if not isinstance(one, str) or not _DEPENDENCY.fullmatch(one.strip()):
+            raise UnusableMetadata(f"the dependency {str(one)[:80]!a} is not a package with versions")
+        wanted.append(one.strip())
+    return tuple(wanted)
+
+
+def _exclude_newer(tool: Any) -> str:
+    uv = cast("dict[str, Any]", tool).get("uv") if isinstance(tool, dict) else None
+    moment = cast("dict[str, Any]", uv).get("exclude-newer", "") if isinstance(uv, dict) else ""
+    text = moment if isinstance(moment, str) else str(getattr(moment, "isoformat", lambda: "?")())
+    if text and not _MOMENT.fullmatch(text):
+        raise UnusableMetadata("its `exclude-newer` is not a date")
+    return text
+
+
+def read_script(skill: Skill, path: Path) -> bytes:
+    """The beginning of one of the skill's own files, as much as matters; nothing where it cannot be read."""
+    directory = skill.directory
+    if directory is None or not path.is_relative_to(directory):
+        return b""
+    try:
+        with open_directory(directory) as top:
+            return read_below(top, path.relative_to(directory).parts, limit=MAX_SCRIPT_BYTES)
+    except OSError:
+        return b""
+
+
+_VERSION_CLAUSE = re.compile(r"(~=|===|==|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
+
+Version = tuple[int, ...]
+
+
+def python_allows(requires: str, version: Version) -> bool | None:
+    """Whether the version fits every clause; nothing where a clause cannot be understood."""
+    answers = [_fits(clause.strip(), version) for clause in requires.split(",") if clause.strip()]
+    return None if None in answers else all(answers)
+
+
+def _fits(clause: str, version: Version) -> bool | None:
+    match = _VERSION_CLAUSE.fullmatch(clause)
+    if match is None:
+        return None
+    operator, wanted, series = match[1], tuple(int(part) for part in match[2].split(".")), match[3] is not None
+    if operator in ("==", "===", "!="):
+        same = version[: len(wanted)] == wanted if series else _padded(version, wanted) == _padded(wanted, version)
+        return same is (operator != "!=")
+    if series:
+        return None
+    ours, theirs = _padded(version, wanted), _padded(wanted, version)
+    if operator == "~=":
+        return len(wanted) > 1 and ours >= theirs and version[: len(wanted) - 1] == wanted[:-1]
+    return {"<=": ours <= theirs, ">=": ours >= theirs, "<": ours < theirs, ">": ours > theirs}[operator]
+
+
+def _padded(version: Version, other: Version) -> Version:
+    return version + (0,) * (len(other) - len(version))

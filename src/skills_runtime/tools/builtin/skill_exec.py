@@ -12,7 +12,7 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.processes.script_environments import Environments, Need, needed_by, with_packages
-from skills_runtime.skills.actions import RESERVED, RUN, Action, action_of, command_of, directory_digest
+from skills_runtime.skills.actions import RESERVED_PREFIX, RUN_ACTION, Action, action_of, command_of, directory_digest
 from skills_runtime.skills.activation import missing_variables
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError, failure
@@ -203,7 +203,7 @@ class SkillExec:
             action=action,
             shown=processes.Work(
                 argv=argv,
-                environment={name: value for name, value in variables.items() if not name.startswith(RESERVED)},
+                environment={name: value for name, value in variables.items() if not name.startswith(RESERVED_PREFIX)},
                 readable=readable,
             ),
             work=processes.Work(argv=executed, environment=variables, readable=readable),
@@ -218,7 +218,9 @@ class SkillExec:
         skill = self._library.find(parse_mention(wanted.skill_mention))
         action = action_of(skill, wanted.action_id)
         if wanted.input and action.entry is None:
-            raise ToolError("validation", f"the action `{action.id}` takes no `input`", hint=f"only `{RUN}` does")
+            raise ToolError(
+                "validation", f"the action `{action.id}` takes no `input`", hint=f"only `{RUN_ACTION}` does"
+            )
         return skill, action
 
     def _environment(self, skill: Skill, action: Action, context: ToolContext) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.config.models import SkillsSettings
-from skills_runtime.skills.preflight import OPTIONS, preflight
+from skills_runtime.skills.configured import OPTIONS, preflight
 
 REDIS = {"id": "r", "type": "redis", "options": {"dsn_env": "REDIS_URL", "key_prefix": "skills:"}}
 PGSQL = {"id": "p", "type": "pgsql", "options": {"dsn_env": "PG_URL", "schema": "agent", "table": "skills_catalog"}}

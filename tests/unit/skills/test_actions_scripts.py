@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.skills.scripts import InlineMetadata, NotUsable, allows, inline_metadata
+from skills_runtime.skills.actions import InlineMetadata, UnusableMetadata, inline_metadata, python_allows
 
 BLOCK = """\
 #!/usr/bin/env python3
@@ -51,7 +51,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
 
 
 def test_two_blocks_are_refused() -> None:
-    with pytest.raises(NotUsable, match="more than one"):
+    with pytest.raises(UnusableMetadata, match="more than one"):
         inline_metadata(block("dependencies = []") + b"x = 1\n" + block("dependencies = []"))
 
 
@@ -69,13 +69,13 @@ def test_two_blocks_are_refused() -> None:
     ],
 )
 def test_only_packages_with_versions_are_dependencies(dependency: str) -> None:
-    with pytest.raises(NotUsable, match="is not a package"):
+    with pytest.raises(UnusableMetadata, match="is not a package"):
         inline_metadata(block(f'dependencies = ["{dependency}"]'))
 
 
 @pytest.mark.parametrize("line", ["dependencies = 3", "dependencies = [3]", "requires-python = 3", "x = = 1"])
 def test_what_is_no_such_block_is_refused(line: str) -> None:
-    with pytest.raises(NotUsable):
+    with pytest.raises(UnusableMetadata):
         inline_metadata(block(line))
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_such_block_is_refused(line: str) -> None:
 @given(st.binary(max_size=200), st.booleans())
 def test_no_bytes_crash_it(data: bytes, inside: bool) -> None:
     whole = b"# /// script\n# " + data + b"\n# ///\n" if inside else data
-    with suppress(NotUsable):
+    with suppress(UnusableMetadata):
         inline_metadata(whole)
 
 
@@ -106,4 +106,4 @@ def test_no_bytes_crash_it(data: bytes, inside: bool) -> None:
     ],
 )
 def test_a_version_of_python_fits_or_not(requires: str, fits: bool | None) -> None:
-    assert allows(requires, (3, 11, 4)) is fits
+    assert python_allows(requires, (3, 11, 4)) is fits
