@@ -19,7 +19,7 @@ from skills_runtime.runs.files.paths import DeleteRule
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from skills_runtime.safety.redaction import SecretRegistry
 from skills_runtime.sandbox import Unfenced
-from skills_runtime.tools.invoke import failure
+from skills_runtime.tools.invoke import error_result
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -125,7 +125,7 @@ class Workshop:
         try:
             return await tool.invoke(arguments, self)
         except ToolError as error:
-            return failure(error)
+            return error_result(error)
 
 
 def data_of(result: ToolResult) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from skills_runtime.agent.loop import Control, run_segment
 from skills_runtime.agent.loop.budget import SharedBudget
 from skills_runtime.agent.loop.control import close_all, poll_cancel_checker, wait_uncancelled
 from skills_runtime.agent.loop.output import check_schema
-from skills_runtime.agent.loop.segment import interrupted, stopped
+from skills_runtime.agent.loop.segment import interruption_event, stop_event
 from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
 from skills_runtime.agent.result import RunResult, result_of
 from skills_runtime.agent.run_defaults import RunDefaults, backend_for, defaults_of
@@ -366,10 +366,10 @@ class Agent:
         if not run.state.open:
             return
         if not control.stopping:
-            finish_tree(run, self._options.inbox, lambda: interrupted(run.view, "", locator))
+            finish_tree(run, self._options.inbox, lambda: interruption_event(run.view, "", locator))
             return
         if run.state.status is RunStatus.RUNNING:
-            run.append(stopped(locator))
+            run.append(stop_event(locator))
         run.commit()
         run.save()
 

@@ -34,7 +34,7 @@ from skills_runtime.skills.activation import ForkedSkills, ForkSupport, split_fo
 from skills_runtime.skills.catalog import marks_of
 from skills_runtime.skills.prompt import apply_template, assemble, exposed_tools
 from skills_runtime.text import well_formed
-from skills_runtime.tools.images import recognise
+from skills_runtime.tools.images import recognize_image
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -166,7 +166,7 @@ def _read_image(path: Path) -> tuple[str, str, bytes]:
             data = file.read(MAX_IMAGE_BYTES + 1)
     except OSError as error:
         raise ValidationFailed(f"the picture `{path}` cannot be read: {error.strerror}") from error
-    image = recognise(data)
+    image = recognize_image(data)
     if image is None or len(data) > MAX_IMAGE_BYTES:
         raise ValidationFailed(f"`{path}` is not a picture a model can look at", hint="use PNG, JPEG, GIF or WebP")
     return well_formed(path.name), image.mime, data

@@ -70,9 +70,9 @@ def agent_ports(
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
     scope = RunScope()
     if (sessions := options.sessions) is not None:  # those outlast the run, and are only lent to it
-        from skills_runtime.tools.exec_sessions import Lent, RunSessions  # loads all about processes
+        from skills_runtime.tools.exec_sessions import BorrowedSessions, RunSessions  # loads all about processes
 
-        scope.hold(RunSessions, lambda: Lent(sessions))
+        scope.hold(RunSessions, lambda: BorrowedSessions(sessions))
     return AgentPorts(
         backend=backend,
         tools=build_toolset(run, resolved, options),

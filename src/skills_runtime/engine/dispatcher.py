@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from skills_runtime.agent import Agent, RunResult
 from skills_runtime.agent.loop.control import Control
-from skills_runtime.agent.loop.segment import interrupted
+from skills_runtime.agent.loop.segment import interruption_event
 from skills_runtime.agent.subagents.children import finish_tree
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine.run_index import row_of
@@ -219,7 +219,7 @@ class InlineDispatcher:
                 return StorageFailed(result.final_output, hint=result.hint) if failed else None
             if run.state.open and not control.stopping:  # it was still waiting for a slot
                 inbox = self._ledger.inbox if self._ledger is not None else None
-                finish_tree(run, inbox, lambda: interrupted(run.view, "", str(run.paths.events)))
+                finish_tree(run, inbox, lambda: interruption_event(run.view, "", str(run.paths.events)))
             return None
         finally:
             run.close()

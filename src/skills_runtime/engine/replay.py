@@ -13,7 +13,7 @@ import msgspec
 
 from skills_runtime.agent.agent import Agent
 from skills_runtime.agent.loop.budget import Budget
-from skills_runtime.agent.loop.calls import no_such_tool
+from skills_runtime.agent.loop.calls import missing_tool_result
 from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.run_defaults import budget_of, read_recording, replay_backend
 from skills_runtime.agent.run_inputs import run_spec
@@ -250,7 +250,7 @@ def recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
             results[message.call_id] = msgspec.convert(data, ToolResult)
     known = {tool.spec.name: tool for tool in builtin_tools()}
     named = {call.id: call.tool for message in conversation.messages for call in message.calls}
-    missing = {name for call_id, name in named.items() if results.get(call_id) == no_such_tool(name)}
+    missing = {name for call_id, name in named.items() if results.get(call_id) == missing_tool_result(name)}
     calls = RecordedCalls(results, _skills_of_calls(whole_history(paths)))
     offered = {*named.values(), *known} - missing
     effects = _effects(whole_history(paths))

@@ -227,7 +227,7 @@ async def engage(streams: Sequence[int], groups: Groups) -> tuple[Launcher, sock
             await asyncio.sleep(RETRY_SECONDS)
 
 
-def ready() -> None:
+def start_launcher() -> None:
     """Start the launcher now, so that what happens to the files of the package later is of no importance."""
     with _lock:
         _available()

@@ -17,7 +17,7 @@ from skills_runtime.engine.executions import ExecutionOptions
 from skills_runtime.executions import ExecutionLimits, PoolLimits
 from skills_runtime.executions.retention import Retention
 from skills_runtime.executions.zygotes import zygote_sources
-from skills_runtime.processes.launcher import ready
+from skills_runtime.processes.launcher import start_launcher
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.access.token import service_token
 from skills_runtime.service.audit import AuditEntry, AuditLog
@@ -106,7 +106,7 @@ async def _end_streams(streams: Streams, stopping: asyncio.Event) -> None:
 
 def _prepare() -> None:
     """Have in memory what executions need of the package, whose files may be replaced while the service runs."""
-    ready()
+    start_launcher()
     zygote_sources()
     for name in LATER:
         import_module(name)

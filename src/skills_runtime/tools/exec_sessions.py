@@ -19,7 +19,7 @@ from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ports import SandboxPlan, Secrets, SecretStream, ToolContext, ToolResult
 from skills_runtime.processes import PtySession, Reading, Sessions, beginning
 from skills_runtime.tools.invoke import LIMIT, REDACTED, spilled
-from skills_runtime.tools.processes import Network, facts_of, left_out, outcome, tell
+from skills_runtime.tools.processes import CommandNetwork, left_out, outcome, process_facts, tell
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import EgressRecord
@@ -48,11 +48,11 @@ class RunSessions:
         self._sessions = Sessions(grace_seconds=GRACE_SECONDS)
         self._known: dict[int, tuple[PtySession, Mapping[str, Any]]] = {}
         self._programs: dict[int, str] = {}
-        self._networks: dict[int, Network] = {}
+        self._networks: dict[int, CommandNetwork] = {}
 
-    async def start(self, plan: SandboxPlan, network: Network | None = None) -> int:
+    async def start(self, plan: SandboxPlan, network: CommandNetwork | None = None) -> int:
         """Start a command on a terminal and return its number."""
-        network = network or Network()
+        network = network or CommandNetwork()
         async with beginning(plan, network.doorman) as (command, company):
             number = await self._sessions.start(command, company=company)
         network.attach(number, company)
@@ -142,7 +142,7 @@ async def answer_of(
     status = reading.status
     code, kind = outcome(status.exit_code, status.signal)
     lost = left_out(stdout=reading.output)
-    facts = facts_of(evidence, signal=status.signal, left_out=lost, survivors=list(status.survivors))
+    facts = process_facts(evidence, signal=status.signal, left_out=lost, survivors=list(status.survivors))
     text = reading.output.text()
     streams = context.scope.hold(Streams, Streams)
     result = ToolResult(
@@ -272,14 +272,14 @@ class ExecSessions:
             await self._sessions.close(number)
 
 
-class Lent(RunSessions):
-    """Sessions that belong to somebody else, who closes them."""
+class BorrowedSessions(RunSessions):
+    """Sessions that are lent to a run; their owner closes them."""
 
     def __init__(self, sessions: ExecSessions) -> None:
         super().__init__()
         self._lender = sessions
 
-    async def start(self, plan: SandboxPlan, network: Network | None = None) -> int:
+    async def start(self, plan: SandboxPlan, network: CommandNetwork | None = None) -> int:
         """Start a command on a terminal and return its number; it may outlive us, so nobody is asked about hosts."""
         return await self._lender.start(plan)
 

@@ -12,7 +12,7 @@ MAX_SIDE = 32_768
 MAX_PIXELS = 100_000_000
 
 
-class Picture(msgspec.Struct, frozen=True):
+class ImageInfo(msgspec.Struct, frozen=True):
     """The type of a picture and its size in pixels."""
 
     mime: str
@@ -26,7 +26,7 @@ class Picture(msgspec.Struct, frozen=True):
         return inside and self.width * self.height <= MAX_PIXELS
 
 
-def recognise(data: bytes) -> Picture | None:
+def recognize_image(data: bytes) -> ImageInfo | None:
     """The picture that these bytes are, or nothing when they are none, or a damaged one."""
     for magic, mime, measure in _KINDS:
         if data.startswith(magic):
@@ -34,7 +34,7 @@ def recognise(data: bytes) -> Picture | None:
                 size = measure(data)
             except (struct.error, IndexError):
                 return None
-            return Picture(mime, *size) if size else None
+            return ImageInfo(mime, *size) if size else None
     return None
 
 

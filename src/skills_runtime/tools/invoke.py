@@ -100,14 +100,14 @@ async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
     return msgspec.structs.replace(result, duration_ms=elapsed)
 
 
-def refused(kind: str, message: str) -> ToolResult:
+def refused_result(kind: str, message: str) -> ToolResult:
     """The result of a call that was not made, or came to nothing."""
     return ToolResult(ok=False, error_kind=kind, stderr=well_formed(message))
 
 
-def failure(error: SkillsRuntimeError, told: Callable[[str], str] = str) -> ToolResult:
+def error_result(error: SkillsRuntimeError, told: Callable[[str], str] = str) -> ToolResult:
     """The result of a call that failed in a way the runtime knows, in words that `told` may add to."""
-    result = refused(error.kind, told(f"{error.message} ({error.hint})" if error.hint else error.message))
+    result = refused_result(error.kind, told(f"{error.message} ({error.hint})" if error.hint else error.message))
     return (
         msgspec.structs.replace(result, data=error.details)
         if isinstance(error, ToolError) and error.details
@@ -122,14 +122,14 @@ async def safely(work: Awaitable[T], told: Callable[[str], str] = str) -> T | To
     except (LogError, ApprovalDenied):
         raise
     except TimeoutError as error:
-        return refused("timeout", told(in_words(error)))
+        return refused_result("timeout", told(describe_error(error)))
     except SkillsRuntimeError as error:
-        return failure(error, told)
+        return error_result(error, told)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
-        return refused("unknown", told(in_words(error)))
+        return refused_result("unknown", told(describe_error(error)))
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What went wrong in other people's code, in one line; also where the error itself cannot say."""
     from traceback import TracebackException  # who asks an error what it is must expect another one
 
@@ -143,7 +143,7 @@ async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext
     limit = asyncio.timeout(tool.spec.timeout_sec)
     result = await safely(_in_time(work, limit))
     if limit.expired() and result.error_kind == "timeout":
-        return refused("timeout", f"the call took longer than {tool.spec.timeout_sec} s")
+        return refused_result("timeout", f"the call took longer than {tool.spec.timeout_sec} s")
     return result
 
 

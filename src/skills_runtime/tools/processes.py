@@ -47,7 +47,7 @@ class Explaining(Protocol):
         ...
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RequestedCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The command as it was asked for."""
 
     argv: tuple[str, ...]
@@ -55,8 +55,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     grant: "Grant | None" = None
 
 
-def with_denials(
-    result: ToolResult, finished: "Finished", asked: Asked, fence: "Sandbox", *, grantable: bool = True
+def explain_denials(
+    result: ToolResult, finished: "Finished", asked: RequestedCommand, fence: "Sandbox", *, grantable: bool = True
 ) -> ToolResult:
     """The result of a command that failed, as `sandbox_denied` where the fence is the reason or seems to be.
 
@@ -111,7 +111,7 @@ def as_arguments(grant: "Grant") -> "Mapping[str, Any]":
     return plain
 
 
-class Network:
+class CommandNetwork:
     """The network of one command, if it comes to have one; without a context what happens waits to be told."""
 
     def __init__(self, context: ToolContext | None = None) -> None:
@@ -337,11 +337,13 @@ async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> To
     """Run a command until nothing of it is left; a cancelled call ends it too."""
     plan = plan_for(work, context)
     limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS)
-    network = Network(context)
+    network = CommandNetwork(context)
     finished = await execute_plan(plan, limits, network.doorman)
     result = _result(finished, network.evidence(plan.evidence), timeout_ms)
-    asked = Asked(argv=work.argv, cwd=directory_beneath(context.root, work.directory or "."), grant=work.grant)
-    return await asyncio.to_thread(with_denials, result, finished, asked, context.sandbox)
+    asked = RequestedCommand(
+        argv=work.argv, cwd=directory_beneath(context.root, work.directory or "."), grant=work.grant
+    )
+    return await asyncio.to_thread(explain_denials, result, finished, asked, context.sandbox)
 
 
 def plan_for(work: Work, context: ToolContext) -> SandboxPlan:
@@ -393,7 +395,7 @@ def outcome(exit_code: int | None, signal: int | None) -> tuple[int | None, str 
     return code, "exit_code" if code else None
 
 
-def facts_of(evidence: Mapping[str, Any], **others: Any) -> dict[str, Any]:
+def process_facts(evidence: Mapping[str, Any], **others: Any) -> dict[str, Any]:
     """The structured part of a result: what is empty is left out, the evidence of the fence never."""
     return {"sandbox": dict(evidence)} | {name: value for name, value in others.items() if value}
 
@@ -442,7 +444,7 @@ def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) ->
         exit_code=code,
         truncated=bool(finished.stdout.left_out or finished.stderr.left_out),
         error_kind="timeout" if late else kind,
-        data=facts_of(
+        data=process_facts(
             evidence,
             signal=finished.signal,
             left_out=left_out(stdout=finished.stdout, stderr=finished.stderr),

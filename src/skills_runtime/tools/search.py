@@ -20,7 +20,7 @@ from skills_runtime.ports import DirectoryListing, FileKind, Files, ToolContext
 from skills_runtime.processes import Limits, execute_plan
 from skills_runtime.runs.files import RunFiles
 from skills_runtime.runs.files.paths import parse_path
-from skills_runtime.tools.processes import Network, Work, plan_for
+from skills_runtime.tools.processes import CommandNetwork, Work, plan_for
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -348,7 +348,7 @@ _TOKEN = re.compile(
 _FOLDED = re.compile(r"\(\?i\)")
 
 
-class Sifted(msgspec.Struct, frozen=True):
+class Prefiltered(msgspec.Struct, frozen=True):
     """The files that may match, and what the fence of the sieve promises."""
 
     paths: frozenset[str]
@@ -368,7 +368,7 @@ def weakened(pattern: str) -> str | None:
     return f"(?-u){''.join(words)}"
 
 
-async def sifted(paths: Sequence[str], pattern: str, context: ToolContext, *, seconds: float) -> Sifted | None:
+async def prefilter(paths: Sequence[str], pattern: str, context: ToolContext, *, seconds: float) -> Prefiltered | None:
     """The files that may match, or nothing when ripgrep cannot tell."""
     files, weak = context.files, weakened(pattern)
     program = next((place for place in PLACES if os.access(place, os.X_OK)), None)
@@ -387,7 +387,7 @@ async def sifted(paths: Sequence[str], pattern: str, context: ToolContext, *, se
             plan = plan_for(Work(argv=argv), context)
             left = max(0.0, deadline - now())
             limits = Limits(wall_seconds=left, output_bytes=OUTPUT_BYTES, grace_seconds=GRACE_SECONDS)
-            done = await execute_plan(plan, limits, Network(context).doorman)
+            done = await execute_plan(plan, limits, CommandNetwork(context).doorman)
         except LogError:
             raise
         except SkillsRuntimeError:
@@ -397,7 +397,7 @@ async def sifted(paths: Sequence[str], pattern: str, context: ToolContext, *, se
         found = (done.stdout.head + done.stdout.tail).split(b"\0")[:-1]
         passed.update(real[name] for name in found if name in real)
         evidence = dict(plan.evidence)
-    return Sifted(frozenset(passed), evidence)
+    return Prefiltered(frozenset(passed), evidence)
 
 
 def _weakened(token: "re.Match[str]", *, folded: bool) -> str:

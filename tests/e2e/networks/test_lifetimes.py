@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.ports import ToolResult
 from skills_runtime.tools.builtin import ExecCommand, ShellExec, WriteStdin
-from skills_runtime.tools.exec_sessions import ExecSessions, Lent, RunSessions
+from skills_runtime.tools.exec_sessions import BorrowedSessions, ExecSessions, RunSessions
 from tests.e2e.networks.conftest import PATIENCE, VISIT, Web, decisions, networked, told
 from tests.support.tools import Workshop, data_of
 
@@ -174,7 +174,7 @@ async def test_the_decisions_of_a_session_that_outlives_runs_are_told_by_whoever
     two = networked(tmp_path / "two")
     async with ExecSessions() as sessions:
         for workshop in (one, two):
-            workshop.scope.hold(RunSessions, lambda: Lent(sessions))
+            workshop.scope.hold(RunSessions, lambda: BorrowedSessions(sessions))
         number = await begin(one)
         await say(one, number, web.url("good.test") + "\n", "hello")
         await one.scope.aclose()

@@ -13,7 +13,7 @@ import pytest
 from skills_runtime.errors import ToolError
 from skills_runtime.processes import Finished, Limits, PtySession, execute
 from skills_runtime.processes import launcher as launching
-from skills_runtime.processes.launcher import MAX_IDLE, dismiss, ready
+from skills_runtime.processes.launcher import MAX_IDLE, dismiss, start_launcher
 from skills_runtime.sandbox.supervision import tree
 from tests.unit.processes.conftest import Tagged, children, wait_for_end
 
@@ -179,7 +179,7 @@ async def test_a_launcher_that_was_ready_needs_no_files_any_more(
     dismiss()
     shutil.copytree(launching.HOME / "supervision", tmp_path / "supervision")
     monkeypatch.setattr(launching, "HOME", tmp_path)
-    ready()
+    start_launcher()
     shutil.rmtree(tmp_path / "supervision")
     first = parent(await supervisor_of(command))
     os.kill(first, signal.SIGKILL)

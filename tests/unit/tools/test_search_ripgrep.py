@@ -157,7 +157,7 @@ async def test_a_sieve_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.M
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(ripgrep, "PLACES", (str(program),))
     workshop = workshop_in(tmp_path / "place")
-    assert await ripgrep.sifted(["a.py"], "import", workshop, seconds=0.05) is None
+    assert await ripgrep.prefilter(["a.py"], "import", workshop, seconds=0.05) is None
 
 
 LETTERS = st.sampled_from(["a", "b", "K", "s", "é", "ß", "\u212a", " ", "."])

@@ -36,7 +36,7 @@ from skills_runtime.safety.gate import Assessment
 from skills_runtime.safety.policy import Ask
 from skills_runtime.safety.sanitize import conceal, sanitize
 from skills_runtime.tools import Registry
-from skills_runtime.tools.invoke import failure, invoke, refused, safely
+from skills_runtime.tools.invoke import error_result, invoke, refused_result, safely
 
 ACTIVATE = "activate_skill"
 """The tool that activates a skill."""
@@ -44,13 +44,13 @@ MAX_PARALLEL_CALLS = 16
 """Calls of one answer that run at the same time."""
 MAX_SHOWN_ARGUMENTS = 2000
 AGAIN, HAPPENED = "it did not happen: do it again", "it happened"
-UNKNOWN = refused("unknown", "outcome unknown: the runtime stopped while this call was under way")
-CANCELLED_ITSELF = refused("unknown", "outcome unknown: the call cancelled itself")
+UNKNOWN = refused_result("unknown", "outcome unknown: the runtime stopped while this call was under way")
+CANCELLED_ITSELF = refused_result("unknown", "outcome unknown: the call cancelled itself")
 
 
-def no_such_tool(name: str) -> ToolResult:
+def missing_tool_result(name: str) -> ToolResult:
     """Return the result of calling a tool that the run does not have."""
-    return refused("not_found", f"there is no tool named `{name}`")
+    return refused_result("not_found", f"there is no tool named `{name}`")
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -158,10 +158,12 @@ async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment 
     if tool is None:
         if call.phase == "started" and call.effect != "read":  # then, the run had the tool
             return Settled(UNKNOWN, commit=True)
-        return Settled(no_such_tool(call.tool))
+        return Settled(missing_tool_result(call.tool))
     if not call.valid:
         given = arguments_of(call, run.blobs.get)[:MAX_SHOWN_ARGUMENTS]
-        return Settled(refused("validation", f"the arguments are not a JSON object: {given}"), hidden=("stderr",))
+        return Settled(
+            refused_result("validation", f"the arguments are not a JSON object: {given}"), hidden=("stderr",)
+        )
     context = CallContext(run, call, ports)
     if call.phase == "started":
         known = await _recover(tool, read_arguments(context.arguments()), context)
@@ -190,8 +192,8 @@ async def _admit(tool: Tool, context: CallContext, assessed: Assessment | None) 
     except (LogError, ApprovalDenied):
         raise
     except SkillsRuntimeError as error:
-        return failure(error)
-    return refused("permission", refusal) if refusal is not None else None
+        return error_result(error)
+    return refused_result("permission", refusal) if refusal is not None else None
 
 
 async def _start(context: CallContext, tool: Tool, arguments: bytes) -> None:

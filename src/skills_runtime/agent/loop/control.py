@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from skills_runtime.ports import Closing
-from skills_runtime.tools.invoke import in_words
+from skills_runtime.tools.invoke import describe_error
 
 CANCEL_POLL_SECONDS = 0.05
 
@@ -73,7 +73,7 @@ async def poll_cancel_checker(checker: Callable[[], bool] | None, control: Contr
                 if checker():
                     break
             except (Exception, asyncio.CancelledError) as error:
-                control.broken = f"the cancel checker failed: {in_words(error)}"
+                control.broken = f"the cancel checker failed: {describe_error(error)}"
                 task.cancel()
                 raise
             await asyncio.sleep(CANCEL_POLL_SECONDS)

@@ -33,7 +33,7 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunView
 from skills_runtime.runs import End, Run
 from skills_runtime.safety.gate import Abort
-from skills_runtime.tools.invoke import in_words
+from skills_runtime.tools.invoke import describe_error
 
 __all__ = ["run_segment"]
 
@@ -71,7 +71,7 @@ async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
             wal_locator=locator,
         )
     except Exception as error:  # noqa: BLE001 - the top of the loop: whatever a backend or an approver raises ends the run
-        return RunFailed(error_kind="unknown", message=in_words(error), wal_locator=locator)
+        return RunFailed(error_kind="unknown", message=describe_error(error), wal_locator=locator)
 
 
 async def _work_in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
@@ -182,12 +182,12 @@ async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> bool:
 def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
     """Record at once that the run was stopped, which can be undone, or cancelled, which cannot."""
     if ports.control.stopping:
-        run.append(stopped(locator))
+        run.append(stop_event(locator))
         run.commit()
         run.save()
         return
     ports.record_children()
-    finish_run_and_inbox(run, ports.inbox, lambda: interrupted(run.view, ports.control.broken, locator))
+    finish_run_and_inbox(run, ports.inbox, lambda: interruption_event(run.view, ports.control.broken, locator))
 
 
 def limit_reached(reached: LimitReached, on_limit: OnLimit, locator: str) -> RunFailed | RunWaitingHuman:
@@ -203,12 +203,12 @@ def limit_reached(reached: LimitReached, on_limit: OnLimit, locator: str) -> Run
     )
 
 
-def stopped(locator: str) -> RunWaitingHuman:
+def stop_event(locator: str) -> RunWaitingHuman:
     """Return the event for work that was stopped and can go on."""
     return RunWaitingHuman(message="stopped", error_kind="stopped", wal_locator=locator)
 
 
-def interrupted(view: RunView, broken: str, locator: str) -> RunCancelled | RunFailed:
+def interruption_event(view: RunView, broken: str, locator: str) -> RunCancelled | RunFailed:
     """Return the event for work that was stopped for good, by a person or because the cancel checker is `broken`."""
     if broken:
         return RunFailed(error_kind="unknown", message=broken, wal_locator=locator)

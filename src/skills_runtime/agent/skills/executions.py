@@ -20,10 +20,10 @@ from skills_runtime.tools.processes import (
     DEFAULT_TIMEOUT_MS,
     DIED_OF_SIGNAL,
     MAX_TIMEOUT_MS,
-    Asked,
-    Network,
-    facts_of,
-    with_denials,
+    CommandNetwork,
+    RequestedCommand,
+    explain_denials,
+    process_facts,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class RunExecutions:
 
     async def run(self, skill: Skill, value: Any, context: ToolContext) -> ToolResult:
         """Execute the skill; a call that is made again gets the result it had."""
-        network = Network(context)
+        network = CommandNetwork(context)
         with tempfile.TemporaryDirectory(prefix="skills-runtime-", ignore_cleanup_errors=True) as stages:
             supplies = Supplies(
                 variables=lambda one: {
@@ -133,8 +133,8 @@ def _explained(result: ToolResult, execution: Execution, stages: Path, fence: Sa
         duration_ms=execution.duration_ms,
         ended_by="exit",
     )
-    asked = Asked(argv=(), cwd=stages)
-    return with_denials(result, ended, asked, fence, grantable=False)
+    asked = RequestedCommand(argv=(), cwd=stages)
+    return explain_denials(result, ended, asked, fence, grantable=False)
 
 
 def _captured(text: str) -> Captured:
@@ -164,7 +164,7 @@ def _kept(execution: Execution, directory: Path, context: ToolContext) -> list[s
 
 def _result(execution: Execution, artifacts: list[str], evidence: Mapping[str, Any]) -> ToolResult:
     error, code = execution.error, execution.exit_code
-    data = {**facts_of(evidence), "execution_id": execution.id, "artifacts": artifacts}
+    data = {**process_facts(evidence), "execution_id": execution.id, "artifacts": artifacts}
     stderr, kind = execution.stderr, None
     if error is not None:
         kind = "validation" if error.code in _OF_THE_OUTPUT else KINDS.get(error.code, "unknown")

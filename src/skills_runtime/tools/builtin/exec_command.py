@@ -11,7 +11,7 @@ from skills_runtime.processes import shell_command
 from skills_runtime.tools import exec_sessions as terminals
 from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import parse, schema_of
-from skills_runtime.tools.processes import Network
+from skills_runtime.tools.processes import CommandNetwork
 
 
 class ExecCommandArguments(processes.CommandArguments, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
         if not wanted.tty:
             raise ToolError("validation", "a session is always on a terminal", hint="use shell_command without one")
         sessions = terminals.sessions_of(context)
-        number = await sessions.start(processes.plan_for(wanted.work(), context), Network(context))
+        number = await sessions.start(processes.plan_for(wanted.work(), context), CommandNetwork(context))
         try:
             return await terminals.answer_of(
                 context, number, wait_ms=wanted.yield_time_ms, max_tokens=wanted.max_output_tokens

@@ -17,7 +17,7 @@ from skills_runtime.ports import Files, Intent, ToolContext, ToolResult, ToolSpe
 from skills_runtime.text import escape_controls
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.files import touching
-from skills_runtime.tools.search import Hit, IgnoreRules, NamePattern, Pattern, Sifted, Walk, plain, sifted
+from skills_runtime.tools.search import Hit, IgnoreRules, NamePattern, Pattern, Prefiltered, Walk, plain, prefilter
 
 MAX_FILES = 5000
 MAX_FILE_BYTES = 4 << 20
@@ -89,7 +89,7 @@ class GrepFiles:
 
         if await done(search.find()):
             if len(search.paths) >= self._many:
-                search.sift(await sifted(search.paths, wanted.pattern, context, seconds=self._max_seconds / 2))
+                search.sift(await prefilter(search.paths, wanted.pattern, context, seconds=self._max_seconds / 2))
             await done(search.steps())
         return search.result()
 
@@ -108,7 +108,7 @@ class _Search:
             )
         self._walk = Walk(files, ignore=IgnoreRules(files))
         self.paths: list[str] = []
-        self._sieve: Sifted | None = None
+        self._sieve: Prefiltered | None = None
         self._found: dict[str, list[Hit]] = {}
         self._stopped = ""
         self._bytes = self._lines = self._searched = self._read_files = 0
@@ -126,7 +126,7 @@ class _Search:
             if number % TOGETHER == 0:
                 yield
 
-    def sift(self, sieve: Sifted | None) -> None:
+    def sift(self, sieve: Prefiltered | None) -> None:
         """Leave out the files that cannot match, where somebody knows them."""
         if sieve is not None:
             self._sieve = sieve

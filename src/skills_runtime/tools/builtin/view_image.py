@@ -12,7 +12,7 @@ from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.files import touching
-from skills_runtime.tools.images import recognise
+from skills_runtime.tools.images import recognize_image
 
 MAX_BYTES = 5 << 20
 
@@ -44,19 +44,19 @@ class ViewImage:
         content = context.files.read(wanted.path, limit=MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ToolError("validation", f"`{wanted.path}` is larger than {MAX_BYTES} bytes", hint="make it smaller")
-        picture = recognise(content)
-        if picture is None or not picture.is_plausible:
+        info = recognize_image(content)
+        if info is None or not info.is_plausible:
             raise ToolError(
                 "validation",
                 f"`{wanted.path}` is not a whole PNG, JPEG, GIF or WebP picture of a usual size",
                 hint="convert it, or read it as a file",
             )
         image = {
-            "media_type": picture.mime,
+            "media_type": info.mime,
             "blob": context.keep(content),
             "bytes": len(content),
-            "width": picture.width,
-            "height": picture.height,
+            "width": info.width,
+            "height": info.height,
         }
-        shown = f"{wanted.path}: {picture.mime}, {picture.width} x {picture.height} pixels, {len(content)} bytes"
+        shown = f"{wanted.path}: {info.mime}, {info.width} x {info.height} pixels, {len(content)} bytes"
         return ToolResult(ok=True, stdout=shown, data={"path": wanted.path, "image": image})
