@@ -16,14 +16,14 @@ from skills_runtime import __version__
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine.run_import import MAX_ARCHIVE_BYTES
 from skills_runtime.service import routes
+from skills_runtime.service.access.limits import BodyLimit, Rate
 from skills_runtime.service.access.middleware import AccessMiddleware
 from skills_runtime.service.access.request_authorizer import RequestAuthorizer
 from skills_runtime.service.access_log import AccessLogMiddleware
-from skills_runtime.service.limits import BodyLimit, Rate
 from skills_runtime.service.pages import HEADERS, STUDIO, StudioRoute, built_studio, is_built, reference_page
 from skills_runtime.service.problems import dumped, install_problems
 from skills_runtime.service.responses import ExecuteFailure, ExecuteRequest, ProblemDocument
-from skills_runtime.service.routes import health, importing, skill_service
+from skills_runtime.service.routes import files, health, skill_service
 from skills_runtime.service.state import ServiceState
 
 OPENAPI = "/api/openapi.json"
@@ -75,7 +75,7 @@ def _surround(app: FastAPI, parts: ServiceState) -> None:
         BodyLimit,
         max_bytes=limits.body_bytes,
         max_seconds=limits.body_seconds,
-        longer={importing.PATH: MAX_ARCHIVE_BYTES},
+        longer={files.IMPORT_PATH: MAX_ARCHIVE_BYTES},
     )
     app.add_middleware(
         AccessMiddleware,

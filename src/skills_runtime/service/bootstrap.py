@@ -1,8 +1,9 @@
 """Puts a service together from its settings, and takes it apart again."""
 
 import asyncio
+import json
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -14,21 +15,26 @@ from skills_runtime.clock import SystemClock
 from skills_runtime.engine import Interaction, RunService, Workspace, open_run_service
 from skills_runtime.engine.agent_factory import Model
 from skills_runtime.engine.executions import ExecutionOptions
-from skills_runtime.executions import ExecutionLimits, PoolLimits
+from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits
 from skills_runtime.executions.retention import Retention
+from skills_runtime.executions.runner import wait_uncancelled
 from skills_runtime.executions.zygotes import zygote_sources
 from skills_runtime.processes.launcher import start_launcher
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.access.token import service_token
 from skills_runtime.service.audit import AuditEntry, AuditLog
 from skills_runtime.service.metrics import Metrics
-from skills_runtime.service.retention import keep_retention
 from skills_runtime.service.settings import ServiceSettings
 from skills_runtime.service.state import ServiceState
 from skills_runtime.service.streams import Streams
 
 LATER = ("skills_runtime.sandbox.egress.gateway",)
 """What is imported only when an execution needs it."""
+REMOVE_EVERY_SECONDS = 60 * 60
+Pause = Callable[[], Awaitable[None]]
+"""Waits until it is time to look again."""
+RETENTION_LOG = logging.getLogger("skills_runtime.service.retention")
 EGRESS_LOG = logging.getLogger("skills_runtime.service.egress")
 
 if TYPE_CHECKING:
@@ -132,3 +138,42 @@ def _execution_options(settings: ServiceSettings, resolved: "Resolved") -> Execu
         in_memory=True,
         on_egress=lambda record: EGRESS_LOG.info("%s", msgspec.json.encode(record).decode()),
     )
+
+
+async def _an_hour() -> None:
+    await asyncio.sleep(REMOVE_EVERY_SECONDS)
+
+
+@asynccontextmanager
+async def keep_retention(
+    executor: Executor, keep: Retention, metrics: Metrics, *, pause: Pause = _an_hour
+) -> AsyncGenerator[None]:
+    """Remove executions that were kept for long enough, at once and again after each pause.
+
+    When the block is left, nothing is being removed.
+    """
+    if keep.is_off:
+        yield
+        return
+    task = asyncio.create_task(_remove_repeatedly(executor, keep, metrics, pause), name="remove old executions")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await wait_uncancelled(task)
+
+
+async def _remove_repeatedly(executor: Executor, keep: Retention, metrics: Metrics, pause: Pause) -> None:
+    while True:
+        try:
+            done = await executor.tidy(keep)
+            metrics.executions_removed("retention", done.removed)
+            if done.removed or done.failed:
+                _log_removal(logging.WARNING if done.failed else logging.INFO, **msgspec.structs.asdict(done))
+        except (SkillsRuntimeError, OSError) as error:  # the next time it may work
+            _log_removal(logging.WARNING, error=str(error))
+        await pause()
+
+
+def _log_removal(level: int, **about: object) -> None:
+    RETENTION_LOG.log(level, "%s", json.dumps({"time": SystemClock().now(), "what": "executions_removed", **about}))

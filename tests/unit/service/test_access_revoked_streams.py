@@ -9,9 +9,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from skills_runtime.clock import SystemClock
 from skills_runtime.service.access.keys import KeyFile
+from skills_runtime.service.access.limits import Rate
 from skills_runtime.service.access.middleware import LOOK_SECONDS, AccessMiddleware
 from skills_runtime.service.access.request_authorizer import RequestAuthorizer
-from skills_runtime.service.limits import Rate
 
 PATIENCE_SECONDS = 60
 

@@ -1,7 +1,7 @@
 """Comparing runs that repeat themselves, or say very much, takes neither minutes nor all memory."""
 
 from skills_runtime.projections.actions import Move
-from skills_runtime.service.routes.comparing import MAX_MOVES, MAX_PAIRS, pairs, rows_of
+from skills_runtime.service.routes.runs import MAX_MOVES, MAX_PAIRS, pairs, rows_of
 
 
 def test_runs_that_repeat_two_moves_are_compared_roughly() -> None:

@@ -67,7 +67,7 @@ async def test_many_who_ask_how_much_room_there_is_share_one_count(
         counted.append(1)
         return measured(*places)
 
-    monkeypatch.setattr("skills_runtime.service.routes.storage.measured", counting)
+    monkeypatch.setattr("skills_runtime.service.routes.configuration.measured", counting)
     async with whole(tmp_path) as app:
         answers = await asyncio.gather(*(app.client.get("/api/v1/storage") for _ in range(20)))
     assert {answer.status_code for answer in answers} == {200}

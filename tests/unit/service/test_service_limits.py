@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from skills_runtime.service.limits import MAX_CALLERS, BodyLimit, Rate
+from skills_runtime.service.access.limits import MAX_CALLERS, BodyLimit, Rate
 
 
 class Clock:

@@ -14,9 +14,8 @@ from skills_runtime.config.models import ServiceExecutions, ServiceSection
 from skills_runtime.executions import Executor, Record
 from skills_runtime.executions.layout import write_first_record
 from skills_runtime.executions.retention import Retention
-from skills_runtime.service.bootstrap import open_service
+from skills_runtime.service.bootstrap import keep_retention, open_service
 from skills_runtime.service.metrics import Metrics
-from skills_runtime.service.retention import keep_retention
 from skills_runtime.service.settings import ServiceSettings, settings_from
 from tests.unit.executions.samples import an_executor
 

@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skills_runtime.service.access.callers import NOBODY, Caller, is_api
+from skills_runtime.service.access.limits import Rate, too_many
 from skills_runtime.service.access.request_authorizer import Asked, RequestAuthorizer, cookie_name, token_of_query
-from skills_runtime.service.limits import Rate, too_many
 from skills_runtime.service.problems import Problem, answer
 
 LOOK_SECONDS = 2.0

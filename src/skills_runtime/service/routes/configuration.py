@@ -1,19 +1,25 @@
-"""What holds in the workspace, over HTTP: settings and where they come from, the fence, and what the rules say."""
+"""What holds in the workspace, over HTTP: settings, the model, the sandbox, the rules, and the room on the disk."""
 
 import asyncio
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.responses import Response
 
-from skills_runtime.config import explain
+from skills_runtime.config import Resolved, config_home, explain
+from skills_runtime.config.files import CHOICE, KEY_VARIABLE, as_settings, choose_model, forget_key, store_key
+from skills_runtime.config.models import LlmSettings
+from skills_runtime.engine.agent_factory import model_problem
+from skills_runtime.engine.disk_usage import Storage, measured
 from skills_runtime.engine.policy_check import judged
+from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox import Fence, fence_for
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
-from skills_runtime.service.state import runs_of
+from skills_runtime.service.state import runs_of, state_of
+from skills_runtime.skills.install.lockfile import user_places
 
 router = APIRouter(prefix="/api/v1", tags=["configuration"])
 
@@ -89,3 +95,129 @@ async def check_policy(request: Request, body: PlannedCommand) -> Response:
     """Whether a run may make a call, and which rule says so; nothing is executed."""
     settings = await asyncio.to_thread(runs_of(request).workspace.settings)
     return as_json(await judged(settings, body.tool, body.line, body.argv, body.arguments))
+
+
+_MODEL_FIELDS = {
+    "backend": "llm.backend",
+    "base_url": "llm.base_url",
+    "model": "models.executor",
+    "api_key_env": "llm.api_key_env",
+}
+
+
+class ModelDocument(Answer):
+    """The model that new runs use; of its key only whether there is one, and where it comes from."""
+
+    backend: str
+    base_url: str
+    model: str
+    planner: str
+    executor: str
+    api_key_env: str
+    key_present: bool
+    key_origin: str | None
+    ready: bool
+    problem: str
+    origins: dict[str, str]
+    file: str
+
+
+class ChosenModel(Body):
+    """What to change; what is not given stays, and a key goes into a private file and is never shown again."""
+
+    base_url: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    api_key_env: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    api_key: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    remove_key: bool = False
+
+
+class ChangedModel(ModelDocument):
+    """The same after a change, and what was chosen but does not hold, because something else counts more."""
+
+    overridden: list[dict[str, str]]
+
+
+@router.get("/model", response_model=ModelDocument, responses=failures(*EVERYWHERE))
+def show_model(request: Request) -> Response:
+    """The model that new runs use; needs the scope `admin`."""
+    return as_json(_model_document(runs_of(request).workspace.settings()))
+
+
+@router.put("/model", response_model=ChangedModel, responses=failures(*EVERYWHERE, 408, 413, 415))
+def choose(request: Request, body: ChosenModel) -> Response:
+    """Choose the model of this user for all workspaces; needs the scope `admin`."""
+    home = runs_of(request).workspace
+    before = home.settings()
+    place = config_home(before.environment.process)
+    name = body.api_key_env or (KEY_VARIABLE if body.api_key else None)
+    _check_model(body, name)
+    # What settings refuse must never be in the file: nothing could be read any more, not even to put it right.
+    home.settings(as_settings(base_url=body.base_url, model=body.model, api_key_env=name))
+    if body.api_key is not None:
+        store_key(place, name or KEY_VARIABLE, body.api_key)
+    if body.remove_key:
+        forget_key(place, body.api_key_env or before.settings.llm.api_key_env)
+    choose_model(place, base_url=body.base_url, model=body.model, api_key_env=name)
+    shown = _model_document(home.settings())
+    wanted = {"base_url": body.base_url, "model": body.model, "api_key_env": name}
+    overridden = [
+        {"field": field, "by": shown["origins"][field]}
+        for field, value in wanted.items()
+        if value is not None and shown[field] != value
+    ]
+    return as_json({**shown, "overridden": overridden})
+
+
+def _check_model(body: ChosenModel, name: str | None) -> None:
+    """Refuse what no setting may be before anything is written."""
+    if body.remove_key and body.api_key is not None:
+        raise ValidationFailed("a key is stored or removed, not both")
+    given = {"base_url": body.base_url, "api_key_env": name}
+    try:
+        LlmSettings.model_validate({field: value for field, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValidationFailed(f"`{place}` cannot be used: {first['msg']}") from None
+    if body.model is not None and (not body.model.strip() or not body.model.isprintable()):
+        raise ValidationFailed("this is not the name of a model")
+
+
+def _model_document(resolved: Resolved) -> dict[str, Any]:
+    llm, models = resolved.settings.llm, resolved.settings.models
+    problem = model_problem(resolved)
+    return {
+        "backend": llm.backend,
+        "base_url": llm.base_url,
+        "model": models.executor,
+        "planner": models.planner,
+        "executor": models.executor,
+        "api_key_env": llm.api_key_env,
+        "key_present": bool((resolved.environment.get(llm.api_key_env) or "").strip()),
+        "key_origin": resolved.environment.origin(llm.api_key_env),
+        "ready": not problem,
+        "problem": problem,
+        "origins": {field: resolved.sources[key] for field, key in _MODEL_FIELDS.items()},
+        "file": str(config_home(resolved.environment.process) / CHOICE),
+    }
+
+
+class StorageDocument(Answer):
+    """What everything takes on the disk, and what is left; a part that is not complete takes more than it says."""
+
+    parts: list[dict[str, Any]]
+    disk: dict[str, int]
+    largest_runs: list[dict[str, Any]]
+
+
+@router.get("/storage", response_model=StorageDocument, responses=failures(*EVERYWHERE))
+async def show_storage(request: Request) -> Response:
+    """Count what runs, executions and caches take, for a few seconds at most."""
+    state = request.app.state
+    counting: asyncio.Task[Storage] | None = getattr(state, "counting", None)
+    if counting is None or counting.done():  # who asks meanwhile gets the same answer, and holds no thread
+        settings = state_of(request).settings
+        places = (settings.workspace_root, settings.artifacts_dir, settings.state, user_places().store.parent)
+        counting = state.counting = asyncio.create_task(asyncio.to_thread(measured, *places))
+    return as_json(await asyncio.shield(counting))

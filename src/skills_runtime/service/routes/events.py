@@ -1,18 +1,22 @@
-"""The events of a run over HTTP: a page of them, or all of them as they come."""
+"""Events over HTTP: those of a run, a page of them or as they come, and the feed of what changes in the workspace."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from skills_runtime.service.responses import EVERYWHERE, failures
 from skills_runtime.service.run_documents import EventPage, RunId, studio_failures
-from skills_runtime.service.sse import EventStream, from_seq, retry_response
 from skills_runtime.service.state import runs_of, streams_of
 from skills_runtime.service.streams import LogTail
+from skills_runtime.service.streams.feed import Feed, Reader
+from skills_runtime.service.streams.sse import HEADERS, RETRY, SLOW_SECONDS, EventStream, from_seq, retry_response
 
-router = APIRouter(prefix="/api/v1/runs", tags=["events"])
+run_events = APIRouter(prefix="/api/v1/runs", tags=["events"])
+feed = APIRouter(prefix="/api/v1/feed", tags=["events"])
 
 PAGE_BYTES = 4 << 20
 _STREAM = "text/event-stream"
@@ -20,8 +24,9 @@ After = Annotated[int | None, Query(ge=-1, le=10**15 - 1, description="Only even
 LastEventId = Annotated[str | None, Header(max_length=100, description="What a browser sends when it comes again.")]
 
 
-@router.get(
+@run_events.get(
     "/{run_id}/events",
+    status_code=200,
     response_model=EventPage,
     responses={
         200: {"description": "A page, or a stream for who accepts `text/event-stream`.", "content": {_STREAM: {}}},
@@ -42,8 +47,9 @@ async def list_events(
     return await asyncio.to_thread(_page, request, run_id, 0 if after is None else after + 1, limit)
 
 
-@router.get(
+@run_events.get(
     "/{run_id}/events/stream",
+    status_code=200,
     responses={
         200: {"description": "The events, one message each: `id` is the number.", "content": {_STREAM: {}}},
         204: {"description": "The run has ended, and everything was seen before."},
@@ -84,3 +90,68 @@ def _page(request: Request, run_id: str, first: int, limit: int) -> Response:
         b"true" if ended else b"false",
     )
     return Response(body, media_type="application/json")
+
+
+class FeedStream(Response):
+    """Sends what a reader gets, until the client leaves, is too slow, or the service stops."""
+
+    def __init__(self, feed: Feed, reader: Reader, headers: Mapping[str, str] = HEADERS) -> None:
+        super().__init__(headers=dict(headers))
+        del self.headers["content-length"]
+        self._feed = feed
+        self._reader = reader
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one client."""
+        del scope
+        runs = asyncio.create_task(self._send(send))
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait({runs, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._feed.leave(self._reader)
+            for task in (runs, gone):
+                task.cancel()
+            await asyncio.wait({runs, gone})
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await _pass_on(send, RETRY)
+        while (data := await self._reader.waiting.get()) is not None:
+            await _pass_on(send, data)
+        await _pass_on(send, b"", more=False)
+
+
+@feed.get(
+    "",
+    status_code=200,
+    responses={
+        200: {"description": "What changed, as it changes.", "content": {"text/event-stream": {}}},
+        **failures(*EVERYWHERE),
+    },
+    response_class=FeedStream,
+)
+async def follow_feed(request: Request) -> Response:
+    """Follow all runs of the workspace: each message names one that changed, and nothing is told twice."""
+    state = request.app.state
+    if not hasattr(state, "feed"):
+        parts = getattr(state, "parts", None)
+        state.feed = Feed(runs_of(request), parts.stopping.is_set if parts else bool)
+    feed: Feed = state.feed
+    return FeedStream(feed, feed.listen())
+
+
+async def _pass_on(send: Send, data: bytes, *, more: bool = True) -> None:
+    body: Message = {"type": "http.response.body", "body": data, "more_body": more}
+    async with asyncio.timeout(SLOW_SECONDS):
+        await send(body)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+router = APIRouter()
+router.include_router(run_events)
+router.include_router(feed)

@@ -1,8 +1,11 @@
-"""What a run leaves behind, over HTTP: files, transcript, verdict, archive."""
+"""Files of runs over HTTP: artifacts, deliverables, blobs, transcripts, verification, export and import."""
 
+import asyncio
 import hashlib
 import os
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
@@ -11,14 +14,17 @@ from fastapi import APIRouter, Header, Path, Request
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from skills_runtime.errors import NotFound
+from skills_runtime.engine.run_import import import_run
+from skills_runtime.errors import Busy, NotFound
+from skills_runtime.ledger import RunRow
+from skills_runtime.projections import RunView
 from skills_runtime.render.page import POLICY
 from skills_runtime.runs import RunPaths
 from skills_runtime.runs.manifests import ROLES
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
-from skills_runtime.service.run_documents import Answer, RunId
-from skills_runtime.service.state import runs_of
+from skills_runtime.service.run_documents import Answer, RunId, row_document, run_document
+from skills_runtime.service.state import caller_of, runs_of
 from skills_runtime.storage import media_type
 
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
@@ -155,3 +161,73 @@ def _sent(paths: RunPaths, path: str, asked_range: str | None, *, preview: bool)
         etag=etag,
         preview=preview_of(name) if preview else None,
     )
+
+
+Digest = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="A digest that an event refers to.")]
+_BLOB: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The bytes, to be saved.", "content": {"application/octet-stream": {}}},
+    **failures(*EVERYWHERE, 404, 409),
+}
+
+
+@router.get("/{run_id}/blobs/{digest}", responses=_BLOB, response_class=Response)
+def get_blob(request: Request, run_id: RunId, digest: Digest) -> Response:
+    """The bytes that an event of a run, or of the runs it was forked from, refers to; checked against their digest."""
+    data = runs_of(request).blob(run_id, digest)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{digest[:12]}.bin"',
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    return Response(data, media_type="application/octet-stream", headers=headers)
+
+
+IMPORT_PATH = "/api/v1/runs/import"
+MAX_IMPORTS = 4
+_KINDS = ("application/zip", "application/gzip", "application/octet-stream")
+_ARCHIVE = {"schema": {"type": "string", "format": "binary"}}
+
+
+class ImportedDocument(Answer):
+    """A run that is here now; it is not authentic where this machine does not have the key of its log."""
+
+    run_id: str
+    status: str
+    authentic: bool
+    events: int
+    findings: list[dict[str, Any]]
+
+
+@router.post(
+    "/import",
+    status_code=201,
+    response_model=ImportedDocument,
+    responses=failures(*EVERYWHERE, 408, 409, 413, 415),
+    openapi_extra={"requestBody": {"required": True, "content": dict.fromkeys(_KINDS, _ARCHIVE)}},
+)
+async def import_archive(request: Request) -> Response:
+    """Take in an exported run that has ended, as a zip or a tar.gz; it is verified first, and replaces nothing."""
+    runs, who = runs_of(request), caller_of(request).name
+    with _one_more(request), tempfile.NamedTemporaryFile(prefix="skills-runtime-import-") as archive:
+        async for piece in request.stream():
+            archive.write(piece)
+        archive.flush()
+        found = await asyncio.to_thread(lambda: import_run(runs, FilePath(archive.name), who=who, render=_render))
+    return as_json(found, 201)
+
+
+def _render(row: RunRow, view: RunView) -> bytes:
+    return msgspec.json.encode((row_document(row), run_document(view, now=row.updated_at)))
+
+
+@contextmanager
+def _one_more(request: Request) -> Generator[None]:
+    """Each may unpack to very much, and holds a thread: only a few are taken in at the same time."""
+    state = request.app.state
+    under_way: int = getattr(state, "importing", 0)
+    if under_way >= MAX_IMPORTS:
+        raise Busy(f"{under_way} runs are being imported now", hint="try again later")
+    state.importing = under_way + 1
+    try:
+        yield
+    finally:
+        state.importing -= 1

@@ -1,7 +1,11 @@
-"""Runs over HTTP: begin one, list them, look at one."""
+"""Runs over HTTP: create, list, show, compare and steer them, and the demonstration."""
 
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from difflib import SequenceMatcher
 from pathlib import Path as FilePath
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
@@ -11,18 +15,27 @@ from skills_runtime import engine
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import RunRequest
 from skills_runtime.engine.agent_factory import model_problem
+from skills_runtime.engine.demo import check_demo_sandbox, demo_request
 from skills_runtime.engine.recovery import why_orphaned
 from skills_runtime.engine.run_requests import allowed_choices
+from skills_runtime.errors import RequestConflict, ValidationFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunRow
+from skills_runtime.ports import InboxMessage
+from skills_runtime.ports.people import KeyTaken
+from skills_runtime.projections.actions import Move
 from skills_runtime.runs import RunPaths
-from skills_runtime.service.responses import EVERYWHERE, as_json, failures
+from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
 from skills_runtime.service.run_documents import (
     Answer,
+    Body,
     Id,
     IdempotencyKey,
+    Limits,
     MadeDocument,
+    NewFork,
     NewRun,
+    Receipt,
     RunDocument,
     RunId,
     RunPage,
@@ -31,8 +44,9 @@ from skills_runtime.service.run_documents import (
     summaries_of,
 )
 from skills_runtime.service.state import caller_of, runs_of
+from skills_runtime.text import unified_diff
 
-router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
+router = APIRouter(prefix="/api/v1", tags=["runs"])
 
 LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
 
@@ -67,7 +81,7 @@ class RunFilter(BaseModel):
 
 
 @router.post(
-    "",
+    "/runs",
     status_code=201,
     response_model=MadeDocument,
     responses={
@@ -91,7 +105,7 @@ async def create_run(request: Request, body: NewRun, idempotency_key: Idempotenc
     return answer
 
 
-@router.get("", response_model=RunPage, responses=failures(*EVERYWHERE))
+@router.get("/runs", response_model=RunPage, responses=failures(*EVERYWHERE))
 def list_runs(request: Request, wanted: Annotated[RunFilter, Query()]) -> Response:
     """List the runs of this workspace, the newest first."""
     rows, following = _found(request, wanted)
@@ -100,7 +114,7 @@ def list_runs(request: Request, wanted: Annotated[RunFilter, Query()]) -> Respon
     return as_json({"runs": told, "next_cursor": following})
 
 
-@router.get("/options", response_model=StartOptions, responses=failures(*EVERYWHERE))
+@router.get("/runs/options", response_model=StartOptions, responses=failures(*EVERYWHERE))
 def start_options(request: Request) -> Response:
     """What a new run may be started with: what holds here, and what a client may choose."""
     resolved = runs_of(request).workspace.settings()
@@ -124,7 +138,7 @@ def start_options(request: Request) -> Response:
     )
 
 
-@router.get("/{run_id}", response_model=RunDocument, responses=failures(*EVERYWHERE, 404))
+@router.get("/runs/{run_id}", response_model=RunDocument, responses=failures(*EVERYWHERE, 404))
 def get_run(request: Request, run_id: RunId) -> Response:
     """Where a run stands, by its own verified log."""
     runs = runs_of(request)
@@ -155,3 +169,207 @@ def _found(request: Request, wanted: RunFilter) -> tuple[list[RunRow], str | Non
     rows = runs_of(request).list_runs(chosen, limit=wanted.limit + 1, before=wanted.cursor, matches=matches)
     page = rows[: wanted.limit]
     return page, page[-1].cursor if len(rows) > wanted.limit else None
+
+
+REFUSALS = failures(*EVERYWHERE, 404, 409, 413, 415, 503)
+Words = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class Cancel(Body):
+    """Why a run is to end."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=1000)] = "cancelled"
+
+
+class Send(Body):
+    """What a run should know."""
+
+    text: Words
+
+
+class Say(Body):
+    """The answer to a question: one text, or one for each part by its id."""
+
+    answer: Words | None = None
+    answers: dict[str, Words] | None = None
+    call_id: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+
+
+class Review(Body):
+    """What somebody thinks of a result."""
+
+    decision: Literal["approve", "revise"]
+    note: Annotated[str, Field(max_length=100_000)] = ""
+
+
+class Replayed(Answer):
+    """Whether a run would go the same way today, and the first move that differs."""
+
+    same: bool
+    divergence: dict[str, Any] | None
+
+
+@router.post("/runs/{run_id}/cancel", response_model=RunDocument, responses=REFUSALS)
+async def cancel_run(
+    request: Request, run_id: RunId, body: Cancel | None = None, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """End a run for good; the answer says where it stands then."""
+    runs = runs_of(request)
+    await runs.cancel(run_id, (body or Cancel()).reason, key=idempotency_key)
+    return await _run(request, run_id)
+
+
+@router.post("/runs/{run_id}/resume", response_model=RunDocument, status_code=202, responses=REFUSALS)
+async def resume_run(request: Request, run_id: RunId, body: Limits | None = None) -> Response:
+    """Go on with a run that waits, was stopped, or was left by its process."""
+    await runs_of(request).resume(run_id, (body or Limits()).overrides())
+    return await _run(request, run_id, 202)
+
+
+@router.post("/runs/{run_id}/fork", response_model=MadeDocument, status_code=201, responses=REFUSALS)
+async def fork_run(
+    request: Request, run_id: RunId, body: NewFork | None = None, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Begin a run that goes on from an event of another one."""
+    wanted = body or NewFork()
+    order = RunRequest(
+        prompt=wanted.prompt or "",
+        run_id=wanted.run_id,
+        overrides=wanted.overrides(),
+        fork_of=run_id,
+        fork_at=wanted.at,
+    )
+    made = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
+    return as_json({"run_id": made.run_id, "created": made.new}, 201 if made.new else 200)
+
+
+@router.post("/runs/{run_id}/replay", response_model=Replayed, responses=REFUSALS)
+async def replay_run(request: Request, run_id: RunId) -> Response:
+    """Repeat a run with what it recorded; nothing is executed and nobody is asked."""
+    found = await runs_of(request).replay(run_id)
+    return as_json({"same": found is None, "divergence": found})
+
+
+@router.post("/runs/{run_id}/messages", response_model=Receipt, status_code=202, responses=REFUSALS)
+async def send_message(request: Request, run_id: RunId, body: Send, idempotency_key: IdempotencyKey = None) -> Response:
+    """Tell a run something; its model reads it at the next turn."""
+    return receipt(await _sent(lambda: runs_of(request).send(run_id, body.text, key=idempotency_key)))
+
+
+@router.post("/runs/{run_id}/answers", response_model=Receipt, status_code=202, responses=REFUSALS)
+async def answer_run(request: Request, run_id: RunId, body: Say, idempotency_key: IdempotencyKey = None) -> Response:
+    """Answer what a run has asked; it goes on by itself."""
+    runs = runs_of(request)
+    said = body.answer if body.answer is not None else body.answers
+    if said is None or (body.answer is not None and body.answers is not None):
+        raise ValidationFailed("give the answer once, as `answer` or as `answers`")
+    message = await _sent(lambda: runs.answer(run_id, said, call_id=body.call_id, key=idempotency_key))
+    await runs.proceed(run_id)
+    return receipt(message)
+
+
+@router.post("/runs/{run_id}/review", response_model=RunDocument, responses=REFUSALS)
+async def review_run(request: Request, run_id: RunId, body: Review) -> Response:
+    """Accept a result that waits for review, or send it back with a note that its model reads next."""
+    runs, accept = runs_of(request), body.decision == "approve"
+    await asyncio.to_thread(lambda: runs.review(run_id, accept=accept, note=body.note))
+    if not accept:
+        await runs.proceed(run_id)
+    return await _run(request, run_id)
+
+
+async def _sent(send: Callable[[], InboxMessage]) -> InboxMessage:
+    """Send a message; a key that was used for another one is a conflict."""
+    try:
+        return await asyncio.to_thread(send)
+    except KeyTaken as error:
+        raise RequestConflict(error.message, hint=error.hint) from error
+
+
+async def _run(request: Request, run_id: str, status: int = 200) -> Response:
+    view = await asyncio.to_thread(runs_of(request).view, run_id)
+    return as_json(run_document(view), status)
+
+
+MAX_MOVES = 2_000
+"""More of a run is not compared: whoever looks at both reads no further."""
+MAX_CHARS = 20_000
+MAX_TOTAL = 8_000_000
+"""How long all moves may be together; of many long ones each is shown for less."""
+MAX_PAIRS = 50_000
+"""How many pairs of equal moves are looked at exactly; of more, the most frequent ones are left out of the search."""
+
+
+class Comparison(Answer):
+    """Where two runs are the same and where they differ, leaving out ids and times."""
+
+    a: str
+    b: str
+    same: bool
+    truncated: bool
+    unified: list[str]
+    rows: list[dict[str, Any]]
+
+
+@router.get("/runs/{run_id}/diff/{other_id}", response_model=Comparison, responses=failures(*EVERYWHERE, 404, 409))
+def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
+    """Compare what two runs said and did, as `runs diff` does."""
+    one, other = (runs_of(request).recorded(one).actions() for one in (run_id, other_id))
+    lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (one, other))
+    chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
+    return as_json(
+        {
+            "a": run_id,
+            "b": other_id,
+            "same": [str(move) for move in one] == [str(move) for move in other],
+            "truncated": max(len(one), len(other)) > MAX_MOVES,
+            "unified": [
+                line[:chars] for line in unified_diff(lines, other_lines, (run_id, other_id), context=1, end="")
+            ],
+            "rows": rows_of(one, other, (lines, other_lines), chars),
+        }
+    )
+
+
+def rows_of(one: list[Move], other: list[Move], texts: tuple[list[str], list[str]], chars: int) -> list[dict[str, Any]]:
+    """Where two runs are the same and where they differ, in order."""
+    matched = SequenceMatcher(None, *texts, autojunk=pairs(*texts) > MAX_PAIRS)
+    return [
+        {"op": op, "a": _shown(one[a:a_end], chars), "b": _shown(other[b:b_end], chars)}
+        for op, a, a_end, b, b_end in matched.get_opcodes()
+    ]
+
+
+def pairs(lines: list[str], other_lines: list[str]) -> int:
+    """What an exact comparison costs: two runs that repeat one move a thousand times would take minutes."""
+    there = Counter(other_lines)
+    return sum(there[line] for line in lines)
+
+
+def _shown(moves: list[Move], chars: int) -> list[dict[str, str]]:
+    return [{"kind": move.kind, "what": move.what[:chars]} for move in moves]
+
+
+class NewDemo(Body):
+    """Nothing has to be said about it."""
+
+
+class DemoDocument(Answer):
+    """The run that was begun; its model is scripted, all else is real."""
+
+    run_id: str
+    created: bool
+    scripted: bool
+
+
+@router.post(
+    "/demo", status_code=201, response_model=DemoDocument, responses=failures(*EVERYWHERE, 404, 408, 409, 413, 415, 503)
+)
+async def begin_demo(request: Request, body: NewDemo | None = None, idempotency_key: IdempotencyKey = None) -> Response:
+    """Begin the demonstration: a real skill in a real sandbox, one approval to give, and one file to open."""
+    del body
+    runs = runs_of(request)
+    await asyncio.to_thread(lambda: check_demo_sandbox(runs.workspace.settings()))
+    wanted = await asyncio.to_thread(demo_request)
+    made = await runs.create(wanted, caller=caller_of(request).name, key=idempotency_key)
+    return as_json({"run_id": made.run_id, "created": made.new, "scripted": True}, 201)

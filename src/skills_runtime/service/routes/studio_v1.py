@@ -160,4 +160,4 @@ async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalK
 router.include_router(paths, prefix="/api/v1")
 for again in (paths, sessions.paths):
     router.include_router(again, prefix="/studio/api/v1", include_in_schema=False)
-router.include_router(events.router, prefix="/studio", include_in_schema=False)
+router.include_router(events.run_events, prefix="/studio", include_in_schema=False)

@@ -26,8 +26,7 @@ from skills_runtime.service.problems import install_problems
 from skills_runtime.service.streams import Streams
 
 ROUTES = (
-    "runs", "events", "steering", "files", "approvals", "sessions", "studio_v1", "skills", "configuration",
-    "blobs", "comparing", "demo", "feed", "importing", "model", "skill_details",
+    "runs", "events", "files", "approvals", "sessions", "studio_v1", "skills", "configuration",
 )  # fmt: skip
 OWNER = Caller(kind="token", name="owner", scopes=frozenset(SCOPES))
 

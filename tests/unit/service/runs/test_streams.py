@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
-from skills_runtime.service.sse import EventStream
 from skills_runtime.service.streams import log_stream as stream
+from skills_runtime.service.streams.sse import EventStream
 from skills_runtime.testing import says
 from tests.support.agents import Streaming
 from tests.unit.service.runs.served import Served, messages_in, serving
