@@ -4,7 +4,6 @@ The system takes a lock back when its holder dies, so whoever comes next sees at
 was under way when somebody was killed.
 """
 
-import fcntl
 import hashlib
 import os
 import secrets
@@ -269,7 +268,7 @@ class Owner:
         aside = place.runtime / "owners" / f".{self.name}"
         aside.mkdir(mode=0o700)
         self._lock = os.open(aside / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try_lock(self._lock)  # which nobody else can know yet
         self._journal = os.open(aside / JOURNAL, _APPENDING, 0o600)
         aside.rename(self._directory)
         self._under_way: set[str] = set()

@@ -9,7 +9,7 @@ To remove: `remove_tree`. To digest: `sha256_of` an open file, `sha256_of_path`.
 To read below a directory without following links: `open_directory`, then `read_below`, `open_below`, `walk`; to measure
 it: `disk_usage`. (`nofollow`) Where links may be followed as long as they stay below: `open_beneath`. (`beneath`)
 
-To keep other processes out: `lock_file`, `lock_directory`, `try_lock`. (`locks`)
+To keep other processes out: `lock_file`, `lock_directory`, `try_lock`, `release_lock`. (`locks`)
 
 To tell what a file is by its name: `media_type`.
 """
@@ -50,7 +50,7 @@ from skills_runtime.storage.files import (
     write_atomic,
     write_new,
 )
-from skills_runtime.storage.locks import lock_directory, lock_file, try_lock
+from skills_runtime.storage.locks import lock_directory, lock_file, release_lock, try_lock
 from skills_runtime.storage.media_types import media_type
 from skills_runtime.storage.nofollow import (
     ENTERING,
@@ -105,6 +105,7 @@ __all__ = [
     "read_below",
     "read_link",
     "relative_parts",
+    "release_lock",
     "remove_empty",
     "remove_tree",
     "sha256_of",

@@ -42,6 +42,15 @@ def try_lock(fd: int) -> bool:
     return True
 
 
+def release_lock(fd: int) -> None:
+    """Let the next one in, and close the file."""
+    try:
+        # Closing alone would leave the lock to a child that was forked meanwhile and has not called exec yet.
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    finally:
+        os.close(fd)
+
+
 @contextmanager
 def _locked(fd: int, path: Path | str, timeout: float | None) -> Generator[None]:
     try:
@@ -55,10 +64,6 @@ def _locked(fd: int, path: Path | str, timeout: float | None) -> Generator[None]
                         f"another process has held `{path}` for {timeout:.0f} seconds", hint="end it and try again"
                     )
                 time.sleep(_POLL_SECONDS)
-        try:
-            yield
-        finally:
-            # Closing alone would leave the lock to a child that was forked meanwhile and has not called exec yet.
-            fcntl.flock(fd, fcntl.LOCK_UN)
+        yield
     finally:
-        os.close(fd)
+        release_lock(fd)

@@ -5,7 +5,6 @@ and perhaps bytes after it that were never acknowledged: a bad end is set aside;
 because what follows it was acknowledged.
 """
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Generator, Iterator
@@ -35,7 +34,7 @@ from skills_runtime.runs.log.chain import (
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
 from skills_runtime.runs.log.writer import EventLog, LogPorts
-from skills_runtime.storage import sync_path
+from skills_runtime.storage import release_lock, sync_path, try_lock
 
 CHECKPOINTS = "checkpoints.jsonl"
 WHERE_RUNS_ARE = "name a directory below `.skills_runtime_sdk/runs/`; `skills-runtime runs list` shows them"
@@ -55,32 +54,22 @@ class RunLock:
     def release(self) -> None:
         """Let the next writer in."""
         if self._fd >= 0:
-            # Closing alone would leave the lock to a child that was forked meanwhile and has not called exec yet.
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
-            os.close(self._fd)
+            release_lock(self._fd)
             self._fd = -1
 
     def _acquire(self, path: Path | str) -> int:
         while True:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not try_lock(fd):
                 holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
                 os.close(fd)
                 name = Path(path).parent.name  # it may be a sub-agent of the run that somebody has named
                 message = f"another process (pid {holder or 'unknown'}) is writing the run `{name}`"
-                raise LogLocked(message, run_id=name) from None
-            if _is_still(path, fd):
-                return fd
-            os.close(fd)  # somebody replaced the file while we waited for it
-
-
-def _is_still(path: Path | str, fd: int) -> bool:
-    try:
-        return os.path.samestat(os.lstat(path), os.fstat(fd))
-    except FileNotFoundError:
-        return False
+                raise LogLocked(message, run_id=name)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.lstat(path), os.fstat(fd)):
+                    return fd
+            os.close(fd)  # the file was replaced between opening and locking it
 
 
 class Tail(msgspec.Struct, frozen=True, kw_only=True):
