@@ -1,0 +1,383 @@
+"""What is told of skills: which there are, what one says of itself, what is wrong, and which a task calls for."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.skills.catalog import CatalogReport, budget_for, catalog_of
+from skills_runtime.skills.configured import library_of
+from skills_runtime.skills.discovery import discover, discovered_sources, places_of
+from skills_runtime.skills.index import Changes
+from skills_runtime.skills.install.lockfile import project_places, user_places
+from skills_runtime.skills.install.operations import changed_skills
+from skills_runtime.skills.library import Library
+from skills_runtime.skills.mentions import is_name, parse_mention, without_mention
+from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.skill import Skill
+from skills_runtime.skills.sources.filesystem import FilesystemSource
+from skills_runtime.skills.sources.search import skill_directories
+from skills_runtime.skills.sources.source import Origin
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode
+from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+
+State = Literal["offered", "changed", "shadowed", "untrusted", "broken"]
+"""A changed skill is offered as well, but it is not what was installed."""
+Kind = Literal["added", "changed", "removed", "broken", "warning"]
+MAX_FILES = 200
+"""How many files of a skill are listed."""
+_UNTRUSTED = "the project is not trusted"
+_TOO_LARGE = "SKILL_BODY_TOO_LARGE"
+_BREAKING = ("SKILL_SCAN_METADATA_INVALID", _TOO_LARGE)
+
+
+# All of them
+
+
+class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill as somebody sees it who asks what there is."""
+
+    name: str
+    state: State
+    mention: str = ""
+    """How exactly this one is called, where it can be; not every legal name fits into an exact mention."""
+    description: str = ""
+    namespace: str = ""
+    source: str = ""
+    path: str = ""
+    content_hash: str = ""
+    reason: str = ""
+    """Why it is not offered, or what else there is to know before it is used."""
+
+
+class SkillList(msgspec.Struct, frozen=True, kw_only=True):
+    """All skills of a workspace, and what is wrong besides."""
+
+    project: str
+    trusted: bool | None
+    """Whether the project is trusted; nothing where it has no skills to be trusted with."""
+    skills: tuple[ListedSkill, ...]
+    problems: tuple[Problem, ...]
+
+
+def list_skills(resolved: "Resolved") -> SkillList:
+    """Search everything; what is broken or not trusted is on the list as well."""
+    settings, process = resolved.settings.skills, resolved.environment.process
+    places = places_of(resolved.workspace_root, process)
+    found = discover(places, settings)
+    library = library_of(resolved)
+    untrusted = Library(discovered_sources(found.untrusted, settings, places.index))
+    problems = library.problems()
+    changed, unknown = changed_skills(user_places(process))
+    try:
+        ours, unknown_too = changed_skills(project_places(resolved.workspace_root, process))
+    except ValidationFailed:
+        pass  # its skills are elsewhere, and the search has said so
+    else:
+        changed, unknown = changed | ours, (*unknown, *unknown_too)
+    skills = [
+        *(_marked(one, changed) for one in _of_library(library, problems)),
+        *(_unnamed(one, "broken") for one in _breaking(problems)),
+        *(_marked(_listed(skill, "untrusted", _UNTRUSTED), changed) for skill in untrusted.all()),
+        *(_unnamed(one, "untrusted") for one in _breaking(untrusted.problems())),
+    ]
+    has_skills = found.untrusted or any(root.scope == "project" for root in found.roots)
+    return SkillList(
+        project=str(found.project),
+        trusted=found.is_trusted if has_skills else None,
+        skills=tuple(sorted(skills, key=lambda one: (one.name, one.state, one.namespace, one.path))),
+        problems=(
+            *(one for one in problems if not (_breaks(one) or one.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME"))),
+            *unknown,
+        ),
+    )
+
+
+def _marked(listed: ListedSkill, changed: dict[Path, str]) -> ListedSkill:
+    why = changed.get(Path(listed.path).parent) if changed else None
+    if why is None:
+        return listed
+    reason = "; ".join(filter(None, (listed.reason, why)))
+    return msgspec.structs.replace(
+        listed, state="changed" if listed.state == "offered" else listed.state, reason=reason
+    )
+
+
+def _of_library(library: Library, problems: Iterable[Problem]) -> Iterator[ListedSkill]:
+    offered = {skill.mention for skill in library.list()}
+    hidden = {(one.namespace, one.name): one.message for one in problems if one.code == "SKILL_SHADOWED"}
+    twice = {(one.namespace, one.name): one.message for one in problems if one.code == "SKILL_DUPLICATE_NAME"}
+    for skill in library.all():
+        key = (skill.namespace, skill.name)
+        if skill.mention in offered:
+            yield _listed(skill, "offered")
+        elif key in twice:
+            yield _listed(skill, "broken", twice[key])
+        else:
+            yield _listed(skill, "shadowed", hidden.get(key, ""))
+
+
+def _breaking(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """What keeps one skill from being used."""
+    seen: set[str] = set()
+    for one in problems:
+        if _breaks(one) and one.locator not in seen:
+            seen.add(one.locator)
+            yield one
+
+
+def _breaks(problem: Problem) -> bool:
+    return problem.severity == "error" and problem.code in _BREAKING
+
+
+def _listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
+    sayable = is_name(skill.name)
+    return ListedSkill(
+        name=skill.name,
+        state=state,
+        mention=skill.mention.text if sayable else "",
+        description=skill.description,
+        namespace=skill.namespace,
+        source=skill.source_id,
+        path=skill.locator,
+        content_hash=skill.content_hash,
+        reason=reason or ("" if sayable else without_mention(skill.name)),
+    )
+
+
+def _unnamed(problem: Problem, state: State) -> ListedSkill:
+    return ListedSkill(
+        name=problem.name or Path(problem.locator).name,
+        state=state,
+        namespace=problem.namespace,
+        path=problem.locator,
+        reason=problem.message,
+    )
+
+
+# What changes
+
+
+class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is different now."""
+
+    change: Kind
+    name: str
+    mention: str = ""
+    """How it is called, or was."""
+    description: str = ""
+    path: str = ""
+    reason: str = ""
+    """What is wrong with it."""
+
+
+def changes_in(changes: Changes) -> Iterator[SkillChange]:
+    """The changes one by one; a skill that broke is told once, as broken, and not as removed as well."""
+    broken = {one.locator: one for one in reversed(changes.problems) if one.severity == "error"}
+    yield from (_of_skill("added", skill) for skill in changes.added)
+    yield from (_of_skill("changed", skill) for skill in changes.changed)
+    yield from (
+        _of_skill("removed", skill)
+        for skill in changes.removed
+        if {skill.locator, str(skill.directory)}.isdisjoint(broken)
+    )
+    yield from (_of_problem("broken", one) for one in reversed(broken.values()))
+    yield from (_of_problem("warning", one) for one in changes.problems if one.severity != "error")
+
+
+def _of_problem(kind: Kind, one: Problem) -> SkillChange:
+    return SkillChange(change=kind, name=one.name, path=one.locator, reason=one.message)
+
+
+def _of_skill(kind: Kind, skill: Skill) -> SkillChange:
+    said = skill.description if kind != "removed" else ""
+    return SkillChange(change=kind, name=skill.name, mention=skill.mention.text, description=said, path=skill.locator)
+
+
+# One of them
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A skill and everything found in it."""
+
+    path: str
+    name: str | None
+    valid: bool
+    diagnostics: Sequence[Diagnostic]
+
+
+class FoundSkill(msgspec.Struct, frozen=True):
+    """A skill somebody asked for; one of a library has a mention."""
+
+    directory: Path
+    inspected: Inspected
+    mention: str | None = None
+
+
+def check_skills(paths: Iterable[Path], mode: Mode) -> list[Checked]:
+    """Check each skill that the paths stand for."""
+    checked: list[Checked] = []
+    for directory in (directory for path in paths for directory in skill_directories(path)):
+        inspected = inspect_directory(directory, mode=mode)
+        valid = all(one.severity != "error" for one in inspected.diagnostics)
+        name = inspected.skill.name if inspected.skill else None
+        checked.append(Checked(_text(str(directory)), name, valid, inspected.diagnostics))
+    return checked
+
+
+def find_at_path(text: str) -> FoundSkill | None:
+    """The skill at a path, or nothing where the text is not one."""
+    path = Path(text)
+    if path.name.lower() == "skill.md" and path.is_file():
+        path = path.parent
+    if not path.is_dir():
+        if "/" in text and not text.startswith("$["):
+            raise NotFound(f"there is no skill at `{path}`", hint="name the directory of a skill, or its name")
+        return None
+    inspected = inspect_directory(path, mode="lenient")
+    if inspected.file is None and inspected.run is None:
+        raise NotFound(f"`{path}` is not the directory of a skill", hint="a skill has a `SKILL.md`")
+    return FoundSkill(Path(os.path.realpath(path)), inspected)
+
+
+def find_by_name(text: str, resolved: "Resolved") -> FoundSkill:
+    """The skill of the library that a mention or a name means."""
+    library = library_of(resolved, looking=True)
+    skill = library.find(parse_mention(text)) if text.startswith("$[") else library.find_by_name(text)
+    if skill.directory is None:
+        raise NotFound(f"`{skill.mention.text}` has no files to show", hint="only skills from files are shown")
+    inspected = inspect_directory(skill.directory, mode="lenient")
+    if is_name(skill.name):
+        return FoundSkill(skill.directory, inspected, skill.mention.text)
+    note = Diagnostic(code="name_without_mention", severity="info", message=without_mention(skill.name))
+    noted = msgspec.structs.replace(inspected, diagnostics=(*inspected.diagnostics, note))
+    return FoundSkill(skill.directory, noted)
+
+
+def describe(found: FoundSkill) -> dict[str, Any]:
+    """Everything that is known of a skill."""
+    inspected, skill = found.inspected, found.inspected.skill
+    return {
+        "name": skill.name if skill else inspected.run.name if inspected.run else None,
+        "description": skill.description if skill else inspected.run.description if inspected.run else None,
+        "mention": found.mention,
+        "directory": _text(str(found.directory)),
+        "license": skill.license if skill else None,
+        "compatibility": skill.compatibility if skill else None,
+        "allowed_tools": list(skill.allowed_tools) if skill else [],
+        "fields": dict(skill.other) if skill else {},
+        "run": inspected.run,
+        "body": {"lines": inspected.body.count("\n"), "characters": len(inspected.body)},
+        "files": _files(found.directory),
+        "diagnostics": list(inspected.diagnostics),
+    }
+
+
+def _files(directory: Path) -> list[str]:
+    """Its first files by name, links not followed."""
+    files: list[str] = []
+    for here, directories, names in os.walk(directory):
+        directories[:] = sorted(name for name in directories if name not in (".git", "node_modules", "__pycache__"))
+        files += [_text(os.path.relpath(os.path.join(here, name), directory)) for name in sorted(names)]
+        if len(files) >= MAX_FILES:
+            break
+    return files[:MAX_FILES]
+
+
+def _text(path: str) -> str:
+    """A path as text that can be written, whatever its bytes are."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+# The ones for a task
+
+
+class ExplainedChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """One skill of a ranking, for a reader."""
+
+    mention: str
+    name: str
+    rule: str
+    score: float
+    reason: str
+    words: tuple[str, ...]
+    locator: str
+    prompt: str
+    """What the model would be told of it before it calls it; nothing for one that is not listed."""
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision and everything that led to it."""
+
+    task: str
+    decided_by: str
+    considered: int
+    choices: tuple[ExplainedChoice, ...]
+    catalog: CatalogReport
+    notices: tuple[str, ...]
+
+
+def library_at(directories: Sequence[str]) -> Library:
+    """The skills below some directories, and no others."""
+    for directory in directories:
+        if not Path(directory).is_dir():
+            raise NotFound(f"there is no directory `{directory}`", hint="name a directory that has skills in it")
+    sources = [
+        FilesystemSource(Origin("given", "given" if len(directories) == 1 else f"given:{place:02}", "given"), Path(one))
+        for place, one in enumerate(directories, 1)
+    ]
+    return Library(sources)
+
+
+def explain_routing(
+    task: str, library: Library, resolved: "Resolved", *, paths: Sequence[str], limit: int
+) -> Explained:
+    """Route a task as a run would, and tell why; an exact mention that names nothing is an error here too."""
+    # Slow to import, and lists of skills need none of it.
+    from skills_runtime.skills.mention_resolution import mentioned
+    from skills_runtime.skills.routing import index_for, route
+
+    settings, window = resolved.settings.skills.catalog, resolved.settings.run.context_recovery.window_tokens
+    budget_tokens = budget_for(window, share=settings.share, max_tokens=settings.max_tokens)
+    asked = mentioned(task, library)
+    skills = library.list()
+    routing = route(task, skills, paths=paths, limit=limit, index=index_for(library), asked=asked)
+    catalog = catalog_of(skills, budget_tokens=budget_tokens)
+    # The lines of the list, by the mention each begins with.
+    listed = catalog.text.splitlines()[1 : 1 + catalog.report.offered]
+    lines = {line[2:].partition(": ")[0]: line for line in listed}
+    choices = [
+        ExplainedChoice(
+            mention=choice.skill.mention.text if is_name(choice.skill.name) else f"${choice.skill.name}",
+            name=choice.skill.name,
+            rule=choice.rule,
+            score=choice.score,
+            reason=choice.reason,
+            words=choice.words,
+            locator=choice.skill.locator,
+            prompt="its whole text, because the task mentions it"
+            if choice.rule == "mention"
+            else lines.get(choice.skill.mention.text, ""),
+        )
+        for choice in routing.choices
+    ]
+    too_large = [one for one in library.problems() if one.code == _TOO_LARGE]
+    return Explained(
+        task=task,
+        decided_by=routing.decided_by,
+        considered=routing.considered,
+        choices=tuple(choices),
+        catalog=catalog.report,
+        notices=tuple(map(_notice, (*asked.notices, *too_large))),
+    )
+
+
+def _notice(problem: Problem) -> str:
+    message = f"`{problem.name}`: {problem.message}" if problem.code == _TOO_LARGE else problem.message
+    return f"{message} ({problem.hint})" if problem.hint else message
