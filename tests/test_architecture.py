@@ -26,12 +26,10 @@ BEHIND_THE_ENGINE = ("runs", "ledger", "agent.loop", "safety")
 VALUES = {
     # Where a run is, what it keeps, and the modes of private files.
     "runs.DIRECTORY_MODE", "runs.FILE_MODE", "runs.ROLES", "runs.RunPaths",
-    # What reading and checking runs found.
-    "ledger.Problem", "ledger.RunRow", "runs.Finding", "runs.Verdict",
-    # Rules, how they are written, and what they say about a call.
-    "safety.Allow", "safety.Ask", "safety.Deny", "safety.END", "safety.Part",
-    "safety.PlannedCall", "safety.PolicyPreview", "safety.Risk", "safety.Rule", "safety.Scope",
-    "safety.rule_text",
+    # What reading runs found.
+    "ledger.RunRow",
+    # Rules, how they are written, and the call they are asked about.
+    "safety.END", "safety.PlannedCall", "safety.Rule", "safety.Scope", "safety.rule_text",
 }  # fmt: skip
 """Plain data and constants that `cli` and `service` may name: nothing here does any work."""
 

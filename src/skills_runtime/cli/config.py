@@ -1,14 +1,34 @@
 """`config`: the settings that hold here, and where each comes from."""
 
-import sys
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import Assignments, ConfigFiles, ConfigOptions, Json, NoColor, WorkspaceRoot
+from skills_runtime.cli.options import (
+    Assignments,
+    ConfigFiles,
+    ConfigOptions,
+    Json,
+    NoColor,
+    WorkspaceRoot,
+    resolve_settings,
+)
+from skills_runtime.cli.output import answers, write_notices, write_text
+from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.text import readable_line
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Origin
+
+_WIDE = 140
+"""Cells from which on a setting and its source fit on one line."""
 
 app = create_app(
     "config",
@@ -32,24 +52,34 @@ def config_show(
     assignments: Assignments,
 ) -> int:
     """Show the settings that hold in this workspace."""
-    import msgspec
+    from skills_runtime.config import explain, snapshot  # slow, and help needs none of it
 
-    from skills_runtime.cli.inputs import resolve_settings
-    from skills_runtime.cli.text import write_text
-    from skills_runtime.config import explain, snapshot
-
-    given = ConfigOptions(workspace_root, config, assignments)
-    resolved = resolve_settings(given, program=context.obj.name)
-    for notice in resolved.notices:
-        sys.stderr.write(f"notice: {readable_line(notice)}\n")
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    write_notices(resolved.notices)
     if as_json:
         origins: list[dict[str, str]] = [asdict(one) for one in explain(resolved)]
         settings = resolved.settings.model_dump(mode="json")
         write_text(msgspec.json.format(msgspec.json.encode(origins if origin else settings)).decode() + "\n")
     elif origin:
-        from skills_runtime.cli.output import show_origins
-
-        show_origins(explain(resolved), no_color=no_color)
+        _show_origins(explain(resolved), answers(no_color=no_color))
     else:
         write_text(snapshot(resolved.settings))
     return 0
+
+
+def _show_origins(origins: "Iterable[Origin]", console: Console) -> None:
+    """Settings with their sources."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("setting", "value", "source", "note"):
+        table.add_column(name, overflow="fold")
+    for one in origins:
+        key, value = Text(readable_line(one.key), style="bold"), Text(readable_line(one.value))
+        source = Text(readable_line(one.source.removesuffix(f"#{one.key}")), style="dim")
+        note = Text(readable_line(one.note), style="cyan")
+        if console.width >= _WIDE:
+            table.add_row(key, value, source, note)
+            continue
+        console.print(Text.assemble(key, ": ", value))
+        console.print(Padding(Text.assemble(source, "  ", note), (0, 0, 0, 4), expand=False))
+    if table.rows:
+        console.print(table)

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -12,35 +13,24 @@ import typer
 from typer.main import get_command
 
 from skills_runtime import __version__
-from skills_runtime.cli import (
-    approvals,
-    config,
-    ledger,
-    policy,
-    run,
-    runs,
-    runs_control,
-    runtime,
-    sandbox,
-    serve,
-    skills,
-    skills_install,
-    skills_scan,
-)
-from skills_runtime.cli.errors import Program, guarded
-from skills_runtime.cli.help import create_app
-
-runs.app.add_typer(runs_control.app)
-skills.app.add_typer(skills_install.app)
-skills.app.add_typer(skills_scan.app)
+from skills_runtime.cli.program import Program, create_app, guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
-_NOUNS = (
-    *(run.app, serve.app, runs.top),
-    *(runs.app, approvals.app, config.app, policy.app, sandbox.app),
-    *(skills.app, runtime.app, serve.keys, ledger.app),
+GROUPS = (
+    ("run", "app", ("demo", "run")),
+    ("serve", "app", ("serve", "studio")),
+    ("runs", "top", ("ls", "verify", "transcript")),
+    ("runs", "app", ("runs",)),
+    ("approvals", "app", ("approvals",)),
+    ("config", "app", ("config",)),
+    ("policy", "app", ("policy",)),
+    ("sandbox", "app", ("sandbox",)),
+    ("skills", "app", ("skills",)),
+    ("runtime", "app", ("runtime",)),
+    ("serve", "keys", ("keys",)),
+    ("runs", "ledger", ("ledger",)),
 )
-"""In the order of the help page; those without a name are commands of the program itself."""
+"""Each group of commands: its module, its name there, and what it is called by; in the order of the help page."""
 
 
 def main() -> NoReturn:
@@ -56,18 +46,23 @@ def main() -> NoReturn:
 def run_program(arguments: Sequence[str], *, name: str = NAMES[0]) -> int:
     """The exit code of one command line."""
     program = Program(name)
-    command = get_command(build())
+    called = next((word for word in arguments if not word.startswith("-") or word == "--version"), None)
+    command = get_command(build(called))
     return guarded(
         lambda: command.main(list(arguments), prog_name=name, standalone_mode=False, obj=program) or 0, program
     )
 
 
-def build() -> typer.Typer:
-    """The program with all its commands."""
+def build(called: str | None = None) -> typer.Typer:
+    """The program with all its commands, or only with the group of the one that is called.
+
+    A command then starts without importing the modules of all others, and the version without any.
+    """
     app = create_app(None, "Skills in, an auditable run out.", "demo", 'run "Summarise notes.md in three sentences"')
     app.callback()(_global_options)
-    for noun in _NOUNS:
-        app.add_typer(noun)
+    groups = () if called == "--version" else [group for group in GROUPS if called in group[2]] or GROUPS
+    for module, name, _ in groups:
+        app.add_typer(getattr(import_module(f"skills_runtime.cli.{module}"), name))
     return app
 
 

@@ -1,29 +1,31 @@
-"""The two consoles, talk on stderr and answers on stdout, and the shapes that commands share."""
+"""The two consoles, talk on stderr and answers on stdout, and how numbers, times, states and tables look."""
 
-import shlex
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from skills_runtime.cli.text import short_id
-from skills_runtime.config import Origin
 from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import InboxMessage
-from skills_runtime.projections import RunState
-from skills_runtime.text import readable_line
+from skills_runtime.text import readable, readable_line
 
 PLAIN_WIDTH = 80
 _UNBOUNDED = 10_000
 """Wide enough that nothing in a file is ever cut or wrapped."""
-_WIDE_SETTINGS = 140
+APPROVAL = "approval_"
+"""How the id of every request for approval begins."""
+_SHOWN_APPROVAL_CHARS = 8
+_GENERATED_RUN = re.compile(r"run_([0-9a-f]{12})[0-9a-f]{20}")
+_WIDE = 76
+"""Cells from which on a list has room for times and numbers."""
 
 
 def talk(*, no_color: bool = False) -> Console:
@@ -74,6 +76,28 @@ def labelled(facts: Mapping[str, str], *, indent: int, width: int) -> Padding:
 def cut(text: str, width: int) -> str:
     """The text in at most `width` cells."""
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
+
+
+def list_table(
+    console: Console,
+    lines: Sequence[Mapping[str, Text]],
+    justify: Mapping[str, JustifyMethod],
+    *,
+    narrow: Sequence[str],
+    elastic: str,
+    least: int,
+) -> Table:
+    """One line each; the `elastic` column takes the room the others leave, and a small terminal shows `narrow` ones."""
+    headings = [name for name in justify if console.width >= _WIDE or name in narrow]
+    others = [name for name in headings if name != elastic]
+    taken = sum(max(len(name), *(line[name].cell_len for line in lines)) + 2 for name in others)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in headings:
+        table.add_column(name, no_wrap=True, justify=justify[name])
+    for line in lines:
+        line[elastic].plain = cut(line[elastic].plain, max(console.width - taken, least))
+        table.add_row(*(line[name] for name in headings))
+    return table
 
 
 class Sign(NamedTuple):
@@ -130,10 +154,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
 
 
-def write_receipt(receipt: Receipt | InboxMessage, told: str, following: str = "", *, as_json: bool) -> int:
+def write_receipt(receipt: msgspec.Struct, told: str, following: str = "", *, as_json: bool) -> int:
     """Say what happened, and the command that comes next; the exit code is that of success."""
     if as_json:
-        sys.stdout.write(msgspec.json.encode(receipt).decode() + "\n")
+        write_json(receipt, pretty=False)
         return 0
     sys.stdout.write(f"{readable_line(told)}\n")
     if following:
@@ -142,42 +166,99 @@ def write_receipt(receipt: Receipt | InboxMessage, told: str, following: str = "
     return 0
 
 
-def when_read(state: RunState) -> str:
-    """When a run takes in what was sent to it."""
-    if state.status is RunStatus.RUNNING:
-        return "it is read at the next turn"
-    return "it is read when the run goes on"
+def duration(milliseconds: float | None) -> str:
+    """A span of time as people say it."""
+    if milliseconds is None:
+        return "-"
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"
 
 
-def next_command(state: RunState, program: str) -> str:
-    """The command that lets a run go on, where nobody works on it."""
-    if state.status not in (RunStatus.WAITING_FOR_USER, RunStatus.REVISION_REQUIRED):
-        return ""
-    return f"{program} runs resume {shlex.quote(short_id(state.run_id))}"
+def age(milliseconds: float | None) -> str:
+    """A span of time in one number, for tables."""
+    if milliseconds is None:
+        return "-"
+    seconds = max(milliseconds, 0) / 1000
+    for unit, size in (("day", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            number = int(seconds / size + 0.5)
+            return plural(number, unit) if unit == "day" else f"{number} {unit}"
+    return f"{int(seconds)} s"
 
 
-def show_origins(origins: Iterable[Origin], *, no_color: bool) -> None:
-    """Settings with their sources."""
-    console = answers(no_color=no_color)
-    rows = map(_origin, origins)
-    if console.width < _WIDE_SETTINGS:
-        for key, value, source, note in rows:
-            console.print(Text.assemble(key, ": ", value))
-            console.print(Padding(Text.assemble(source, "  ", note), (0, 0, 0, 4), expand=False))
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("setting", "value", "source", "note"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+def count(number: int) -> str:
+    """A number, short."""
+    if number < 1000:
+        return str(number)
+    return f"{number / 1e3:.1f}k" if number < 999_950 else f"{number / 1e6:.1f}M"
 
 
-def _origin(one: Origin) -> tuple[Text, Text, Text, Text]:
-    source = one.source.removesuffix(f"#{one.key}")
-    return (
-        Text(readable_line(one.key), style="bold"),
-        Text(readable_line(one.value)),
-        Text(readable_line(source), style="dim"),
-        Text(readable_line(one.note), style="cyan"),
-    )
+def money(dollars: float) -> str:
+    """What something cost; small amounts are not rounded away."""
+    return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def between(start: str | None, end: str | None) -> float | None:
+    """Milliseconds between two timestamps of a log."""
+    begun, ended = _parsed(start), _parsed(end)
+    return (ended - begun).total_seconds() * 1000 if begun and ended else None
+
+
+def local_time(timestamp: str | None, *, form: str = "%Y-%m-%d %H:%M") -> str:
+    """A timestamp of a log in the time of whoever reads it."""
+    at = _parsed(timestamp)
+    return at.astimezone().strftime(form) if at else "-"
+
+
+def _parsed(timestamp: str | None) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(timestamp or "")
+    except ValueError:
+        return None
+    return at if at.tzinfo else None
+
+
+def write_answer(text: str) -> None:
+    """Write the answer, if there is one."""
+    if text:
+        write_text(text if text.endswith("\n") else f"{text}\n")
+
+
+def write_text(text: str) -> None:
+    """Write text that may come from a model."""
+    sys.stdout.write(readable(text))
+
+
+def write_json(value: Any, *, pretty: bool = True) -> None:
+    """Write a value as JSON, with line breaks or on one line."""
+    data = msgspec.json.encode(value)
+    sys.stdout.flush()
+    sys.stdout.buffer.write((msgspec.json.format(data) if pretty else data) + b"\n")
+
+
+def write_notices(notices: Iterable[str]) -> None:
+    """Say what the user should know besides."""
+    for notice in notices:
+        sys.stderr.write(f"notice: {readable_line(notice)}\n")
+
+
+def short_id(run_id: str) -> str:
+    """An id as people read and type it: of a generated one the part that tells its time, of a chosen one all of it."""
+    generated = _GENERATED_RUN.fullmatch(run_id)
+    return generated[1] if generated else run_id
+
+
+def short_approval(approval_id: str) -> str:
+    """The id of a request as people read and type it."""
+    return approval_id.removeprefix(APPROVAL)[:_SHOWN_APPROVAL_CHARS]

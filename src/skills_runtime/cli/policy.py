@@ -1,12 +1,37 @@
 """`policy`: what the rules say about a call that nobody makes."""
 
 import sys
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import Assignments, ConfigFiles, ConfigOptions, Json, NoColor, WorkspaceRoot
+from skills_runtime.cli.options import (
+    Assignments,
+    ConfigFiles,
+    ConfigOptions,
+    Json,
+    NoColor,
+    WorkspaceRoot,
+    checked_path,
+    checked_text,
+    resolve_settings,
+)
+from skills_runtime.cli.output import answers, labelled, write_json, write_notices
+from skills_runtime.cli.program import ExampleCommand, create_app
+from skills_runtime.errors import EXIT_CODES, ValidationFailed
+from skills_runtime.text import readable_line
+
+if TYPE_CHECKING:
+    from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview
+
+CODES = {"allow": 0, "ask": EXIT_CODES["human_required"], "deny": EXIT_CODES["permission"]}
+"""What a program that asks us is told."""
+_SIGNS: Mapping[str, tuple[str, str]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "bold red")}
+_LABEL = 8
 
 app = create_app(
     "policy",
@@ -39,15 +64,13 @@ def policy_check(
     assignments: Assignments,
 ) -> int:
     """Say whether a run may execute a command, and which rule says so."""
-    from skills_runtime.cli.inputs import checked_text, resolve_settings
-    from skills_runtime.cli.policy_view import tell_decision
-    from skills_runtime.engine.policy_check import explain_command
+    from skills_runtime.engine.policy_check import explain_command  # slow, and help needs none of it
 
     given = ConfigOptions(workspace_root, config, assignments)
     words = [checked_text(word, "CMD") for word in command]
     resolved = resolve_settings(given, program=context.obj.name)
     preview = explain_command(resolved, tool, words[0] if len(words) == 1 else words)
-    return tell_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
+    return _write_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
 
 
 @app.command("explain", cls=ExampleCommand, epilog="policy explain call.json\npolicy explain --json call.json")
@@ -68,16 +91,72 @@ def policy_explain(
     assignments: Assignments,
 ) -> int:
     """Say whether a run may make a call of any tool, and why."""
+    # All of it is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.cli.inputs import checked_path, resolve_settings
-    from skills_runtime.cli.policy_view import parse_call, tell_decision
     from skills_runtime.config.files import read_text
     from skills_runtime.engine.policy_check import explain_call
 
     given = ConfigOptions(workspace_root, config, assignments)
     text = sys.stdin.read() if call == "-" else read_text(checked_path(call, option="CALL"))
-    planned = parse_call(text, call)
+    planned = _parse_call(text, call)
     resolved = resolve_settings(given, program=context.obj.name)
     preview = asyncio.run(explain_call(resolved, planned))
-    return tell_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
+    return _write_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
+
+
+def _parse_call(text: str, origin: str) -> "PlannedCall":
+    """The call that a JSON text describes."""
+    from skills_runtime.safety.policy_preview import PlannedCall  # slow, and help needs none of it
+
+    try:
+        return msgspec.json.decode(text, type=PlannedCall)
+    except msgspec.DecodeError as error:
+        raise ValidationFailed(
+            f"`{origin}` does not describe a call: {error}", hint='write {"tool": "file_write", "arguments": {…}}'
+        ) from None
+
+
+def _write_decision(preview: "PolicyPreview", notices: Iterable[str], *, as_json: bool, no_color: bool) -> int:
+    """Say what was decided, and what the user should know besides; the exit code tells it too."""
+    write_notices((*notices, *preview.notices))
+    facts, verdict = preview.facts, preview.explanation.verdict
+    decision = type(verdict).__name__.lower()
+    if as_json:
+        document = {
+            "decision": decision,
+            "rule": verdict.rule,
+            "justification": verdict.justification,
+            "tool": facts.tool,
+            "effect": facts.effect,
+            "risk": facts.risk,
+            "unclear": facts.unclear,
+            "escalated": facts.escalated,
+            "parts": preview.explanation.parts,
+            "hosts": facts.hosts,
+            "notices": preview.notices,
+        }
+        write_json(document, pretty=False)
+    else:
+        _show_decision(preview, decision, answers(no_color=no_color))
+    return CODES[decision]
+
+
+def _show_decision(preview: "PolicyPreview", decision: str, console: Console) -> None:
+    """The decision for people: what, by which rule, and how each part of the call was seen."""
+    facts, verdict = preview.facts, preview.explanation.verdict
+    sign, style = _SIGNS[decision]
+    console.print(Text.assemble((f"{sign} {decision}", style), f"  {readable_line(verdict.rule)}"))
+    reason = f": {facts.risk.reason}" if facts.risk.reason else ""
+    part = f" (`{facts.risk.part}`)" if facts.risk.part else ""
+    told = {
+        "because": verdict.justification,
+        "tool": facts.tool,
+        "risk": f"{facts.risk.level}{reason}{part}",
+        "unclear": facts.unclear,
+    }
+    console.print(labelled({name: readable_line(text) for name, text in told.items() if text}, indent=2, width=_LABEL))
+    for one in preview.explanation.parts:
+        sign, style = ("✓", "green") if one.allowed_by else ("·", "dim")
+        by = readable_line(one.allowed_by or "no rule allows it")
+        console.print(Text.assemble((f"  {sign} ", style), f"{one.kind} {readable_line(one.text)}", (f"  {by}", "dim")))

@@ -1,12 +1,11 @@
 """`run` and `demo`: a task in, an auditable run out."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.text import Text
 
-from skills_runtime.cli.errors import Misuse
-from skills_runtime.cli.help import ExampleCommand, create_app
 from skills_runtime.cli.options import (
     Approvals,
     Assignments,
@@ -17,13 +16,31 @@ from skills_runtime.cli.options import (
     Quiet,
     ViewOptions,
     WorkspaceRoot,
+    checked_path,
+    find_run,
+    optional_path,
+    read_prompt,
     repeatable,
+    resolve_settings,
+    shown_path,
 )
+from skills_runtime.cli.output import labelled, short_id, talk
+from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
+from skills_runtime.cli.runs import check_run, show_verdict
+
+if TYPE_CHECKING:
+    from skills_runtime.runs import Verdict
 
 app = create_app()
 
-
-FILES = Path(__file__).parent / "demo"
+DEMO = Path(__file__).parent / "demo"
+_PLACES = {
+    "deliverables/report.md": "what was asked for",
+    "events.jsonl": "everything that happened, sealed line by line",
+    "transcript.md": "the same as prose",
+    "run.json": "the state of the run",
+    "artifact-manifest.json": "what it made and read, with digests",
+}
 
 
 @app.command("demo", cls=ExampleCommand, epilog="demo\ndemo --output ./first-look")
@@ -36,25 +53,22 @@ def demo(
     no_color: NoColor = False,
 ) -> int:
     """Run a small scripted task offline and verify it."""
-    from skills_runtime.cli.execution import create_run
-    from skills_runtime.cli.inputs import checked_path
-    from skills_runtime.cli.run_view import show_tour
-    from skills_runtime.cli.runs_view import check_run
+    # The engine is slow to import, and help needs none of it.
+    from skills_runtime.cli.live import create_run
     from skills_runtime.cli.terminal import NOBODY
     from skills_runtime.clock import RandomIds
     from skills_runtime.config import resolve
-    from skills_runtime.engine import RecordedRun, RunRequest
+    from skills_runtime.engine import RunRequest
     from skills_runtime.engine.demo import read_demo
-    from skills_runtime.runs import RunPaths
 
-    run_id, shown = RandomIds().new("run"), read_demo(FILES)
-    place = checked_path(output, option="--output") / run_id
-    request = RunRequest(prompt=shown.prompt, sandbox_path=place, run_id=run_id)
+    run_id, shown = RandomIds().new("run"), read_demo(DEMO)
+    path = checked_path(output, option="--output") / run_id
+    request = RunRequest(prompt=shown.prompt, sandbox_path=path, run_id=run_id)
     resolved = resolve(Path.cwd(), session_settings=shown.settings)
     ending = create_run(request, resolved, ConfigOptions(), ViewOptions(no_color=no_color), context.obj, NOBODY)
     if ending.exit_code:
         return ending.exit_code
-    verdict, _ = check_run(RecordedRun(RunPaths(ending.root)))
+    verdict, _ = check_run(find_run(str(ending.root), "."))
     show_tour(ending.root, verdict, program=context.obj.name, no_color=no_color)
     return 0 if verdict.ok else 20
 
@@ -118,8 +132,8 @@ def run(
     assignments: Assignments,
 ) -> int:
     """Work on a task and keep everything in one run directory."""
-    from skills_runtime.cli.execution import converse, create_run
-    from skills_runtime.cli.inputs import checked_path, read_prompt, resolve_settings
+    # The engine is slow to import, and help needs none of it.
+    from skills_runtime.cli.live import converse, create_run
     from skills_runtime.cli.terminal import people_here, somebody_is_there
     from skills_runtime.engine import RunRequest
     from skills_runtime.engine.approvals import rule_file_of
@@ -131,7 +145,7 @@ def run(
     task = None if is_talk and somebody_is_there() else read_prompt(prompt, prompt_option, prompt_file)
     request = RunRequest(
         prompt=task or "",
-        sandbox_path=checked_path(sandbox, option="--sandbox") if sandbox is not None else None,
+        sandbox_path=optional_path(sandbox, option="--sandbox"),
         session_id=session_id,
         task_id=task_id,
         run_id=run_id,
@@ -139,18 +153,28 @@ def run(
     )
     request.check_ids()
     limits = {"max_tokens": max_tokens, "max_cost_usd": max_cost, "on_limit": on_limit}
+    run_settings = {"review": "required" if review else None, **limits}
     chosen = {
-        "sandbox": {"default_policy": isolation},
-        "run": {"review": "required" if review else None, **limits},
+        "sandbox": {"default_policy": isolation} if isolation else {},
+        "run": {key: value for key, value in run_settings.items() if value is not None},
     }
     program = "kgent" if sandbox else context.obj.name
-    resolved = resolve_settings(given, program=program, chosen=_without_unset(chosen))
+    resolved = resolve_settings(given, program=program, chosen=chosen)
     people = people_here(view, approvals, rule_file=rule_file_of(resolved))
     if task is None:
         return converse(session_id or "", resolved, given, view, context.obj, people)
     return create_run(request, resolved, given, view, context.obj, people).exit_code
 
 
-def _without_unset(sections: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    chosen = {name: {key: value for key, value in one.items() if value is not None} for name, one in sections.items()}
-    return {name: section for name, section in chosen.items() if section}
+def show_tour(root: Path, verdict: "Verdict", *, program: str, no_color: bool) -> None:
+    """Lead through the directory of a finished run."""
+    console = talk(no_color=no_color)
+    console.print()
+    console.print(Text(shown_path(root), style="bold"))
+    console.print(labelled(_PLACES, indent=2, width=0))
+    show_verdict(verdict, console)
+    console.print()
+    console.print(Text("try next", style="bold"))
+    name = short_id(root.name)
+    for command in (f"runs show {name}", f"transcript {name}", f"verify {name}", "runs list"):
+        console.print(Text(f"  {program} {command}"))

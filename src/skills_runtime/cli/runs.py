@@ -1,18 +1,77 @@
-"""`runs`: which runs there are, and what one of them did."""
+"""`runs` and `ledger`: which runs there are, and what one of them did."""
 
+import signal
 import sys
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 import typer
+from rich.console import Console, JustifyMethod, RenderableType
+from rich.padding import Padding
+from rich.text import Text
 
-from skills_runtime.cli.errors import Misuse
-from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import ConfigOptions, Json, NoColor, RunReference, WorkspaceRoot
-from skills_runtime.text import readable_line
+from skills_runtime.cli import runs_control
+from skills_runtime.cli.options import (
+    ConfigOptions,
+    Json,
+    NoColor,
+    RunReference,
+    WorkspaceRoot,
+    checked_path,
+    find_run,
+    open_service,
+    optional_path,
+    shown_path,
+)
+from skills_runtime.cli.output import (
+    answers,
+    between,
+    count,
+    cut,
+    duration,
+    labelled,
+    list_table,
+    local_time,
+    money,
+    plural,
+    short_id,
+    signed,
+    spread,
+    talk,
+    write_json,
+    write_notices,
+    write_text,
+)
+from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
+from skills_runtime.cli.run_text import CommandFor, Steps, step_lines, told, wait_lines, waits_of
+from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
+from skills_runtime.events import Event, Payload, data_of, decode_event
+from skills_runtime.events.payloads import HumanRequest
+from skills_runtime.events.states import RunStatus, parse_status
+from skills_runtime.projections import Metrics, RunView, fold
+from skills_runtime.render import is_skill_notice, skill_note
+from skills_runtime.text import readable_line, title_of
+
+if TYPE_CHECKING:
+    from skills_runtime.engine import RecordedRun, RunService
+    from skills_runtime.ledger import Problem, RunRow
+    from skills_runtime.runs import Verdict
+
+SHOWN_STEPS = 40
+_LABEL = 10
+_COLUMNS: dict[str, JustifyMethod] = {
+    "run": "left", "status": "left", "task": "left", "started": "left", "time": "right", "tokens": "right",
+}  # fmt: skip
+_WAITING = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunStatus.REVISION_REQUIRED)
+_ID_CELLS = 24
 
 app = create_app(
     "runs", "Look at runs, talk to them, and go on with them.", "runs list --status failed", "runs show demo-001"
 )
+app.add_typer(runs_control.app)
 top = create_app()
 """What can be called without `runs` before it."""
 _LIST = "runs list --status failed\nls --session demo --search report"
@@ -40,17 +99,7 @@ def list_runs(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """List the runs of this workspace, newest first."""
-    from skills_runtime.cli.runs_view import (
-        run_problems,
-        show_problems,
-        show_rows,
-        show_tasks,
-        waiting_kinds,
-        write_rows,
-    )
-    from skills_runtime.cli.state import open_service
-    from skills_runtime.engine import RunFilter
-    from skills_runtime.events.states import parse_status
+    from skills_runtime.engine import RunFilter  # slow, and help needs none of it
 
     wanted = RunFilter(
         status=parse_status(status) if status else None,
@@ -61,14 +110,58 @@ def list_runs(
     with open_service(ConfigOptions(workspace_root)) as service:
         problems = run_problems(service.refresh(everywhere=everything))
         rows = service.list_runs(wanted, limit=limit)
-        kinds = waiting_kinds(service, rows)
+        kinds = _waiting_kinds(service, rows)
     if as_json:
-        write_rows(rows, sys.stdout.buffer)
+        for row in rows:
+            write_json(row, pretty=False)
         return 0
-    show_problems(problems, program=context.obj.name, no_color=no_color)
-    show = show_tasks if session else show_rows
-    show(rows, kinds=kinds, program=context.obj.name, no_color=no_color)
+    program, hints = context.obj.name, talk(no_color=no_color)
+    if problems:
+        text = f"notice: {plural(len(problems), 'run')} could not be read; `{program} ledger rebuild` says why"
+        hints.print(Text(text, style="dim"))
+    if not rows:
+        hints.print(Text(f"no runs found; `{program} demo` makes one, `--all` looks everywhere"))
+        return 0
+    _show_rows(rows, kinds, answers(no_color=no_color), by_task=session is not None)
+    if waiting := sum(row.status in _WAITING for row in rows):
+        asked = any(row.pending_approvals for row in rows)
+        where = "approvals list` shows what to approve" if asked else "runs show RUN` says what for"
+        verb = "waits" if waiting == 1 else "wait"
+        hints.print(Text(f"{plural(waiting, 'run')} {verb} for you; `{program} {where}", style="dim"))
     return 0
+
+
+def _waiting_kinds(service: "RunService", rows: "Sequence[RunRow]") -> dict[str, str]:
+    """What each run of a list that waits for somebody waits for, as far as its log can be read."""
+    kinds: dict[str, str] = {}
+    for row in rows:
+        if row.status is RunStatus.WAITING_FOR_USER:
+            with suppress(SkillsRuntimeError, OSError):
+                kinds[row.run_id] = service.view(row.path).state.waiting_kind or ""
+    return kinds
+
+
+def _show_rows(rows: "Sequence[RunRow]", kinds: Mapping[str, str], console: Console, *, by_task: bool) -> None:
+    """Runs, one line each, all together or under the task they are tries of."""
+    groups: dict[str, list[dict[str, Text]]] = {}
+    for row in rows:
+        name, status = short_id(row.run_id), signed(row.status, kinds.get(row.run_id))
+        if row.pending_approvals:
+            status.append(f" · {plural(row.pending_approvals, 'approval')}")
+        cells = {
+            "run": Text(cut(name, _ID_CELLS) if console.is_terminal else name, style="cyan"),
+            "status": status,
+            "task": Text(readable_line(row.title)),
+            "started": Text(local_time(row.started_at), style="dim"),
+            "time": Text(duration(between(row.started_at, row.completed_at)), style="dim"),
+            "tokens": Text(count(row.input_tokens + row.output_tokens), style="dim"),
+        }
+        groups.setdefault(row.task_id if by_task else "", []).append(cells)
+    for task_id, lines in groups.items():
+        if by_task:
+            console.print(Text.assemble(("task ", "bold"), task_id, (f"  {plural(len(lines), 'run')}", "dim")))
+        narrow = ("run", "status", "task")
+        console.print(list_table(console, lines, _COLUMNS, narrow=narrow, elastic="task", least=8))
 
 
 @app.command("show", cls=ExampleCommand, epilog="runs show ./runs/demo-001\nruns show demo-001 --json")
@@ -81,14 +174,14 @@ def show(
     run: RunReference,
 ) -> int:
     """Show one run: state, steps, files, open questions."""
-    from skills_runtime.cli.runs_view import read_page, show_page, write_page
-    from skills_runtime.cli.state import find_run
-
     page = read_page(find_run(run, workspace_root))
     if as_json:
-        write_page(page, sys.stdout)
-    else:
-        show_page(page, run, program=context.obj.name, no_color=no_color)
+        write_json(_page_document(page))
+        return 0
+    _show_page(page, CommandFor(context.obj.name, run), answers(no_color=no_color))
+    if page.unbelieved:
+        warning = f"notice: not every line of this log can be believed; `{context.obj.name} verify` says why"
+        talk(no_color=no_color).print(Text(warning, style="red"))
     return 0
 
 
@@ -105,19 +198,66 @@ def tail(
     run: RunReference,
 ) -> int:
     """Show the events of a run, one line each."""
-    from skills_runtime.cli.runs_view import copy_lines, follow_log, line_writer
-    from skills_runtime.cli.state import find_run
+    found, console = find_run(run, workspace_root), answers(no_color=no_color)
 
-    found = find_run(run, workspace_root)
-    write = _write_bytes if as_json else line_writer(no_color=no_color)
-    (follow_log if follow else copy_lines)(found, start, write)
+    def write(line: bytes, number: int) -> None:
+        if as_json:
+            sys.stdout.buffer.write(line + b"\n")
+        else:
+            text = event_line(_decode(line, number))
+            if console.is_terminal:
+                text.truncate(console.width, overflow="ellipsis")
+            console.print(text)
+        sys.stdout.flush()
+
+    if follow:
+        _follow(found, start, write)
+        return 0
+    for number, line in found.lines(start):
+        write(line, number)
     return 0
 
 
-def _write_bytes(line: bytes, number: int) -> None:
-    del number
-    sys.stdout.buffer.write(line + b"\n")
-    sys.stdout.buffer.flush()
+def _decode(line: bytes, number: int) -> Event:
+    try:
+        return decode_event(line, index=number)
+    except msgspec.MsgspecError as error:
+        raise LogCorrupt(f"line {number + 1} of the log is not an event") from error
+
+
+def _follow(run: "RecordedRun", start: int, write: Callable[[bytes, int], None]) -> None:
+    """Write every line from number `start` on, also those that come, until the run ends."""
+    import asyncio  # slow, and only this needs it
+
+    async def follow() -> None:
+        async for number, line in run.follow(start):
+            write(line, number)
+
+    # A reader may be stopped anywhere: Ctrl-C ends the process at once instead of waiting for the watcher.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        asyncio.run(follow())
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def event_line(event: Event) -> Text:
+    """One event on one line."""
+    data = data_of(event.payload)
+    if event.type == "tool_call_finished":
+        result: dict[str, Any] = data.get("result") or {}
+        failed = not result.get("ok")
+    elif event.type == "network_decision":
+        failed = data.get("verdict") == "deny"
+    else:
+        failed = event.type == "run_failed" or (event.type == "file_operation" and not data.get("ok"))
+    style = "red" if failed else "yellow" if is_skill_notice(event.payload) else ""
+    return Text.assemble(
+        (f"{event.seq:>5}  ", "dim"),
+        (f"{local_time(event.timestamp, form='%H:%M:%S')}  ", "dim"),
+        (f"{readable_line(event.type):<22}  ", style or "bold"),
+        (told(event), style),
+    )
 
 
 @top.command("verify", cls=ExampleCommand, epilog=_VERIFY)
@@ -130,18 +270,39 @@ def verify(
     run: RunReference,
 ) -> int:
     """Check a run against its log, and the log against its key."""
-    from skills_runtime.cli.output import answers
-    from skills_runtime.cli.runs_view import check_run, show_verdict, write_verdict
-    from skills_runtime.cli.state import find_run
-
     verdict, notices = check_run(find_run(run, workspace_root))
     if as_json:
-        write_verdict(verdict, sys.stdout)
+        write_json({"ok": verdict.ok, **msgspec.to_builtins(verdict)}, pretty=False)
     else:
-        for notice in notices:
-            sys.stderr.write(f"notice: {readable_line(notice)}\n")
+        write_notices(notices)
         show_verdict(verdict, answers(no_color=no_color))
     return 0 if verdict.ok else 20
+
+
+def check_run(run: "RecordedRun") -> "tuple[Verdict, list[str]]":
+    """The verdict on a run, and what could not be asked."""
+    if run.run_id is None:  # verification itself says what is wrong with the log
+        return run.verify(), []
+    try:
+        with open_service() as service:
+            head = service.last_seen(run)
+    except SkillsRuntimeError as error:
+        return run.verify(), [f"the ledger could not be asked how long the log was: {error.message}"]
+    return run.verify(head), []
+
+
+def show_verdict(verdict: "Verdict", console: Console) -> None:
+    """The verdict for people."""
+    for finding in verdict.findings:
+        mark, style = ("✗", "red") if finding.severity == "error" else ("note:", "dim")
+        where = (f"{mark} {readable_line(finding.where)}  ", style)
+        console.print(Text.assemble(where, readable_line(finding.message)))
+    if verdict.ok:
+        how = "authentic" if verdict.authentic else "authenticity not checked"
+        console.print(Text(f"✓ verified: {plural(verdict.events, 'event')}, {how}", style="green"))
+    else:
+        errors = sum(finding.severity == "error" for finding in verdict.findings)
+        console.print(Text(f"✗ not verified: {plural(errors, 'finding')}", style="bold red"))
 
 
 @app.command(
@@ -164,23 +325,17 @@ def export(
     run: RunReference,
 ) -> int:
     """Write checksums and provenance of a run, or an archive."""
-    from skills_runtime.cli.inputs import checked_path
-    from skills_runtime.cli.state import find_run, shown_path
-    from skills_runtime.cli.text import write_text
-
     if html is not None and (output is not None or with_blobs):
         raise Misuse("`--html` writes a page and nothing else; leave out `--output` and `--with-blobs`")
     found = find_run(run, workspace_root)
     if html is not None:
-        place = checked_path(html, option="--html")
-        found.write_page(place, lang)
-        write_text(f"{shown_path(place)}\n")
-        sys.stdout.flush()
-        return 0
-    archive = checked_path(output, option="--output") if output is not None else None
-    for path in found.export(archive, with_blobs=with_blobs):
+        page = checked_path(html, option="--html")
+        found.write_page(page, lang)
+        written = [page]
+    else:
+        written = found.export(optional_path(output, option="--output"), with_blobs=with_blobs)
+    for path in written:
         write_text(f"{shown_path(path)}\n")
-    sys.stdout.flush()
     return 0
 
 
@@ -201,16 +356,10 @@ def metrics(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Write the numbers of a run as JSON."""
-    import msgspec
-
-    from skills_runtime.cli.state import find_run
-    from skills_runtime.projections import Metrics, fold
-
     named = [name for name in (run, run_id, wal_locator) if name is not None]
     if len(named) != 1:
         raise Misuse("name one run, as `RUN`, `--run-id ID` or `--wal-locator FILE`")
-    summary = fold(find_run(named[0], workspace_root).events(), Metrics()).summary()
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(summary)).decode() + "\n")
+    write_json(fold(find_run(named[0], workspace_root).events(), Metrics()).summary())
     return 0
 
 
@@ -224,16 +373,205 @@ def transcript(
     run: RunReference,
 ) -> int:
     """Write a run as prose, made from its log."""
-    from skills_runtime.cli.state import find_run
-    from skills_runtime.cli.text import write_text
-
     found = find_run(run, workspace_root)
     if not check:
         for piece in found.transcript():
             write_text(piece)
         return 0
-    if found.has_true_transcript():
-        sys.stdout.write("the transcript is what the log gives\n")
-        return 0
-    sys.stdout.write("the transcript is not the one the log gives\n")
-    return 20
+    true = found.has_true_transcript()
+    sys.stdout.write(f"the transcript is {'what' if true else 'not the one'} the log gives\n")
+    return 0 if true else 20
+
+
+ledger = create_app("ledger", "Look after the index of runs.", "ledger rebuild", "ledger rebuild ./runs")
+
+
+@ledger.command("rebuild", cls=ExampleCommand, epilog="ledger rebuild\nledger rebuild ./runs ~/archive/runs")
+def ledger_rebuild(
+    *,
+    roots: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ROOT...",
+            help="Directories that hold run directories; all known ones by default.",
+            default_factory=list,
+            show_default=False,
+        ),
+    ],
+    workspace_root: WorkspaceRoot = ".",
+) -> int:
+    """Derive the index of runs from the run directories again."""
+    from skills_runtime.engine import refresh, workspace_roots  # slow, and help needs none of it
+
+    with open_service(ConfigOptions(workspace_root)) as service:
+        index = service.ledger.index
+        named = [checked_path(root, option="ROOT") for root in roots]
+        report = refresh(index, named or workspace_roots(index, service.workspace.workspace_root), service.ports)
+        known = len(index.places())
+    problems = run_problems(report.problems)
+    sys.stdout.write(f"{plural(known, 'run')} known, {report.removed} gone\n")
+    for problem in problems:
+        sys.stderr.write(f"{problem.kind}: {readable_line(problem.message)}\n")
+    return 20 if problems else 0
+
+
+def run_problems(problems: "Iterable[Problem]") -> "list[Problem]":
+    """The problems of runs; a directory that merely stands beside runs is none."""
+
+    def is_run(path: Path) -> bool:
+        try:
+            names = {entry.name for entry in path.iterdir()}
+        except OSError:
+            return True
+        return bool(names & {"events.jsonl", "run.json"})
+
+    return [one for one in problems if is_run(one.path)]
+
+
+# One run on a page
+
+
+class Page(msgspec.Struct):
+    """Everything a page about a run shows."""
+
+    root: Path
+    prompt: str = ""
+    unbelieved: bool = False
+    """Whether run.json knows of more events than the verified part of the log has."""
+    view: RunView = msgspec.field(default_factory=RunView)
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
+    steps: Steps = msgspec.field(default_factory=Steps)
+    asked: dict[str, HumanRequest] = {}
+    """The questions, whole, by the call that asked them."""
+    skills: list[Payload] = []
+    """What became of skills, in the order of the log."""
+    messages: int = 0
+    """How many messages to the run it has not read yet."""
+
+
+def read_page(run: "RecordedRun") -> Page:
+    """The page of a run."""
+    page = Page(run.paths.root)
+    for event in run.believed_events():
+        if isinstance(event.payload, HumanRequest):
+            page.asked[event.payload.call_id] = event.payload
+        if skill_note(event.payload):
+            page.skills.append(event.payload)
+        page.view.apply(event)
+        page.metrics.apply(event)
+        page.steps.apply(event)
+    state = page.view.state
+    page.prompt = run.prompt or state.task
+    page.unbelieved = run.last_recorded > state.last_seq
+    if state.open:
+        with suppress(SkillsRuntimeError), open_service() as service:  # a page can be read where the ledger cannot
+            unread = service.ledger.inbox.pending(state.run_id)
+            page.messages = sum(message.position > state.inbox_position for message in unread)
+    return page
+
+
+def _page_document(page: Page) -> dict[str, Any]:
+    """The run as one JSON object: run.json, where it is, what it waits for, its metrics, and what to know besides."""
+    from skills_runtime.engine.recorded_run import record_document  # slow, and help needs none of it
+
+    state, pending = page.view.state, page.view.pending
+    waiting = {
+        "kind": state.waiting_kind,
+        "message": state.waiting_message,
+        "questions": list(pending.questions.values()),
+        "approvals": list(pending.approvals.open.values()),
+        "unread_messages": page.messages,
+    }
+    return record_document(state) | {
+        "path": str(page.root),
+        "waiting": waiting if state.open else None,
+        "metrics": page.metrics.summary(),
+        "notices": [skill_note(one) for one in page.skills if is_skill_notice(one)],
+    }
+
+
+def _show_page(page: Page, command: CommandFor, console: Console) -> None:
+    """The run for people."""
+    state = page.view.state
+    title = Text.assemble(("run ", "bold"), (state.run_id, "bold cyan"), "  ")
+    console.print(title.append_text(signed(state.status, state.waiting_kind)))
+    console.print(labelled(_facts(page), indent=2, width=_LABEL))
+    notes = {readable_line(skill_note(one)): "yellow" if is_skill_notice(one) else "" for one in page.skills}
+    produced = page.view.files.produced
+    files = sorted({*produced, *state.artifacts}, key=lambda name: (not name.startswith("deliver"), name))
+    sizes = {
+        name: f"{count(record.size)}B" if record.size >= 1000 else f"{record.size} B"
+        for name, record in produced.items()
+    }
+    sections: dict[str, Sequence[RenderableType]] = {
+        "skills": [_indented(Text(line, style=style)) for line, style in notes.items()],
+        "steps": _steps(page, console),
+        "files": [
+            spread(console, Text(f"  {readable_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in files
+        ],
+        "waiting for": _waiting(page, command),
+        "next": [labelled(_next(page, command), indent=2, width=_LABEL)],
+    }
+    for heading, lines in sections.items():
+        if lines:
+            console.print(Text(heading, style="bold"))
+        for line in lines:
+            console.print(line)
+
+
+def _facts(page: Page) -> dict[str, str]:
+    state = page.view.state
+    took = duration(between(state.started_at, state.completed_at or state.updated_at))
+    cost = state.cost_usd + state.child_cost_usd
+    used = [
+        plural(state.turns, "turn"),
+        f"{count(state.input_tokens)} tokens in",
+        f"{count(state.output_tokens)} out",
+        *([f"{count(state.child_tokens)} by sub-agents"] if state.child_tokens else []),
+        *([money(cost)] if cost else []),
+    ]
+    facts = {
+        "task": title_of(page.prompt),
+        "reason": state.failure_reason or "",
+        "directory": shown_path(page.root),
+        "session": f"{state.session_id} · task {state.task_id}" if state.session_id else "",
+        "model": f"{state.model} · profile {state.profile_id}" if state.model else "",
+        "sandbox": state.workspace_mode,
+        "started": f"{local_time(state.started_at)} · took {took}" if state.started_at else "not yet",
+        "used": " · ".join(used),
+    }
+    return {label: readable_line(text) for label, text in facts.items() if text}
+
+
+def _steps(page: Page, console: Console) -> list[Text]:
+    steps = page.steps.all
+    left_out = len(steps) - SHOWN_STEPS
+    before = [Text(f"     {plural(left_out, 'earlier step')}", style="dim")] if left_out > 0 else []
+    under_way = "running" if page.view.state.status is RunStatus.RUNNING else "no result"
+    shown = (line for step in steps[-SHOWN_STEPS:] for line in step_lines(console, step, under_way=under_way))
+    return [*before, *shown]
+
+
+def _waiting(page: Page, command: CommandFor) -> list[RenderableType]:
+    waits = waits_of(page.view.state, page.view.pending, command, page.asked)
+    lines = [line for wait in waits for line in wait_lines(wait, indent=2, width=_LABEL)]
+    if page.messages:
+        lines.append(_indented(Text(f"{plural(page.messages, 'message')} to it will be read when it goes on")))
+    return lines
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2), expand=False)
+
+
+def _next(page: Page, command: CommandFor) -> dict[str, str]:
+    """The commands that come to mind, by what they are for."""
+    state = page.view.state
+    if not state.open:
+        verbs = {"read it": "transcript", "check it": "verify", "hand it on": "runs export"}
+        return {label: command(verb) for label, verb in verbs.items()}
+    tell, end = {"tell it": f"{command('runs send')} TEXT"}, {"end it": command("runs cancel")}
+    if state.status in (RunStatus.PENDING, RunStatus.RUNNING):
+        resume = f"{command('runs resume')} (if nobody works on it)"
+        return {"watch it": f"{command('runs tail')} --follow", **tell, "go on": resume, **end}
+    return {"read it": command("transcript"), **tell, **end}

@@ -1,12 +1,10 @@
 """`runs`: talk to a run, end it, go on with it, and repeat or compare runs."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from skills_runtime.cli.errors import Misuse
-from skills_runtime.cli.help import ExampleCommand, create_app
 from skills_runtime.cli.options import (
     Approvals,
     Assignments,
@@ -19,8 +17,24 @@ from skills_runtime.cli.options import (
     RunReference,
     ViewOptions,
     WorkspaceRoot,
+    checked_text,
+    find_run,
+    open_service,
+    optional_path,
+    parse_answers,
+    read_words,
     repeatable,
 )
+from skills_runtime.cli.output import Receipt, short_id, write_receipt, write_text
+from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
+from skills_runtime.cli.run_text import CommandFor, exit_code_for
+from skills_runtime.errors import LogEnded
+from skills_runtime.events.states import RunStatus
+from skills_runtime.projections import RunState
+from skills_runtime.text import unified_diff
+
+if TYPE_CHECKING:
+    from skills_runtime.ports import InboxMessage
 
 app = create_app()
 review = create_app(
@@ -47,16 +61,11 @@ def send(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Tell a run something; its model reads it at the next turn."""
-    from skills_runtime.cli.inputs import read_words
-    from skills_runtime.cli.output import next_command, when_read, write_receipt
-    from skills_runtime.cli.state import open_service
-
     said = read_words(text, "TEXT")
     with open_service(ConfigOptions(workspace_root)) as service:
         message = service.send(run, said)
         state = service.view(run).state
-    told = f"message {message.position} is kept for the run `{message.run_id}`; {when_read(state)}"
-    return write_receipt(message, told, next_command(state, context.obj.name), as_json=as_json)
+    return _write_kept(message, f"message {message.position}", state, context.obj.name, as_json=as_json)
 
 
 @app.command(
@@ -83,18 +92,26 @@ def answer(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Answer what a run has asked; it goes on with `runs resume`."""
-    from skills_runtime.cli.inputs import parse_answers, read_words
-    from skills_runtime.cli.output import next_command, when_read, write_receipt
-    from skills_runtime.cli.state import open_service
-
     if (text is None) == (not assignments):
         raise Misuse("give the answer once, as `TEXT` or as `--set ID=TEXT`")
     said = parse_answers(assignments) if text is None else read_words(text, "TEXT")
     with open_service(ConfigOptions(workspace_root)) as service:
         message = service.answer_once(run, said, call_id=call)
         state = service.view(run).state
-    told = f"the answer to `{message.body['call_id']}` is kept for the run `{message.run_id}`; {when_read(state)}"
-    return write_receipt(message, told, next_command(state, context.obj.name), as_json=as_json)
+    return _write_kept(message, f"the answer to `{message.body['call_id']}`", state, context.obj.name, as_json=as_json)
+
+
+def _write_kept(message: "InboxMessage", what: str, state: RunState, program: str, *, as_json: bool) -> int:
+    """Say when a run takes in what was sent to it, and the command that lets it go on where nobody works on it."""
+    when = "at the next turn" if state.status is RunStatus.RUNNING else "when the run goes on"
+    text = f"{what} is kept for the run `{message.run_id}`; it is read {when}"
+    return write_receipt(message, text, _resume_command(state, program), as_json=as_json)
+
+
+def _resume_command(state: RunState, program: str) -> str:
+    if state.status not in (RunStatus.WAITING_FOR_USER, RunStatus.REVISION_REQUIRED):
+        return ""
+    return CommandFor(program, short_id(state.run_id))("runs resume")
 
 
 @app.command(
@@ -108,13 +125,7 @@ def cancel(
     run: RunReference,
 ) -> int:
     """End a run for good, and return when it has ended."""
-    import asyncio
-
-    from skills_runtime.cli.inputs import checked_text
-    from skills_runtime.cli.output import Receipt, write_receipt
-    from skills_runtime.cli.state import open_service
-    from skills_runtime.errors import LogEnded
-    from skills_runtime.events.states import RunStatus
+    import asyncio  # slow, and help needs none of it
 
     def say_waiting() -> None:
         sys.stderr.write("waiting for the process that works on the run to stop\n")
@@ -142,11 +153,6 @@ def approve(
     run: RunReference,
 ) -> int:
     """Accept the result of a run; it is completed then."""
-    from skills_runtime.cli.inputs import checked_text
-    from skills_runtime.cli.output import Receipt, write_receipt
-    from skills_runtime.cli.run_view import exit_code_for
-    from skills_runtime.cli.state import open_service
-
     remembered = checked_text(note, "--note")
     with open_service(ConfigOptions(workspace_root)) as service:
         status = service.review(run, accept=True, note=remembered)
@@ -171,17 +177,13 @@ def revise(
     run: RunReference,
 ) -> int:
     """Send the result of a run back to work, with a note that its model reads next."""
-    from skills_runtime.cli.inputs import read_words
-    from skills_runtime.cli.output import Receipt, next_command, write_receipt
-    from skills_runtime.cli.state import open_service
-
     wish = read_words(note, "--note")
     with open_service(ConfigOptions(workspace_root)) as service:
         status = service.review(run, accept=False, note=wish)
         state = service.view(run).state
     receipt = Receipt(run_id=state.run_id, status=status.value, note=wish)
     told = f"the run `{state.run_id}` is to be revised; it reads your note when it goes on"
-    return write_receipt(receipt, told, next_command(state, context.obj.name), as_json=as_json)
+    return write_receipt(receipt, told, _resume_command(state, context.obj.name), as_json=as_json)
 
 
 @app.command(
@@ -203,7 +205,7 @@ def resume(
     run: RunReference,
 ) -> int:
     """Go on with a run that was stopped, killed, or is waiting."""
-    from skills_runtime.cli.execution import resume_run
+    from skills_runtime.cli.live import resume_run  # slow, and help needs none of it
 
     given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     return resume_run(run, given, view, context.obj, approvals=approvals, adopt=adopt).exit_code
@@ -231,14 +233,14 @@ def fork(
     run: RunReference,
 ) -> int:
     """Start a new run that goes on from an event of another one."""
-    from skills_runtime.cli.execution import fork_run
-    from skills_runtime.cli.inputs import checked_path
+    # The engine is slow to import, and help needs none of it.
+    from skills_runtime.cli.live import fork_run
     from skills_runtime.engine import RunRequest
 
     given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     request = RunRequest(
         prompt=prompt or "",
-        sandbox_path=checked_path(sandbox, option="--sandbox") if sandbox is not None else None,
+        sandbox_path=optional_path(sandbox, option="--sandbox"),
         run_id=run_id,
         fork_of=run,
         fork_at=at,
@@ -255,10 +257,7 @@ def replay(
     run: RunReference,
 ) -> int:
     """Repeat a run with what it recorded, and report the first difference."""
-    import asyncio
-
-    from skills_runtime.cli.state import open_service
-    from skills_runtime.cli.text import write_text
+    import asyncio  # slow, and help needs none of it
 
     with open_service(ConfigOptions(workspace_root, config, assignments)) as service:
         found = asyncio.run(service.replay(run))
@@ -266,7 +265,6 @@ def replay(
         write_text("no divergence\n")
     else:
         write_text(f"move {found.number} differs\n- {found.recorded or 'the end'}\n+ {found.replayed or 'the end'}\n")
-    sys.stdout.flush()
     return 0 if found is None else 1
 
 
@@ -280,13 +278,8 @@ def diff(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Compare what two runs said and did, leaving out ids and times."""
-    from skills_runtime.cli.state import find_run
-    from skills_runtime.cli.text import write_text
-    from skills_runtime.text import unified_diff
-
     runs = [find_run(text, workspace_root) for text in (run, other)]
     before, after = ([str(move) for move in one.actions()] for one in runs)
     lines = list(unified_diff(before, after, (run, other), context=1, end=""))
     write_text("".join(f"{line}\n" for line in lines))
-    sys.stdout.flush()
     return 1 if lines else 0

@@ -1,11 +1,10 @@
 """`runtime`: the server of a workspace that keeps sessions and child agents."""
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import Json, WorkspaceRoot
-from skills_runtime.cli.text import write_json
+from skills_runtime.cli.options import Json, WorkspaceRoot, checked_path
+from skills_runtime.cli.output import write_json
+from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -22,65 +21,58 @@ app = create_app(
 @app.command("status", cls=ExampleCommand, epilog="runtime status\nruntime status --workspace-root ../other --json")
 def show_status(*, as_json: Json = False, workspace_root: WorkspaceRoot = ".") -> int:
     """Say whether a runtime server is there and what it does, without starting one."""
-    from skills_runtime.processes.server.directory import NoServer
+    from skills_runtime.processes.server.directory import NoServer  # slow, and help needs none of it
 
     try:
-        answer = {"running": True, **_client(workspace_root).call("runtime.status")}
+        answer: dict[str, Any] = {"running": True, **_client(workspace_root).call("runtime.status")}
     except NoServer:
         answer = {"running": False}
-    return _write(answer, _status_lines(answer), as_json=as_json)
+    if as_json:
+        write_json(answer)
+        return 0
+    if not answer["running"]:
+        print("No runtime server serves this workspace; one is started when a program needs it.")
+        return 0
+    registry = answer["exec_registry"]
+    orphans = registry["last_orphan_cleanup"]
+    print(f"The runtime server {answer['pid']} serves {readable_line(answer['workspace_root'])}.")
+    print(f"  up for:    {answer['uptime_ms'] / 1000:.0f} s; ends after {answer['idle_seconds']:g} s without work")
+    print(f"  sessions:  {answer['active_exec_sessions']}")
+    print(f"  children:  {answer['active_children']}")
+    print(f"  orphans:   {len(orphans['ended'])} ended when it began, {len(orphans['survivors'])} left")
+    print(f"  registry:  {readable_line(registry['path'])}")
+    return 0
 
 
 @app.command("stop", cls=ExampleCommand, epilog="runtime stop\nruntime stop --workspace-root ../other")
 def stop_server(*, as_json: Json = False, workspace_root: WorkspaceRoot = ".") -> int:
     """End the runtime server with its sessions; child agents can be resumed."""
     stopped = _client(workspace_root).stop()
-    text = "The runtime server has ended." if stopped else "No runtime server was there."
-    return _write({"stopped": stopped}, [text], as_json=as_json)
+    if as_json:
+        write_json({"stopped": stopped})
+    else:
+        print("The runtime server has ended." if stopped else "No runtime server was there.")
+    return 0
 
 
 @app.command("cleanup", cls=ExampleCommand, epilog="runtime cleanup\nruntime cleanup --json")
 def clean_up(*, as_json: Json = False, workspace_root: WorkspaceRoot = ".") -> int:
     """End all sessions and child agents, and what a dead server has left."""
     answer = _client(workspace_root).clean_up()
-    return _write(answer, _cleanup_lines(answer), as_json=as_json)
+    if as_json:
+        write_json(answer)
+    elif answer["server"]:
+        print(f"Ended {answer['closed_exec_sessions']} sessions and {answer['cancelled_children']} child agents.")
+    else:
+        ended, survivors = answer["orphans"].get("ended", ()), answer["orphans"].get("survivors", ())
+        print(f"No runtime server was there; ended {len(ended)} processes that one had left behind.")
+        if survivors:
+            print(f"Not ended: {', '.join(map(str, survivors))}")
+    return 0
 
 
 def _client(workspace_root: str) -> "RuntimeClient":
     """A client that starts no server."""
-    from skills_runtime.cli.inputs import checked_path
-    from skills_runtime.runtime.client import RuntimeClient
+    from skills_runtime.runtime.client import RuntimeClient  # slow, and help needs none of it
 
     return RuntimeClient(checked_path(workspace_root, option="--workspace-root"), start=False)
-
-
-def _write(answer: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> int:
-    if as_json:
-        write_json(answer)
-    else:
-        for line in lines:
-            print(line)
-    return 0
-
-
-def _status_lines(answer: Mapping[str, Any]) -> list[str]:
-    if not answer["running"]:
-        return ["No runtime server serves this workspace; one is started when a program needs it."]
-    registry = answer["exec_registry"]
-    orphans = registry["last_orphan_cleanup"]
-    return [
-        f"The runtime server {answer['pid']} serves {readable_line(answer['workspace_root'])}.",
-        f"  up for:    {answer['uptime_ms'] / 1000:.0f} s; ends after {answer['idle_seconds']:g} s without work",
-        f"  sessions:  {answer['active_exec_sessions']}",
-        f"  children:  {answer['active_children']}",
-        f"  orphans:   {len(orphans['ended'])} ended when it began, {len(orphans['survivors'])} left",
-        f"  registry:  {readable_line(registry['path'])}",
-    ]
-
-
-def _cleanup_lines(answer: Mapping[str, Any]) -> list[str]:
-    if answer["server"]:
-        return [f"Ended {answer['closed_exec_sessions']} sessions and {answer['cancelled_children']} child agents."]
-    ended, survivors = answer["orphans"].get("ended", ()), answer["orphans"].get("survivors", ())
-    lines = [f"No runtime server was there; ended {len(ended)} processes that one had left behind."]
-    return [*lines, f"Not ended: {', '.join(map(str, survivors))}"] if survivors else lines

@@ -1,13 +1,33 @@
-"""`sandbox`: run a command in the sandbox, show how it would be started, and say what works on this machine."""
+"""`sandbox`: run a command in the sandbox, show how it would be started, and say what works on this machine.
 
+No settings are read here, least of all those of the workspace: a command line says all there is to know.
+"""
+
+import os
 import sys
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import msgspec
 import typer
 
-from skills_runtime.cli.errors import Misuse
-from skills_runtime.cli.help import ExampleCommand, PairsCommand, create_app
 from skills_runtime.cli.options import Json, repeatable
+from skills_runtime.cli.output import write_json
+from skills_runtime.cli.program import ExampleCommand, Misuse, PairsCommand, create_app
+from skills_runtime.errors import EXIT_CODES, ValidationFailed
+from skills_runtime.ports import Egress, ProcessRequest, SandboxPlan
+from skills_runtime.text import readable_line
+
+if TYPE_CHECKING:
+    from skills_runtime.sandbox import Fence, SandboxPolicy
+    from skills_runtime.sandbox.adapter import Capabilities, Enclosed
+    from skills_runtime.sandbox.policy import Gap
+
+MEBIBYTE = 1 << 20
+MAX_VARIABLES = 2000
+"""Each is three words to bubblewrap, which takes 9000 in all and needs some for everything else."""
+HIDDEN = "•••"
 
 app = create_app(
     "sandbox",
@@ -79,32 +99,16 @@ def sandbox_doctor(
     deny_host: DenyHost,
 ) -> int:
     """Say which fences work here, and what is missing."""
-    import msgspec
-
-    from skills_runtime.cli.sandbox_command import FenceOptions, fence_from, write_state
-    from skills_runtime.errors import EXIT_CODES
-
-    options = FenceOptions(
-        workspace=workspace,
-        profile=profile,
-        adapter=adapter,
-        bwrap=bwrap,
-        accept_gap=accept_gap,
-        timeout=timeout,
-        memory=memory,
-        processes=processes,
-        disk=disk,
-        allow_host=allow_host,
-        allow_private_host=allow_private_host,
-        deny_host=deny_host,
+    fence, _ = _fence_from(
+        FenceOptions(workspace, profile, adapter, bwrap, accept_gap),
+        LimitOptions(timeout, memory, processes, disk),
+        Egress(allow=tuple(allow_host), allow_private=tuple(allow_private_host), deny=tuple(deny_host)),
     )
-    fence, _ = fence_from(options)
     capabilities, gaps, kept = fence.state()
     if as_json:
-        values = {"adapters": capabilities, "gaps": gaps, "required_promises_kept": kept}
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(values)).decode() + "\n")
+        write_json({"adapters": capabilities, "gaps": gaps, "required_promises_kept": kept})
     else:
-        write_state(capabilities, gaps, sys.stdout)
+        _show_state(capabilities, gaps)
     return 0 if kept else EXIT_CODES["sandbox_denied"]
 
 
@@ -138,25 +142,15 @@ def sandbox_exec(
     deny_host: DenyHost,
 ) -> int:
     """Run a command behind the fence; streams and exit code pass through."""
-    from skills_runtime.cli.sandbox_command import FenceOptions, fence_from, run_command
+    from skills_runtime.cli.sandbox_exec import run_command  # slow, and help needs none of it
 
     del overlay
-    options = FenceOptions(
-        workspace=workspace,
-        profile=profile,
-        adapter=adapter,
-        bwrap=bwrap,
-        accept_gap=accept_gap,
-        timeout=timeout,
-        memory=memory,
-        processes=processes,
-        disk=disk,
-        allow_host=allow_host,
-        allow_private_host=allow_private_host,
-        deny_host=deny_host,
+    fence, policy = _fence_from(
+        FenceOptions(workspace, profile, adapter, bwrap, accept_gap),
+        LimitOptions(timeout, memory, processes, disk),
+        Egress(allow=tuple(allow_host), allow_private=tuple(allow_private_host), deny=tuple(deny_host)),
     )
-    fence, policy = fence_from(options)
-    return run_command(fence, policy, command, setenv, evidence)
+    return run_command(fence, policy, command, variables_of(setenv), evidence)
 
 
 @app.command(
@@ -181,31 +175,174 @@ def sandbox_plan(
     deny_host: DenyHost,
 ) -> int:
     """Show how a command would be started behind the fence."""
-    import msgspec
-
-    from skills_runtime.cli.sandbox_command import FenceOptions, fence_from, plan_values, variables_of, write_plan
-    from skills_runtime.ports import ProcessRequest
-
-    options = FenceOptions(
-        workspace=workspace,
-        profile=profile,
-        adapter=adapter,
-        bwrap=bwrap,
-        accept_gap=accept_gap,
-        timeout=timeout,
-        memory=memory,
-        processes=processes,
-        disk=disk,
-        allow_host=allow_host,
-        allow_private_host=allow_private_host,
-        deny_host=deny_host,
+    fence, policy = _fence_from(
+        FenceOptions(workspace, profile, adapter, bwrap, accept_gap),
+        LimitOptions(timeout, memory, processes, disk),
+        Egress(allow=tuple(allow_host), allow_private=tuple(allow_private_host), deny=tuple(deny_host)),
     )
-    fence, policy = fence_from(options)
     request = ProcessRequest(argv=tuple(command), cwd=policy.workspace, environment=variables_of(setenv))
     plan, enclosed = fence.explain(request)
-    values = plan_values(plan, enclosed)
+    values = _plan_document(plan, enclosed)
     if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(values)).decode() + "\n")
+        write_json(values)
     else:
-        write_plan(values, sys.stdout)
+        _show_plan(values)
     return 0
+
+
+# The sandbox that is asked for
+
+
+class FenceOptions(NamedTuple):
+    """Which sandbox is asked for."""
+
+    workspace: str
+    profile: str
+    adapter: str
+    bwrap: str
+    accept_gap: Sequence[str]
+
+
+class LimitOptions(NamedTuple):
+    """The limits that are asked for; those that are not given are those of the profile."""
+
+    timeout: float | None
+    memory: int | None
+    processes: int | None
+    disk: int | None
+
+
+def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "tuple[Fence, SandboxPolicy]":
+    """The sandbox for these options, and the policy it keeps."""
+    # The sandbox is slow to import, and help needs none of it.
+    from skills_runtime.config.environment import process_environ
+    from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, own_directories, policy_for, profile_named
+    from skills_runtime.sandbox.policy import promise_named
+
+    profile = profile_named(options.profile)
+    if profile == "danger":
+        raise ValidationFailed("the profile `danger` is no sandbox", hint="run the command without `sandbox exec`")
+    if (egress.allow or egress.allow_private) and profile == "workspace-write":
+        profile = "workspace-net"
+    if not options.workspace.strip() or "\0" in options.workspace:
+        raise ValidationFailed("`--workspace` does not name a usable path", hint="give the path of a directory")
+    given = Path(os.path.abspath(options.workspace))
+    policy = policy_for(profile, given.resolve(), None if profile == "build" else CAREFUL)
+    # What the runtime keeps for this user can lie only in a directory that holds a whole home.
+    holds_home = policy.workspace in (home := Path.home().resolve(), *home.parents)
+    policy = msgspec.structs.replace(
+        policy,
+        limits=msgspec.structs.replace(policy.limits, **_limits(asked)),
+        aliases=(given,) if given != policy.workspace else (),
+        hidden=own_directories(policy.workspace, process_environ()) if holds_home else (),
+        accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
+        **_network(options.profile, egress),
+    )
+    return Fence(policy, adapters_named(options.adapter, bubblewrap=options.bwrap), {}), policy
+
+
+def _network(profile: str, egress: Egress) -> dict[str, Any]:
+    """The allow-list, with any profile that hosts are named for; a list that names none lets nothing pass."""
+    from skills_runtime.sandbox.egress.gateway import policy_of  # slow, and help needs none of it
+
+    listed = egress.allow or egress.allow_private or profile == "workspace-net"
+    if listed or egress.deny:
+        policy_of(egress)  # refuses a rule that cannot be used, also where it would change nothing
+    return {"network": "allow-list", "egress": egress} if listed else {}
+
+
+def _limits(asked: LimitOptions) -> dict[str, Any]:
+    """The limits that change; 0 means that there is none."""
+    given = {
+        "wall_seconds": asked.timeout,
+        "memory_bytes": asked.memory and asked.memory * MEBIBYTE,
+        "processes": asked.processes,
+        "disk_bytes": asked.disk and asked.disk * MEBIBYTE,
+    }
+    if any(value is not None and value < 0 for value in given.values()):
+        raise ValidationFailed("a limit cannot be negative", hint="0 means that there is none")
+    changes = {name: value or None for name, value in given.items() if value is not None}
+    if asked.timeout is not None:
+        changes["cpu_seconds"] = int(asked.timeout) + 2 if asked.timeout else None
+    return changes
+
+
+def variables_of(assignments: Sequence[str]) -> dict[str, str]:
+    """The variables that the options name."""
+    variables: dict[str, str] = {}
+    for assignment in assignments:
+        name, separator, value = assignment.partition("=")
+        if not name or not separator:
+            raise ValidationFailed("`--setenv` needs a name and a value", hint="write `--setenv NAME VALUE`")
+        variables[name] = value
+    if len(variables) > MAX_VARIABLES:
+        raise ValidationFailed(
+            f"a command gets no more than {MAX_VARIABLES:,} variables, and these are {len(variables):,}",
+            hint="put them into a file in the workspace",
+        )
+    return variables
+
+
+# What is told of it
+
+
+def _plan_document(plan: SandboxPlan, enclosed: "Enclosed") -> dict[str, Any]:
+    """The plan as values for programs; of variables only the names are told."""
+    words = list(enclosed.options)
+    for index, word in enumerate(enclosed.options):
+        if word == "--setenv" and index + 2 < len(words):
+            words[index + 2] = HIDDEN
+    groups: list[list[str]] = []  # each option with what belongs to it
+    for word in words:
+        if word.startswith("--") or not groups:
+            groups.append([])
+        groups[-1].append(word)
+    enclosure = plan.enclosure
+    return {
+        "argv": list(plan.argv),
+        "options": [" ".join(group) for group in groups],
+        "placeholders": list(enclosure.placeholders),
+        "control_groups": [
+            {"parent": group.parent, "settings": dict(group.settings)} for group in enclosure.control_groups
+        ],
+        "evidence": dict(plan.evidence),
+    }
+
+
+def _show_plan(values: Mapping[str, Any]) -> None:
+    """Write it for a person."""
+    evidence, out = values["evidence"], sys.stdout
+    groups = [
+        f"{group['parent']}: {', '.join(f'{name} = {value}' for name, value in group['settings'].items())}"
+        for group in values["control_groups"]
+    ]
+    out.write(f"{readable_line(' '.join(values['argv']))}\n")
+    _write_list("options", values["options"])
+    _write_list("kept free while it runs", values["placeholders"])
+    _write_list("control groups", groups)
+    out.write(f"profile {evidence['profile']} by {evidence['adapter']} ({evidence['version']})\n")
+    out.write(f"policy {evidence['policy']}\npromises: {', '.join(evidence['promises'])}\n")
+    _write_list("gaps", evidence["gaps"])
+
+
+def _show_state(capabilities: "Sequence[Capabilities]", gaps: "Sequence[Gap]") -> None:
+    """Write what works on a machine, what is missing, and how to change that."""
+    from skills_runtime.sandbox.policy import PROMISES  # slow, and help needs none of it
+
+    for one in capabilities:
+        state = "works" if one.works else "does not work"
+        sys.stdout.write(f"{one.adapter}: {state}{f' ({one.version})' if one.version else ''}\n")
+        if not one.works:
+            sys.stdout.write(f"  problem: {readable_line(one.problem)}\n  fix: {readable_line(one.fix)}\n")
+    if not any(one.works for one in capabilities):
+        return
+    broken = {gap.promise for gap in gaps if not gap.partial}
+    _write_list("promises", [f"{name}: {text}" for name, text in PROMISES.items() if name not in broken])
+    _write_list("gaps", [f"{gap}{f' (fix: {gap.fix})' if gap.fix else ''}" for gap in gaps])
+
+
+def _write_list(heading: str, lines: Sequence[str]) -> None:
+    if lines:
+        sys.stdout.write(f"{heading}:\n")
+    for line in lines:
+        sys.stdout.write(f"  {readable_line(line)}\n")

@@ -1,12 +1,46 @@
-"""`serve` and `studio`, the HTTP service, and `keys`, which lets programs on other machines use it."""
+"""`serve` and `studio`, the HTTP service, and `keys`, which lets programs on other machines use it.
 
+The service is slow to import, and help pages need none of it: functions that use it import it.
+"""
+
+import logging
 import sys
-from typing import Annotated
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
-from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import Assignments, ConfigFiles, ConfigOptions, Json, WorkspaceRoot, repeatable
+from skills_runtime.cli.options import (
+    Assignments,
+    ConfigFiles,
+    ConfigOptions,
+    Json,
+    WorkspaceRoot,
+    checked_path,
+    login_name,
+    optional_path,
+    parse_assignments,
+    repeatable,
+    resolve_settings,
+)
+from skills_runtime.cli.output import write_json
+from skills_runtime.cli.program import ExampleCommand, create_app
+from skills_runtime.clock import SystemClock
+from skills_runtime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+    from skills_runtime.service.access.keys import ApiKey, KeyFile
+    from skills_runtime.service.access.token import Announced
+    from skills_runtime.service.settings import Listener, ServiceSettings
+
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 app = create_app()
 keys = create_app(
@@ -76,26 +110,13 @@ def serve(
     assignments: Assignments,
 ) -> int:
     """Serve skills, runs and approvals over HTTP until it is stopped."""
-    from skills_runtime.cli.http_service import ServeOptions, serve_until_stopped, show_services
-
-    given = ConfigOptions(workspace_root, config, assignments)
-    options = ServeOptions(
-        listen=tuple(listen),
-        preset=preset,
-        skills_dir=skills_dir,
-        artifacts_dir=artifacts_dir,
-        allowed_hosts=tuple(allow_host),
-        closed=closed,
-        new_token=new_token,
-        concurrent=concurrent,
-        waiting=waiting,
-        max_body=max_body,
-        rate=rate,
-        access_log=access_log,
-    )
     if show:
-        return show_services(sys.stdout)
-    return serve_until_stopped(options, given, context.obj.name, out=sys.stdout, err=sys.stderr)
+        return _show_services()
+    options = ServeOptions(
+        listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
+    )
+    given = ConfigOptions(workspace_root, config, assignments)
+    return _serve_until_stopped(options, given, context.obj.name, new_token=new_token)
 
 
 @app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --listen 8010")
@@ -121,29 +142,150 @@ def studio(
     show: Show = False,
 ) -> int:
     """Serve this workspace and open Studio, its web app, in a browser."""
-    from skills_runtime.cli.http_service import ServeOptions, open_page, serve_until_stopped, show_services
-
-    given = ConfigOptions(workspace_root, config, assignments)
-    options = ServeOptions(
-        listen=tuple(listen),
-        preset=preset,
-        skills_dir=skills_dir,
-        artifacts_dir=artifacts_dir,
-        allowed_hosts=tuple(allow_host),
-        closed=closed,
-        new_token=new_token,
-        concurrent=concurrent,
-        waiting=waiting,
-        max_body=max_body,
-        rate=rate,
-        access_log=access_log,
-    )
     if show:
-        return show_services(sys.stdout)
-    opened = None if no_browser else open_page
-    return serve_until_stopped(
-        options, given, context.obj.name, out=sys.stdout, err=sys.stderr, page="/studio/", opened=opened
+        return _show_services()
+    options = ServeOptions(
+        listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
     )
+    given = ConfigOptions(workspace_root, config, assignments)
+    opened = None if no_browser else _open_page
+    return _serve_until_stopped(options, given, context.obj.name, new_token=new_token, page="/studio/", opened=opened)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """What the command line says about the service."""
+
+    listen: Sequence[str]
+    preset: str | None
+    skills_dir: str | None
+    artifacts_dir: str | None
+    allowed_hosts: Sequence[str]
+    closed: bool | None
+    concurrent: int | None
+    waiting: int | None
+    max_body: int | None
+    rate: float | None
+    access_log: bool
+
+
+def _serve_until_stopped(
+    options: ServeOptions,
+    given: ConfigOptions,
+    program: str,
+    *,
+    new_token: bool,
+    page: str = "/",
+    opened: Callable[[str, Mapping[str, str]], None] | None = None,
+) -> int:
+    """Serve, and say where; `opened` is given the link to `page` as soon as requests are taken."""
+    import asyncio
+
+    serving = _serving()
+    from skills_runtime.service.access.token import service_token
+    from skills_runtime.service.settings import notices
+
+    resolved = resolve_settings(given, program=program)
+    settings = _settings(options, given, resolved)
+    if new_token:
+        service_token(settings.state, renew=True)
+    _set_up_logs(access=options.access_log)
+    told = [*resolved.notices, *notices(resolved.environment.process)]
+    is_local = all(listener.is_loopback for listener in settings.listen)
+    if not is_local and all(key.revoked_at is not None for key in _key_file(settings.state).list()):
+        told.append("nobody from another machine can do anything yet: `keys create NAME --scope execute` makes a key")
+    for notice in told:
+        sys.stderr.write(f"note: {notice}\n")
+
+    def announce(server: "Announced", listeners: "Sequence[Listener]") -> None:
+        lines = [f"Serving {settings.skills_dir} on {', '.join(f'http://{one.text}' for one in listeners)}"]
+        link = server.link_to(page)
+        if listeners[0].is_loopback:
+            lines.append(f"Open {link}")
+        sys.stdout.write("\n".join((*lines, "Stop it with Ctrl-C.", "")))
+        sys.stdout.flush()
+        if opened is not None and listeners[0].is_loopback:
+            opened(link, resolved.environment.process)
+
+    asyncio.run(serving.serve(settings, resolved, announce))
+    return 0
+
+
+def _serving() -> ModuleType:
+    try:
+        from skills_runtime.service import server as serving
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
+            raise
+        raise ConfigError(
+            f"the HTTP service needs the package `{error.name}`", hint="pip install 'skills-runtime[service]'"
+        ) from error
+    return serving
+
+
+def _settings(options: ServeOptions, given: ConfigOptions, resolved: "Resolved") -> "ServiceSettings":
+    from skills_runtime.config import state_home
+    from skills_runtime.service.settings import Given, settings_from
+
+    asked = Given(
+        listen=tuple(options.listen),
+        preset=options.preset,
+        skills_dir=optional_path(options.skills_dir, option="--skills-dir"),
+        artifacts_dir=optional_path(options.artifacts_dir, option="--artifacts-dir"),
+        allowed_hosts=tuple(options.allowed_hosts),
+        skill_service=None if options.closed is None else "closed" if options.closed else "open",
+        config_paths=tuple(checked_path(path, option="--config").absolute() for path in given.files),
+        settings=parse_assignments(given.assignments),
+        concurrent=options.concurrent,
+        waiting=options.waiting,
+        body_bytes=options.max_body,
+        requests_per_second=options.rate,
+    )
+    environ = resolved.environment.process
+    return settings_from(
+        resolved.workspace_root, state_home(environ), environ, asked, configured=resolved.settings.service
+    )
+
+
+def _set_up_logs(*, access: bool) -> None:
+    """Our own lines as they are; those of the server with their level."""
+    lines, rest = logging.StreamHandler(sys.stderr), logging.StreamHandler(sys.stderr)
+    lines.setFormatter(logging.Formatter("%(message)s"))
+    rest.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    for name, level in (("access", logging.INFO if access else logging.CRITICAL), ("retention", logging.INFO)):
+        log = logging.getLogger(f"skills_runtime.service.{name}")
+        log.addHandler(lines)
+        log.setLevel(level)
+        log.propagate = False
+    logging.getLogger("uvicorn").addHandler(rest)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+def _show_services() -> int:
+    """Say which services of this user run now."""
+    from skills_runtime.config import state_home
+    from skills_runtime.service.access.token import find_services
+
+    services = find_services(state_home())
+    for server in services:
+        sys.stdout.write(f"{server.link}  {server.workspace_root}\n")
+    return 0 if services else 1
+
+
+def _open_page(link: str, environ: Mapping[str, str]) -> None:
+    """Open a link without waiting for the browser; where there is no screen the printed link is enough."""
+    import webbrowser
+
+    if has_screen(environ):
+        threading.Thread(target=webbrowser.open, args=(link, 2), daemon=True, name="browser").start()
+
+
+def has_screen(environ: Mapping[str, str]) -> bool:
+    """Whether a browser with windows can be opened; one that takes over the terminal is of no use to a server."""
+    return sys.platform in ("darwin", "win32") or any(environ.get(name) for name in _SCREENS)
+
+
+# Keys; every change of one is in the audit log
 
 
 @keys.command(
@@ -161,10 +303,12 @@ def keys_create(
     as_json: Json = False,
 ) -> int:
     """Make a key and show it once; only a digest of it is kept."""
-    from skills_runtime.cli.http_service import make_key, show_new, write_new
-
-    key, text = make_key(name, tuple(scope) or ("read",))
-    (write_new if as_json else show_new)(key, text, sys.stdout)
+    key, text = _key_file().create(name, tuple(scope) or ("read",))
+    _record("key_created", key)
+    if as_json:
+        write_json({**_document(key), "key": text})
+    else:
+        print(f"{text}\n\nThis is the key `{key.name}` ({', '.join(key.scopes)}). It is shown only now.")
     return 0
 
 
@@ -174,9 +318,21 @@ def keys_list(
     as_json: Json = False,
 ) -> int:
     """List the keys: their names, their scopes, when they were last used or revoked."""
-    from skills_runtime.cli.http_service import all_keys, show_keys, write_keys
-
-    (write_keys if as_json else show_keys)(all_keys(), sys.stdout)
+    all_keys = _key_file().list()
+    if as_json:
+        write_json([_document(key) for key in all_keys])
+        return 0
+    if not all_keys:
+        print("There are no keys.")
+        return 0
+    rows = [("NAME", "ID", "SCOPES", "LAST USED", "STATE")]
+    for key in all_keys:
+        state = f"revoked {_minute(key.revoked_at)}" if key.revoked_at else "valid"
+        used = _minute(key.last_used_at) if key.last_used_at else "never"
+        rows.append((key.name, key.id, ",".join(key.scopes), used, state))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
     return 0
 
 
@@ -186,8 +342,32 @@ def keys_revoke(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The name or the id of a key.")],
 ) -> int:
     """Revoke a key; a service that runs refuses it at once."""
-    from skills_runtime.cli.http_service import revoke_key
-
-    revoked = revoke_key(key)
-    sys.stdout.write(f"Revoked {revoked.name} ({revoked.id}).\n")
+    revoked = _key_file().revoke(key)
+    _record("key_revoked", revoked)
+    print(f"Revoked {revoked.name} ({revoked.id}).")
     return 0
+
+
+def _key_file(state: Path | None = None) -> "KeyFile":
+    from skills_runtime.config import state_home
+    from skills_runtime.service.access.keys import KeyFile
+
+    return KeyFile(state or state_home(), SystemClock().now)
+
+
+def _record(what: str, key: "ApiKey") -> None:
+    from skills_runtime.config import state_home
+    from skills_runtime.service.audit import AuditEntry, AuditLog
+
+    about = {"key": key.id, "name": key.name, "scopes": list(key.scopes)}
+    with closing(AuditLog(state_home())) as log:
+        log.add(AuditEntry(time=SystemClock().now(), what=what, who=login_name(), details=about))
+
+
+def _document(key: "ApiKey") -> dict[str, Any]:
+    """A key without what was kept of its text."""
+    return {name: value for name, value in msgspec.to_builtins(key).items() if name != "digest"}
+
+
+def _minute(moment: str) -> str:
+    return moment[:16].replace("T", " ")

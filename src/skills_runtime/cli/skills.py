@@ -1,22 +1,35 @@
-"""`skills`: write skills, check them, look at them, choose among them and try them."""
+"""`skills`: write skills, check them, look at them and choose among them."""
 
 import sys
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skills_runtime.cli.errors import Misuse
-from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import Assignments, ConfigFiles, ConfigOptions, Json, WorkspaceRoot, repeatable
-from skills_runtime.errors import ValidationFailed
+from skills_runtime.cli import skills_install, skills_run, skills_scan
+from skills_runtime.cli.options import (
+    Assignments,
+    ConfigFiles,
+    ConfigOptions,
+    Json,
+    WorkspaceRoot,
+    checked_path,
+    checked_text,
+    repeatable,
+    resolve_settings,
+    shown_path,
+)
+from skills_runtime.cli.output import plural, write_json
+from skills_runtime.cli.program import ExampleCommand, Misuse, create_app, interrupts
+from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.ports import Backend
-    from skills_runtime.skills.evals import Evaluation, Trial
+    from skills_runtime.skills.reports import Explained, SkillChange, SkillList
+    from skills_runtime.skills.standard.diagnostics import Diagnostic
 
 app = create_app(
     "skills",
@@ -26,9 +39,18 @@ app = create_app(
 )
 
 
+app.add_typer(skills_run.app)
+app.add_typer(skills_install.app)
+app.add_typer(skills_scan.app)
+
 MAX_LIMIT = 100
-PLACE = ".skills_runtime_sdk/executions"
-"""Where executions are kept, below the workspace."""
+_DESCRIPTION_CHARS = 100
+_DECIDED = {
+    "mention": "decided: the task names the skill",
+    "trigger": "decided: the task has words that a skill declares",
+    "path": "decided: the task is about files that a skill declares",
+    "model": "not decided: the model chooses; by the words they share with the task, these fit best",
+}
 
 
 @app.command(
@@ -49,15 +71,31 @@ def skills_validate(
     as_json: Json = False,
 ) -> int:
     """Say what is wrong with skills, line by line."""
-    from skills_runtime.cli.inputs import checked_path
-    from skills_runtime.cli.skill_report import checked_skills, exit_code, show_findings, write_findings
+    from skills_runtime.skills.reports import check_skills  # slow, and help needs none of it
 
     if strict and lenient:
         raise Misuse("`--strict` and `--lenient` exclude each other")
     given = [checked_path(path, option="PATH") for path in paths]
-    reports = checked_skills(given, "lenient" if lenient else "strict")
-    (write_findings if as_json else show_findings)(reports, sys.stdout)
-    return exit_code(reports)
+    reports = check_skills(given, "lenient" if lenient else "strict")
+    valid = sum(report.valid for report in reports)
+    if as_json:
+        write_json({"valid": valid == len(reports), "skills": reports})
+    else:
+        for report in reports:
+            print(f"{'valid    ' if report.valid else 'not valid'} {readable_line(report.path)}")
+            _show_diagnostics(report.diagnostics)
+        if len(reports) > 1:
+            print(f"{plural(len(reports), 'skill')}: {valid} valid, {len(reports) - valid} not")
+    codes = {one.code for report in reports for one in report.diagnostics if one.severity == "error"}
+    return EXIT_CODES["not_found" if "path_missing" in codes else "validation"] if codes else 0
+
+
+def _show_diagnostics(diagnostics: "Sequence[Diagnostic]") -> None:
+    for one in diagnostics:
+        path = one.file + (f":{one.line}" if one.line else "") + (f":{one.column}" if one.line and one.column else "")
+        print(f"  {one.severity:7} {path}  {readable_line(one.message)} [{one.code}]")
+        if one.hint and one.severity != "info":
+            print(f"          hint: {readable_line(one.hint)}")
 
 
 @app.command(
@@ -78,14 +116,39 @@ def skills_show(
     assignments: Assignments,
 ) -> int:
     """Show what a skill says of itself, what it brings and what is odd about it."""
-    from skills_runtime.cli.inputs import checked_text, resolve_settings
-    from skills_runtime.cli.skill_report import described, found_by_name, found_by_path, show_skill, write_skill
+    from skills_runtime.skills.reports import describe, find_at_path, find_by_name  # slow, and help needs none of it
 
     given = ConfigOptions(workspace_root, config, assignments)
     text = checked_text(skill, "PATH|NAME")
-    found = found_by_path(text) or found_by_name(text, resolve_settings(given, program=context.obj.name))
-    (write_skill if as_json else show_skill)(described(found), sys.stdout)
+    found = find_at_path(text) or find_by_name(text, resolve_settings(given, program=context.obj.name))
+    if as_json:
+        write_json(describe(found))
+    else:
+        _show_skill(describe(found))
     return 0
+
+
+def _show_skill(skill: Mapping[str, Any]) -> None:
+    """Write a skill for a person."""
+    print(readable_line(skill["name"] or "no name"))
+    if skill["description"]:
+        print(f"  {readable_line(skill['description'])}")
+    for label in ("mention", "directory", "license", "compatibility"):
+        if skill[label]:
+            print(f"{label}: {readable_line(skill[label])}")
+    if skill["allowed_tools"]:
+        print(f"allowed tools: {readable_line(', '.join(skill['allowed_tools']))}")
+    others = [name for name in skill["fields"] if name not in ("license", "compatibility", "allowed-tools")]
+    if others:
+        print(f"other fields: {readable_line(', '.join(others))}")
+    if skill["run"] is not None:
+        print(f"action run: {skill['run'].runtime}")
+    print(f"body: {plural(skill['body']['lines'], 'line')}\nfiles:")
+    for file in skill["files"]:
+        print(f"  {readable_line(file)}")
+    if skill["diagnostics"]:
+        print("findings:")
+        _show_diagnostics(skill["diagnostics"])
 
 
 @app.command(
@@ -114,19 +177,37 @@ def skills_route(
     assignments: Assignments,
 ) -> int:
     """Explain which skills a task calls for, and what the model would be told."""
-    from skills_runtime.cli.inputs import checked_text, resolve_settings
-    from skills_runtime.cli.skill_report import budget_of, explained, library_at, show_routing, write_routing
+    # The library is slow to import, and help needs none of it.
     from skills_runtime.skills import library_of
+    from skills_runtime.skills.reports import explain_routing, library_at
 
-    given = ConfigOptions(workspace_root, config, assignments)
     if not checked_text(task, "TASK").strip():
         raise ValidationFailed("there is no task to choose skills for", hint="say what somebody wants to have done")
-    resolved = resolve_settings(given, program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     library = library_at(source) if source else library_of(resolved)
     paths = [checked_text(one, "--path") for one in path]
-    found = explained(task, library, paths=paths, limit=limit, budget_tokens=budget_of(resolved))
-    (write_routing if as_json else show_routing)(found, sys.stdout)
+    explained = explain_routing(task, library, resolved, paths=paths, limit=limit)
+    if as_json:
+        write_json(explained)
+    else:
+        _show_routing(explained)
     return 0
+
+
+def _show_routing(explained: "Explained") -> None:
+    """Write the decision for a person."""
+    for notice in explained.notices:
+        print(f"notice: {readable_line(notice)}")
+    print(_DECIDED[explained.decided_by] if explained.choices else "no skill has anything to do with this task")
+    for number, choice in enumerate(explained.choices, 1):
+        print(f"{number:3}. {readable_line(choice.mention)}  {choice.rule} {choice.score:.2f}")
+        print(f"     why: {readable_line(choice.reason)}")
+        print(f"     in the prompt: {readable_line(choice.prompt) or 'not listed; it does not fit'}")
+    report = explained.catalog
+    tokens = f"in {report.tokens} of {report.budget_tokens} tokens"
+    hidden = f"; {plural(report.hidden, 'skill')} only people may call" if report.hidden else ""
+    reason = f"; {report.reason}" if report.reason else ""
+    print(f"the model is told of {plural(report.offered, 'skill')}, {tokens}{hidden}{reason}")
 
 
 @app.command(
@@ -148,9 +229,7 @@ def skills_new(
     ] = "",
 ) -> int:
     """Begin a new skill."""
-    from skills_runtime.cli.inputs import checked_path, checked_text
-    from skills_runtime.cli.state import shown_path
-    from skills_runtime.skills.standard.directories import new_skill
+    from skills_runtime.skills.standard.directories import new_skill  # slow, and help needs none of it
 
     file = new_skill(
         checked_text(name, "NAME"),
@@ -174,30 +253,82 @@ def skills_list(
     assignments: Assignments,
 ) -> int:
     """List every skill, and say which are offered and why others are not."""
-    from skills_runtime.cli.inputs import resolve_settings
-    from skills_runtime.cli.skill_list import listed_skills, show_list, write_list
+    # The library is slow to import, and help needs none of it.
+    import asyncio
 
-    given = ConfigOptions(workspace_root, config, assignments)
-    resolved = resolve_settings(given, program=context.obj.name)
+    from skills_runtime.skills.reports import list_skills
+
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     if watch:
-        return _watch(resolved, as_json=as_json)
-    (write_list if as_json else show_list)(listed_skills(resolved), sys.stdout)
+        asyncio.run(_watch(resolved, as_json=as_json))
+    elif as_json:
+        write_json(list_skills(resolved))
+    else:
+        _show_list(list_skills(resolved))
     return 0
 
 
-def _watch(resolved: "Resolved", *, as_json: bool) -> int:
-    """The list, for people, and then each change; programs get one line for each change and nothing else."""
-    from skills_runtime.cli.skill_list import listed_skills, show_change, show_list, watch, write_change
+async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
+    """Show the list, to people, and then each change until Ctrl-C; programs get a line for each change and no more."""
+    # The library is slow to import, and help needs none of it.
+    import asyncio
 
-    def ready() -> None:
+    from skills_runtime.skills import library_of
+    from skills_runtime.skills.reports import changes_in, list_skills
+    from skills_runtime.skills.watch import watch_skills
+
+    since, stop = library_of(resolved), asyncio.Event()
+    since.list()
+    with interrupts() as interruption:
+        interrupted = asyncio.ensure_future(interruption.wait())
+        interrupted.add_done_callback(lambda _: stop.set())
         if not as_json:
-            show_list(listed_skills(resolved), sys.stdout)
+            _show_list(list_skills(resolved))
             sys.stdout.flush()
         sys.stderr.write("watching for changes; Ctrl-C ends\n")
         sys.stderr.flush()
+        async with aclosing(watch_skills(lambda: library_of(resolved), since=since, stop=stop)) as told:
+            async for changes in told:
+                for change in changes_in(changes):
+                    if as_json:
+                        write_json(change, pretty=False)
+                    else:
+                        show_change(change)
+                    sys.stdout.flush()
+        interrupted.cancel()
 
-    watch(resolved, ready, partial(write_change if as_json else show_change, out=sys.stdout))
-    return 0
+
+def _show_list(listed: "SkillList") -> None:
+    """Write the list for a person."""
+    if not listed.skills:
+        print("no skills found; `skills new NAME` begins one")
+    for skill in listed.skills:
+        print(f"{skill.state:9} {readable_line(skill.mention or skill.name)}")
+        _show_about(skill.reason or skill.description, skill.path)
+    for problem in listed.problems:
+        print(f"{problem.severity}: {readable_line(problem.message)}")
+        if problem.locator and problem.locator not in problem.message:
+            print(f"  at {readable_line(problem.locator)}")
+        if problem.hint:
+            print(f"  hint: {readable_line(problem.hint)}")
+    if len(listed.skills) > 1:
+        numbers = Counter(skill.state for skill in listed.skills)
+        states = ", ".join(f"{number} {state}" for state, number in sorted(numbers.items()))
+        print(f"{plural(len(listed.skills), 'skill')}: {states}")
+
+
+def show_change(change: "SkillChange") -> None:
+    """Write one change for a person."""
+    print(f"{change.change:9} {readable_line(change.mention or change.name or change.path)}")
+    _show_about(change.reason or change.description, change.path)
+
+
+def _show_about(text: str, path: str) -> None:
+    """What a skill does or what is wrong with it, as far as there is room, and where it is."""
+    said = readable_line(text)
+    if said:
+        print(f"          {said[:_DESCRIPTION_CHARS] + ('…' if len(said) > _DESCRIPTION_CHARS else '')}")
+    print(f"          {readable_line(path)}")
 
 
 @app.command("trust", cls=ExampleCommand, epilog="skills trust\nskills trust ./project --remove")
@@ -209,7 +340,7 @@ def skills_trust(
     remove: Annotated[bool, typer.Option("--remove", help="Do not trust it any more.")] = False,
 ) -> int:
     """Trust the project in a directory, so that its skills are offered."""
-    from skills_runtime.cli.inputs import checked_path
+    # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import state_home
     from skills_runtime.skills.discovery import TrustStore, project_root
 
@@ -223,168 +354,3 @@ def skills_trust(
         said = "is trusted now" if changed else "is trusted already"
     print(f"{readable_line(str(project))} {said}")
     return 0
-
-
-@app.command(
-    "eval",
-    cls=ExampleCommand,
-    epilog=("skills eval ./my-skill --runs 5 --among ./skills\nskills eval evals.json --skill ./my-skill --json"),
-)
-def skills_eval(
-    context: typer.Context,
-    *,
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="SKILL_DIR|FILE",
-            help="A skill with `evals/`, or one file of evals. Exit code: 0 every trial counts, 1 not, 130 stopped.",
-        ),
-    ],
-    runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Trials of each case and of each query.")] = 1,
-    out: Annotated[
-        str | None,
-        typer.Option("--out", metavar="DIR", help="Where trials are kept; by default SKILL-workspace/iteration-N."),
-    ] = None,
-    skill: Annotated[
-        str | None, typer.Option("--skill", metavar="DIR", help="The skill, where FILE does not lie in it.")
-    ] = None,
-    among: Annotated[
-        list[str],
-        repeatable("--among", metavar="DIR", help="Other skills that queries are tried among; repeatable."),
-    ],
-    parallel: Annotated[int, typer.Option("--parallel", min=1, max=64, help="Trials at the same time.")] = 4,
-    no_judge: Annotated[
-        bool, typer.Option("--no-judge", help="Leave sentences undecided instead of asking the model.")
-    ] = False,
-    no_baseline: Annotated[bool, typer.Option("--no-baseline", help="No trials without the skill.")] = False,
-    as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the report.")] = False,
-    workspace_root: WorkspaceRoot = ".",
-    config: ConfigFiles,
-    assignments: Assignments,
-) -> int:
-    """Try a skill on its evals, with it and without it; called again, it goes on."""
-    import asyncio
-
-    from skills_runtime.agent.run_defaults import backend_for
-    from skills_runtime.cli.execution import model_name
-    from skills_runtime.cli.inputs import checked_path, resolve_settings
-    from skills_runtime.cli.interrupts import exit_code_of
-    from skills_runtime.cli.skill_evals import show_report, write_report
-    from skills_runtime.cli.state import shown_path
-    from skills_runtime.engine.skill_trials import AgentTrials
-    from skills_runtime.skills.evals import (
-        EvalPlan,
-        Evaluation,
-        TrialSkills,
-        build_report,
-        load_suite,
-        open_eval_directory,
-        save_report,
-    )
-
-    suite = load_suite(
-        checked_path(path, option="SKILL_DIR|FILE"),
-        skill=checked_path(skill, option="--skill") if skill is not None else None,
-        among=[checked_path(one, option="--among") for one in among],
-    )
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
-    backend, model = backend_for(resolved), model_name(resolved)
-    place = open_eval_directory(
-        suite, checked_path(out, option="--out") if out is not None else None, Path.cwd(), model
-    )
-    skills = TrialSkills(place.skill, resolved.environment.process, place.others)
-    plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
-    evaluation = Evaluation(suite, place, AgentTrials(resolved, backend), skills, plan)
-    trials, signal = asyncio.run(_run(evaluation, backend, quiet=quiet))
-    if trials is None:
-        print(f"stopped; the same command goes on in {shown_path(place.root)}", file=sys.stderr)
-        return exit_code_of(signal)
-    report = build_report(suite, trials, skill_name=evaluation.skill.name, model=model, runs=runs)
-    save_report(place, report)
-    (write_report if as_json else show_report)(report, sys.stdout)
-    if not as_json:
-        print(f"everything is in {shown_path(place.root)}")
-    return 1 if report.errors else 0
-
-
-async def _run(evaluation: "Evaluation", backend: "Backend", *, quiet: bool) -> "tuple[list[Trial] | None, int]":
-    """Every trial, or nothing and the number of the signal that came before the end."""
-    import asyncio
-
-    from skills_runtime.cli.interrupts import interrupts
-    from skills_runtime.cli.skill_evals import progress
-    from skills_runtime.engine.skill_trials import close_backend
-
-    def done(trial: "Trial", number: int, of: int) -> None:
-        if not quiet:
-            print(progress(trial, number, of), file=sys.stderr, flush=True)
-
-    with interrupts(lambda: None) as interruption:
-        work = asyncio.create_task(evaluation.run(done))
-        stop = asyncio.create_task(interruption.wait())
-        try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result(), 0
-            work.cancel()
-            await asyncio.wait([work])
-            return None, interruption.number or 2
-        finally:
-            stop.cancel()
-            await close_backend(backend)
-
-
-@app.command(
-    "exec",
-    cls=ExampleCommand,
-    epilog=(
-        'skills exec get-available-resources\nskills exec text-statistics --input \'{"text": "two words"}\' --json'
-    ),
-)
-def skills_exec(
-    context: typer.Context,
-    *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The skill, by its name or its whole mention.")],
-    text: Annotated[
-        str, typer.Option("--input", metavar="JSON", help="What it reads: JSON, @FILE, or - for standard input.")
-    ] = "{}",
-    timeout_ms: Annotated[
-        int | None, typer.Option("--timeout-ms", metavar="N", min=1, help="How long it may take.")
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option("--idempotency-key", metavar="KEY", help="The same key gets the same result.")
-    ] = None,
-    artifacts_dir: Annotated[
-        str | None, typer.Option("--artifacts-dir", metavar="DIR", help=f"Where it is kept ({PLACE}).")
-    ] = None,
-    source: Annotated[
-        list[str],
-        repeatable("--from", metavar="DIR", help="Look among the skills below a directory; repeatable."),
-    ],
-    as_json: Json = False,
-    workspace_root: WorkspaceRoot = ".",
-    config: ConfigFiles,
-    assignments: Assignments,
-) -> int:
-    """Execute a skill behind the fence, without a model; its output is JSON."""
-    from skills_runtime.cli.inputs import checked_path, checked_text, resolve_settings
-    from skills_runtime.cli.sandbox_command import Visits
-    from skills_runtime.cli.skill_execution import execute, input_of, skill_named, tell
-    from skills_runtime.cli.skill_report import library_at
-    from skills_runtime.executions import PoolLimits
-    from skills_runtime.executions.settings import build_executor
-    from skills_runtime.skills import library_of
-
-    given = ConfigOptions(workspace_root, config, assignments)
-    value = input_of(checked_text(text, "--input"))
-    resolved = resolve_settings(given, program=context.obj.name)
-    configured = library_at(source) if source else library_of(resolved)
-    library, skill = skill_named(checked_text(name, "NAME"), configured, resolved.environment.process)
-    place = resolved.workspace_root / PLACE
-    if artifacts_dir is not None:
-        place = checked_path(artifacts_dir, option="--artifacts-dir")
-    # One execution needs nothing that waits for the next.
-    executor = build_executor(place, resolved, library, doorman=Visits().doorman, pool=PoolLimits(warm=0))
-    execution = execute(executor, skill, value, timeout_ms=timeout_ms, key=key)
-    return tell(execution, as_json=as_json)

@@ -1,14 +1,37 @@
-"""`skills`: install skills from elsewhere, update, remove and lock them."""
+"""`skills`: install skills from elsewhere, update, remove and lock them.
 
+What installs skills is slow to import, and help pages need none of it: functions that use it import it.
+"""
+
+import shlex
 import sys
+import termios
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from skills_runtime.cli.errors import Misuse
-from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import Json, WorkspaceRoot, repeatable
+from skills_runtime.cli.options import (
+    Json,
+    WorkspaceRoot,
+    checked_path,
+    checked_text,
+    repeatable,
+    shown_path,
+)
+from skills_runtime.cli.output import plural, write_json
+from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
+from skills_runtime.errors import EXIT_CODES, ToolError, ValidationFailed
+from skills_runtime.text import readable, readable_line
+
+if TYPE_CHECKING:
+    from skills_runtime.skills.install.lockfile import InstallPaths
+    from skills_runtime.skills.install.operations import Installed
+    from skills_runtime.skills.install.prepare import Preparation, Prepared, SignaturePolicy
+
+    Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
 
 app = create_app()
 
@@ -42,8 +65,26 @@ AllowHost = Annotated[
     repeatable("--allow-host", metavar="HOST", help="A private host that locked skills may come from; repeatable."),
 ]
 
-_NOTHING = "nothing was changed: everything is installed as it is there"
+_SHOWN_FILES = 30
+_SIGNED = {"verified": "verified", "unsigned": "none", "unchecked": "not checked; nobody said whose counts"}
+_WORDS = {
+    "ok": "ok",
+    "changed": "changed since it was locked",
+    "missing": "locked, but not installed",
+    "extra": "installed, but not locked",
+    "unpinned": "locked without a hash",
+}
 _HINT = "`skills install --frozen --force` puts back what is locked; `skills lock` locks what is there"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What the user agrees to without being asked."""
+
+    yes: bool
+    force: bool
+    accept_risk: bool
+    allowed_hosts: Sequence[str]
 
 
 @app.command(
@@ -82,34 +123,27 @@ def skills_install(
     allow_host: AllowHost,
 ) -> int:
     """Install skills, after showing what they are and asking."""
-    from skills_runtime.cli.inputs import checked_text
-    from skills_runtime.cli.skill_install import Agreed, bring, places_of, tell, trust_of
     from skills_runtime.skills.install.prepare import locked_skills
     from skills_runtime.skills.install.sources import parse_source
 
-    agreed = Agreed(yes=yes, force=force, accept_risk=accept_risk, allowed_hosts=allow_host)
-    trust = trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
+    agreed = Agreed(yes, force, accept_risk, allow_host)
+    trust = _trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
     if frozen == (source is not None):
         raise Misuse("give either a SOURCE or `--frozen`")
     if frozen and (skill or everything or ref):
         raise Misuse("`--frozen` installs what the lock file says; it takes no choice")
     if skill and everything:
         raise Misuse("`--skill` and `--all` exclude each other")
-    places = places_of(scope, workspace_root)
+    places, nothing = _places_of(scope, workspace_root), "everything is installed as it is there"
     if source is None:
-        brought = bring(places, agreed, trust, lambda work: locked_skills(places, work), "Install what is locked?")
-        tell(brought, places, otherwise=_NOTHING)
-        return 0
+        question = "Install what is locked?"
+        return _install(places, agreed, trust, lambda work: locked_skills(places, work), question, nothing)
     parsed = parse_source(checked_text(source, "SOURCE"), here=Path.cwd(), ref=ref)
-    brought = bring(
-        places,
-        agreed,
-        trust,
-        lambda work: work.install(parsed, skill, everything=everything),
-        "Install this?",
-    )
-    tell(brought, places, otherwise=_NOTHING)
-    return 0
+
+    def prepare(work: "Preparation") -> "Awaitable[Sequence[Prepared]]":
+        return work.install(parsed, skill, everything=everything)
+
+    return _install(places, agreed, trust, prepare, "Install this?", nothing)
 
 
 @app.command("update", cls=ExampleCommand, epilog="skills update\nskills update release-notes --yes")
@@ -137,14 +171,10 @@ def skills_update(
     allow_host: AllowHost,
 ) -> int:
     """Update skills, after showing what changes and asking."""
-    from skills_runtime.cli.skill_install import Agreed, bring, places_of, tell, trust_of
-
-    agreed = Agreed(yes=yes, force=force, accept_risk=accept_risk, allowed_hosts=allow_host)
-    trust = trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
-    places = places_of(scope, workspace_root)
-    changed = bring(places, agreed, trust, lambda work: work.update(names), "Take these changes?")
-    tell(changed, places, otherwise="nothing was changed: there is nothing newer than what is installed")
-    return 0
+    agreed = Agreed(yes, force, accept_risk, allow_host)
+    trust = _trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
+    places, nothing = _places_of(scope, workspace_root), "there is nothing newer than what is installed"
+    return _install(places, agreed, trust, lambda work: work.update(names), "Take these changes?", nothing)
 
 
 @app.command(
@@ -158,11 +188,9 @@ def skills_remove(
     scope: Scope = "project",
 ) -> int:
     """Remove skills; `skills rollback` brings them back."""
-    from skills_runtime.cli.inputs import checked_text
-    from skills_runtime.cli.skill_install import places_of
     from skills_runtime.skills.install.operations import remove_skills
 
-    remove_skills(places_of(scope, workspace_root), [checked_text(name, "NAME") for name in names], unlocked_too=force)
+    remove_skills(_places_of(scope, workspace_root), [checked_text(name, "NAME") for name in names], unlocked_too=force)
     return 0
 
 
@@ -180,25 +208,23 @@ def skills_rollback(
     allow_host: AllowHost,
 ) -> int:
     """Put the version of a skill back that was there before."""
-    from skills_runtime.cli.inputs import checked_text
-    from skills_runtime.cli.skill_install import Agreed, ask, check, places_of, show_prepared, tell
     from skills_runtime.skills.install.fetch import LocalFetcher
     from skills_runtime.skills.install.lockfile import LockEntry
     from skills_runtime.skills.install.operations import find_previous_version, roll_back
     from skills_runtime.skills.install.prepare import Preparation
     from skills_runtime.skills.install.transaction import open_work_directory
 
-    agreed = Agreed(yes=yes, force=force, accept_risk=accept_risk, allowed_hosts=allow_host)
-    places, wanted = places_of(scope, workspace_root), checked_text(name, "NAME")
+    agreed = Agreed(yes, force, accept_risk, allow_host)
+    places, wanted = _places_of(scope, workspace_root), checked_text(name, "NAME")
     version, kept = find_previous_version(places, wanted)
     with open_work_directory(places) as work:
         entry = version.entry or LockEntry(source="what was here before", source_type="local")
         prepared = Preparation(places, LocalFetcher(), work).version(wanted, kept, entry)
-        show_prepared([prepared], sys.stderr)
-        check(prepared, agreed)
-        ask("Put this version back?", agreed)
+        _show_prepared(prepared)
+        _check(prepared, agreed)
+        _ask("Put this version back?", agreed)
         roll_back(places, work, prepared, version)
-    tell([prepared], places)
+    _write_installed([prepared], places)
     return 0
 
 
@@ -210,11 +236,9 @@ def skills_lock(
     scope: Scope = "project",
 ) -> int:
     """Write the lock file from what is installed."""
-    from skills_runtime.cli.skill_install import places_of, show_installed, write_installed
     from skills_runtime.skills.install.operations import write_lock_from_installed
 
-    skills = write_lock_from_installed(places_of(scope, workspace_root))
-    (write_installed if as_json else show_installed)(skills, sys.stdout)
+    _write_compared(write_lock_from_installed(_places_of(scope, workspace_root)), as_json=as_json)
     return 0
 
 
@@ -227,15 +251,190 @@ def skills_verify(
     scope: Scope = "project",
 ) -> int:
     """Compare installed skills with the lock file; exit code 20 if they differ."""
-    from skills_runtime.cli.skill_install import places_of, show_installed, write_installed
-    from skills_runtime.errors import EXIT_CODES
     from skills_runtime.skills.install.operations import verify_installed
 
-    skills = verify_installed(places_of(scope, workspace_root))
-    (write_installed if as_json else show_installed)(skills, sys.stdout)
+    skills = verify_installed(_places_of(scope, workspace_root))
+    _write_compared(skills, as_json=as_json)
     wrong = ("changed", "missing", *(("extra", "unpinned") if strict else ()))
     if not any(each.status in wrong for each in skills):
         return 0
     if not as_json:
         sys.stderr.write(f"hint: {_HINT}\n")
     return EXIT_CODES["validation"]
+
+
+def _places_of(scope: Literal["project", "user"], workspace_root: str) -> "InstallPaths":
+    """The places that a command is about."""
+    from skills_runtime.skills.install.lockfile import project_places, user_places
+
+    if scope == "user":
+        return user_places()
+    root = checked_path(workspace_root, option="--workspace-root")
+    if not root.is_dir():
+        raise ValidationFailed(f"there is no directory `{root}`", hint="name the directory of the project")
+    return project_places(root)
+
+
+def _trust_of(
+    key: str | None, certificates: Sequence[str], identity: str | None, issuer: str | None, *, required: bool
+) -> "SignaturePolicy":
+    """Whose signatures count."""
+    from skills_runtime.skills.install.prepare import SignaturePolicy
+    from skills_runtime.skills.install.signatures import Signer
+
+    if key is None and not certificates and identity is None and issuer is None:
+        return SignaturePolicy(None, required)
+    signer = Signer(
+        public_key=Path(key) if key is not None else None,
+        certificates=tuple(map(Path, certificates)),
+        identity=identity,
+        issuer=issuer,
+    )
+    signer.check()
+    return SignaturePolicy(signer, required)
+
+
+def _install(
+    places: "InstallPaths", agreed: Agreed, trust: "SignaturePolicy", prepare: "Prepare", question: str, nothing: str
+) -> int:
+    """Prepare skills, show them, ask, install, and say which are new or changed, or why `nothing` is."""
+    import asyncio
+
+    from skills_runtime.config.environment import process_environ
+    from skills_runtime.engine.skill_operations import build_fetcher
+    from skills_runtime.skills.install.consents import read_consents
+    from skills_runtime.skills.install.operations import install_prepared
+    from skills_runtime.skills.install.prepare import Preparation
+    from skills_runtime.skills.install.transaction import finish_interrupted, open_work_directory
+
+    async def prepared_by(work: Preparation) -> "list[Prepared]":
+        return list(await prepare(work))
+
+    fetcher = build_fetcher(process_environ(), allowed_hosts=agreed.allowed_hosts)
+    finish_interrupted(places)
+    with open_work_directory(places) as work:
+        prepared = asyncio.run(prepared_by(Preparation(places, fetcher, work, trust)))
+        # What stays the same and was agreed to before is not asked about again.
+        known = read_consents(places.state)
+        unknown = [each for each in prepared if each.becomes != "same" or each.hashed.digest not in known]
+        for each in unknown:
+            _show_prepared(each)
+        for each in prepared:
+            _check(each, agreed)
+        if unknown:
+            _ask(question, agreed)
+        install_prepared(places, work, prepared, accepted_risk=agreed.accept_risk)
+    changed = [each for each in prepared if each.becomes != "same"]
+    if changed:
+        _write_installed(changed, places)
+    else:
+        sys.stderr.write(f"nothing was changed: {nothing}\n")
+    return 0
+
+
+def _check(prepared: "Prepared", agreed: Agreed) -> None:
+    """Refuse what nobody should agree to by habit."""
+    from skills_runtime.skills.install.prepare import refuse_malicious
+
+    if not agreed.accept_risk:
+        refuse_malicious(prepared.name, prepared.screened)
+    own = prepared.becomes == "changed" and (prepared.locked is None or prepared.edited)
+    if own and not agreed.force:
+        raise ValidationFailed(
+            f"the installed skill `{prepared.name}` was written or changed here, and would be replaced",
+            hint="`--force` replaces it; `skills rollback` brings it back",
+        )
+
+
+def _ask(question: str, agreed: Agreed) -> None:
+    """Go on only if the user agrees; nobody there means no."""
+    from skills_runtime.cli.terminal import somebody_is_there, wait_for_line
+
+    if agreed.yes:
+        return
+    if not somebody_is_there():
+        raise ToolError(
+            "human_required",
+            "nothing was changed: nobody is here to agree",
+            hint="look at what is shown, then use `--yes`",
+        )
+    keyboard = sys.stdin.fileno()
+    termios.tcflush(keyboard, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    try:
+        sys.stderr.write(f"{question} [y/N] ")
+        sys.stderr.flush()
+        answer = wait_for_line(keyboard) or ""
+    except KeyboardInterrupt:
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        raise ToolError("cancelled", "nothing was changed", hint="only `y` or `yes` agrees")
+
+
+def _show_prepared(each: "Prepared") -> None:
+    """Show everything somebody has to know before they agree."""
+    out = sys.stderr
+    entry, screened, size = each.entry, each.screened, each.hashed.size
+    out.write(f"{readable_line(each.name)} ({each.becomes})\n  {readable_line(screened.description)}\n")
+    version = f" at {entry.commit[:12]}" if entry.commit else f" at {entry.ref}" if entry.ref else ""
+    facts = {
+        "source": f"{entry.source}{version}",
+        "hash": each.hashed.computed_hash,
+        "files": f"{plural(len(each.hashed.entries), 'file')}, {size} bytes",
+        "scripts": ", ".join(screened.scripts) or "none",
+        "allowed tools": ", ".join(screened.allowed_tools) or "none",
+        "signature": _SIGNED[screened.signature],
+        "security": screened.verdict,
+        **({"action": screened.runs} if screened.runs else {}),
+    }
+    for label, fact in facts.items():
+        out.write(f"  {label}: {readable_line(fact)}\n")
+    out.writelines(f"    {readable_line(finding)}\n" for finding in screened.findings)
+    out.writelines(f"  note: {readable_line(note)}\n" for note in screened.notes)
+    if each.becomes == "new":
+        paths = [entry.path for entry in each.hashed.entries]
+        out.writelines(f"    {readable_line(path)}\n" for path in sorted(paths)[:_SHOWN_FILES])
+        if len(paths) > _SHOWN_FILES:
+            out.write(f"    and {len(paths) - _SHOWN_FILES} more\n")
+    for change in each.changes:
+        out.write(f"  {change.kind}: {readable_line(change.path)}\n")
+        out.writelines(f"    {readable(line)}\n" for line in change.lines)
+    out.flush()
+
+
+def _write_installed(prepared: "Sequence[Prepared]", places: "InstallPaths") -> None:
+    """Say what was put in place, and what is missing until it is offered."""
+    from skills_runtime.config.environment import process_environ
+    from skills_runtime.skills.discovery import is_trusted, places_of
+    from skills_runtime.skills.install.lockfile import user_places
+
+    for each in prepared:
+        print(readable_line(shown_path(places.skills / each.name)))
+    if places.skills != user_places().skills and not is_trusted(places_of(places.root, process_environ())):
+        sys.stderr.write(
+            "the project is not trusted, so its skills are not offered yet;"
+            f" next: `skills trust {shlex.quote(shown_path(places.root))}`\n"
+        )
+
+
+def _write_compared(skills: "Sequence[Installed]", *, as_json: bool) -> None:
+    """Write how each skill compares with the lock file."""
+    if as_json:
+        rows = [
+            {
+                "name": each.name,
+                "status": each.status,
+                "directory": str(each.directory),
+                "consented": each.consented,
+                "computedHash": each.computed_hash,
+                "source": each.entry.source if each.entry else None,
+                "commit": each.entry.commit if each.entry else None,
+            }
+            for each in skills
+        ]
+        write_json({"skills": rows})
+        return
+    width = max((len(each.name) for each in skills), default=0)
+    for each in skills:
+        print(f"{each.status:8} {readable_line(each.name):{width}}  {_WORDS[each.status]}")
+    wrong = sum(each.status in ("changed", "missing") for each in skills)
+    print(f"{plural(len(skills), 'skill')}: {'all as locked' if not wrong else f'{wrong} not as locked'}")

@@ -1,16 +1,49 @@
 """`skills`: judge the settings of skills, and scan skills for problems and for harm."""
 
+import re
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import msgspec
 import typer
 
-from skills_runtime.cli.errors import Misuse
-from skills_runtime.cli.help import ExampleCommand, create_app
-from skills_runtime.cli.options import Assignments, ConfigFiles, ConfigOptions, Json, WorkspaceRoot
+from skills_runtime.cli.options import (
+    Assignments,
+    ConfigFiles,
+    ConfigOptions,
+    Json,
+    WorkspaceRoot,
+    checked_path,
+    resolve_settings,
+)
+from skills_runtime.cli.output import plural, write_json
+from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
+from skills_runtime.clock import RandomIds
+from skills_runtime.errors import ConfigError, NotFound, SkillsRuntimeError, ValidationFailed
+from skills_runtime.text import readable_line
+
+if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
+    from skills_runtime.skills.scan import Finding, SecurityReport
+    from skills_runtime.skills.scan_report import Issue, ScanReport
 
 app = create_app()
+
+CLEAN, SETTINGS_WRONG, SKILLS_WRONG, WARNED = 0, 10, 11, 12
+"""Exit codes: nothing to say, errors in settings, errors among skills, warnings only."""
+
+_KEY = re.compile(r"`(?P<key>[^`]+)`")
+_CODES = (
+    (re.compile(r"skills\.sources\[\d+\]\.type\Z"), "SKILL_CONFIG_UNKNOWN_SOURCE_TYPE"),
+    (re.compile(r"skills\.sources\[\d+\]\.options\.dsn_env\Z"), "SKILL_CONFIG_INVALID_ENV_VAR_NAME"),
+    (re.compile(r"skills\.versioning\."), "SKILL_CONFIG_VERSIONING_UNKNOWN_KEYS"),
+    (re.compile(r".*/"), "CLI_OVERLAY_INVALID"),
+)
+_LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+_VERDICTS = ("clean", "suspicious", "malicious")
 
 _PREFLIGHT = "skills preflight --pretty\nskills preflight --config runtime.yaml --no-dotenv"
 NoDotenv = Annotated[bool, typer.Option("--no-dotenv", help="Do not read a `.env` file.")]
@@ -34,15 +67,23 @@ def skills_preflight(
     no_dotenv: NoDotenv = False,
 ) -> int:
     """Judge the settings of skills alone; nothing is searched."""
-    from skills_runtime.cli.skill_scan import CLEAN, SETTINGS_WRONG, WARNED, looked_at, preflight_answer, write_json
-
     given = ConfigOptions(workspace_root, config, assignments)
-    found = looked_at(given, no_dotenv=no_dotenv, program=context.obj.name)
+    resolved, issues = _judge_settings(given, no_dotenv=no_dotenv, program=context.obj.name)
+    errors = sum(one.severity == "error" for one in issues)
     whole = str(Path(workspace_root or ".").expanduser().absolute())
-    write_json(preflight_answer(found, whole), sys.stdout, pretty=pretty)
-    if any(one.severity == "error" for one in found.issues):
-        return SETTINGS_WRONG
-    return WARNED if found.issues else CLEAN
+    answer = {
+        "issues": issues,
+        "stats": {
+            "workspace_root": str(resolved.workspace_root) if resolved else whole,
+            "overlay_paths": [str(path) for path in resolved.overlay_paths] if resolved else [],
+            "env_file": str(resolved.env_file) if resolved and resolved.env_file else None,
+            "issues_total": len(issues),
+            "errors_total": errors,
+            "warnings_total": len(issues) - errors,
+        },
+    }
+    _write_escaped(answer, pretty=pretty)
+    return SETTINGS_WRONG if errors else WARNED if issues else CLEAN
 
 
 @app.command(
@@ -76,29 +117,216 @@ def skills_scan(
     no_dotenv: NoDotenv = False,
 ) -> int:
     """Search every source, and report all skills and all problems as JSON."""
-    from skills_runtime.cli.skill_scan import CLEAN, SKILLS_WRONG, WARNED, scanned, write_json
-
     if security:
         return _scan_for_harm(paths or [], as_json=as_json, sarif=sarif)
     if paths or sarif:
         raise Misuse("a PATH and `--sarif` need `--security`")
     given = ConfigOptions(workspace_root, config, assignments)
-    report = scanned(given, no_dotenv=no_dotenv, program=context.obj.name)
-    write_json(report, sys.stdout, pretty=pretty)
+    report = _scan(given, no_dotenv=no_dotenv, program=context.obj.name)
+    _write_escaped(report, pretty=pretty)
     if report.errors:
         return SKILLS_WRONG
     return WARNED if any(one.severity == "warning" for one in report.warnings) else CLEAN
 
 
-def _scan_for_harm(paths: list[str], *, as_json: bool, sarif: bool) -> int:
-    from skills_runtime.cli.inputs import checked_path
-    from skills_runtime.cli.skill_scan import security_reports, show_security, worst, write_sarif, write_security
+def _write_escaped(value: Any, *, pretty: bool) -> None:
+    """Write one value on one line, or with line breaks; what a terminal would obey is escaped."""
+
+    def escaped(character: str) -> str:
+        if character.isprintable() or character == "\n":
+            return character
+        return re.sub("(....)", r"\\u\1", character.encode("utf-16-be", "surrogatepass").hex())
+
+    data = msgspec.json.encode(value)
+    text = (msgspec.json.format(data) if pretty else data).decode()
+    sys.stdout.write((text if text.isascii() else "".join(map(escaped, text))) + "\n")
+
+
+# Settings
+
+
+def _judge_settings(
+    given: ConfigOptions, *, no_dotenv: bool, program: str
+) -> "tuple[Resolved | None, tuple[Issue, ...]]":
+    """The settings, where they can be read at all, and all that is wrong with those of skills."""
+    # The configuration is slow to import, and help needs none of it.
+    from skills_runtime.config import without_dotenv
+    from skills_runtime.skills.configured import preflight
+    from skills_runtime.skills.scan_report import Issue, issue_of
+
+    try:
+        resolved = _resolve(given, program, without_dotenv() if no_dotenv else None)
+    except _Refused as refusal:
+        return None, refusal.issues
+    notices = resolved.environment.dotenv.notices
+    ignored = (Issue(code="CLI_DOTENV_LINE_IGNORED", severity="warning", message=text) for text in notices)
+    return resolved, (*map(issue_of, preflight(resolved.settings.skills)), *ignored)
+
+
+class _Refused(Exception):
+    """The settings cannot be read."""
+
+    def __init__(self, *issues: "Issue") -> None:
+        super().__init__()
+        self.issues = issues
+
+
+def _resolve(given: ConfigOptions, program: str, environ: Mapping[str, str] | None) -> "Resolved":
+    # The configuration is slow to import, and help needs none of it.
+    from skills_runtime.config.environment import process_environ, read_environment
+    from skills_runtime.config.files import current_directory, workspace
+
+    try:
+        root = workspace(given.workspace_root or ".", current_directory())
+    except NotFound as error:
+        raise _Refused(_issue("CLI_WORKSPACE_ROOT_NOT_FOUND", error)) from error
+    except SkillsRuntimeError as error:
+        raise _Refused(_issue("CLI_WORKSPACE_ROOT_INVALID", error)) from error
+    try:
+        read_environment(root, process_environ(environ))
+    except SkillsRuntimeError as error:
+        raise _Refused(_issue("CLI_DOTENV_LOAD_FAILED", error)) from error
+    try:
+        return resolve_settings(given, program=program, environ=environ)
+    except SkillsRuntimeError as error:
+        raise _Refused(*_issues(error)) from error
+
+
+def _issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
+    """Everything that keeps the settings from being read, by its code."""
+    from skills_runtime.skills.scan_report import Issue  # slow, and help needs none of it
+
+    problems = error.details.get("problems") if isinstance(error, ConfigError) else None
+    if not problems:
+        codes: tuple[tuple[type[SkillsRuntimeError], str], ...] = (
+            (NotFound, "CLI_OVERLAY_NOT_FOUND"),
+            (ConfigError, "CLI_OVERLAY_INVALID"),
+            (ValidationFailed, "CLI_CONFIG_INVALID"),
+        )
+        yield _issue(next((code for kind, code in codes if isinstance(error, kind)), "CLI_OVERLAY_LOAD_FAILED"), error)
+        return
+    for message in problems:
+        named = _KEY.search(message)
+        key = named["key"] if named else ""
+        code = next((code for pattern, code in _CODES if pattern.match(key)), "CLI_CONFIG_INVALID")
+        hint = error.hint if message == error.message else ""
+        yield Issue(code=code, severity="error", message=message, hint=hint, details={"path": key})
+
+
+def _issue(code: str, error: SkillsRuntimeError) -> "Issue":
+    from skills_runtime.skills.scan_report import Issue  # slow, and help needs none of it
+
+    return Issue(code=code, severity="error", message=error.message, hint=error.hint, details={"kind": error.kind})
+
+
+# Skills
+
+
+def _scan(given: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport":
+    """What a search finds now; settings that cannot work are errors of the report, and nothing is searched then."""
+    # The library is slow to import, and help needs none of it.
+    from skills_runtime.skills import library_of
+    from skills_runtime.skills.scan_report import Issue, issue_of, scan_report
+
+    scan_id = RandomIds().new("scan")
+    resolved, issues = _judge_settings(given, no_dotenv=no_dotenv, program=program)
+    if resolved is None or any(one.severity == "error" for one in issues):
+        return scan_report(scan_id, (), issues, spaces=0, sources=0)
+    skills = resolved.settings.skills
+    spaces, sources = sum(space.enabled for space in skills.spaces), len(skills.sources)
+    try:
+        library = library_of(resolved, looking=True)
+        found, problems = library.list(), library.problems()
+    except SkillsRuntimeError as error:
+        failed = Issue(code="CLI_SCAN_FAILED", severity="error", message=error.message, hint=error.hint)
+        return scan_report(scan_id, (), (*issues, failed), spaces=spaces, sources=sources)
+    return scan_report(scan_id, found, (*issues, *map(issue_of, problems)), spaces=spaces, sources=sources)
+
+
+# Harm
+
+
+class ScannedSkill(NamedTuple):
+    """A skill and what is to be said against it."""
+
+    path: str
+    report: "SecurityReport"
+
+
+def _scan_for_harm(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
+    """Scan each skill that the paths stand for; a directory without a skill in it is scanned as it is."""
+    # The scanner is slow to import, and help needs none of it.
+    from skills_runtime.skills.scan import scan_directory
+    from skills_runtime.skills.sources.filesystem import skill_directories
 
     if as_json and sarif:
         raise Misuse("`--json` and `--sarif` exclude each other")
     if not paths:
         raise Misuse("`--security` needs the PATH of a skill, or of a directory of skills")
-    scanned = security_reports(checked_path(path, option="PATH") for path in paths)
-    write = write_sarif if sarif else write_security if as_json else show_security
-    write(scanned, sys.stdout)
-    return 0 if worst(scanned) == "clean" else 1
+    directories: list[Path] = []
+    for path in [checked_path(path, option="PATH") for path in paths]:
+        if path.name.lower() == "skill.md" and path.is_file():
+            directories.append(path.parent)
+        elif path.is_dir():
+            directories += skill_directories(path)
+        else:
+            raise NotFound(f"there is no directory `{path}`", hint="name the directory of a skill, or one of skills")
+    scanned = [ScannedSkill(str(directory), scan_directory(directory)) for directory in directories]
+    verdicts = {each.report.verdict for each in scanned}
+    worst = next((verdict for verdict in reversed(_VERDICTS) if verdict in verdicts), "clean")
+    if sarif:
+        write_json(_sarif_document(scanned))
+    elif as_json:
+        skills = [{"path": readable_line(each.path), **msgspec.to_builtins(each.report)} for each in scanned]
+        write_json({"verdict": worst, "skills": skills})
+    else:
+        _show_security(scanned)
+    return 0 if worst == "clean" else 1
+
+
+def _show_security(scanned: Sequence[ScannedSkill]) -> None:
+    """Write the scan for a person."""
+    for path, report in scanned:
+        print(f"{report.verdict:<10} {readable_line(path)} (score {report.score})")
+        for finding in (finding for finding in report.findings if finding.severity != "info"):
+            file = readable_line(f"{finding.file}:{finding.line}" if finding.line else finding.file)
+            print(f"  {finding.severity:<8} {finding.code} {file}: {finding.title}")
+            print(f"           {readable_line(finding.excerpt)}")
+            if finding.severity in ("high", "critical"):
+                print(f"           {finding.why}; {finding.remedy}")
+        for skipped in report.skipped:
+            print(f"  not read: {readable_line(skipped.file)}: {readable_line(skipped.reason)}")
+    if len(scanned) > 1:
+        counts = [f"{sum(each.report.verdict == verdict for each in scanned)} {verdict}" for verdict in _VERDICTS]
+        print(f"{plural(len(scanned), 'skill')}: {', '.join(counts)}")
+
+
+def _sarif_document(scanned: Sequence[ScannedSkill]) -> dict[str, Any]:
+    """The scan in the form that code hosts show beside the code."""
+    from skills_runtime.skills.scan import SCAN_RULES  # slow, and help needs none of it
+
+    results = [_sarif_result(each, finding) for each in scanned for finding in each.report.findings]
+    rules = [
+        {
+            "id": code,
+            "shortDescription": {"text": SCAN_RULES[code].title},
+            "fullDescription": {"text": SCAN_RULES[code].why},
+            "help": {"text": SCAN_RULES[code].remedy},
+            "defaultConfiguration": {"level": _LEVELS[SCAN_RULES[code].severity]},
+        }
+        for code in sorted({result["ruleId"] for result in results})
+    ]
+    driver = {"name": "skills-runtime", "rules": rules}
+    return {"$schema": _SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def _sarif_result(scanned: ScannedSkill, finding: "Finding") -> dict[str, Any]:
+    file = {"artifactLocation": {"uri": f"{readable_line(scanned.path)}/{finding.file}"}}
+    region = {"region": {"startLine": finding.line}} if finding.line else {}
+    return {
+        "ruleId": finding.code,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{finding.title}: {finding.excerpt}"},
+        "locations": [{"physicalLocation": {**file, **region}}],
+        "properties": {"severity": finding.severity, "verdict": scanned.report.verdict},
+    }

@@ -6,27 +6,28 @@ import select
 import signal
 import sys
 import termios
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli import approval_text as asking
-from skills_runtime.cli.approval_text import SCOPE_WORDS, line_argument, read_arguments, rules_of, why_no_rule
-from skills_runtime.cli.options import Approving, ViewOptions
-from skills_runtime.cli.output import talk
-from skills_runtime.cli.state import login_name
+from skills_runtime.cli.approvals import call_lines, fact_lines, grant_of, read_arguments, rule_paragraph, title_line
+from skills_runtime.cli.options import Approving, ViewOptions, login_name
+from skills_runtime.cli.output import duration, labelled, talk
 from skills_runtime.engine import Interaction
-from skills_runtime.engine.approvals import approve_with_rule
+from skills_runtime.engine.approvals import approve_with_rule, rule_for
 from skills_runtime.engine.run_control import chosen_answer
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ApprovalRequest, Decision, Parked, Question
+from skills_runtime.safety.approvals.request import Scope
 from skills_runtime.safety.policy import Rule
+from skills_runtime.text import readable, readable_line
 
 Pause = Callable[[], AbstractAsyncContextManager[None]]
 """Makes everybody else silent while a `with` block lasts."""
@@ -34,7 +35,13 @@ Pause = Callable[[], AbstractAsyncContextManager[None]]
 _PIECE = 4096
 YES = "yes"
 ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
-_WAYS = "answer with y, s, r, e, n or q; v shows everything"
+SCOPE_WORDS: Mapping[str, Scope] = {"run": "run", "skill": "skill", "you": "user"}
+"""How far a rule reaches, as people say it."""
+INDENT = 5
+ANSWER, ALLOW, WHY, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))
+COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
+_WAYS = "[y] once  [s] this very call, also again in this session"
+_OTHER_WAYS = "[e] change it  [n] no  [q] stop the run  [v] show everything"
 
 
 def somebody_is_there() -> bool:
@@ -67,6 +74,10 @@ class Terminal:
         """Write something above the place where the answer goes."""
         for line in lines:
             self._console.print(line)
+
+    def hint(self, text: str) -> None:
+        """Say what may be typed instead."""
+        self.show(_paragraph(readable_line(text), style="dim"))
 
     async def read(self, prompt: str) -> str | None:
         """The line somebody types behind the prompt, or nothing when they end the input."""
@@ -200,22 +211,22 @@ class TerminalHuman:
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
         """What they type, or the choice whose number they type."""
         async with self._terminal.floor():
-            self._terminal.show(*asking.question_lines(question))
+            self._terminal.show(*question_lines(question))
             try:
                 async with asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
                     answer = await self._answer(question)
             except TimeoutError:
                 answer = None
             if answer is None:
-                self._terminal.show(asking.hint("the question waits; it can be answered later"))
+                self._terminal.hint("the question waits; it can be answered later")
                 raise Parked(call_id)
             return answer
 
     async def _answer(self, question: Question) -> str | None:
-        while (line := await self._terminal.read(asking.ANSWER)) is not None:
+        while (line := await self._terminal.read(ANSWER)) is not None:
             if line.strip():
                 return chosen_answer(line, [choice.label for choice in question.choices])
-            self._terminal.show(asking.hint("type an answer; Ctrl-D leaves the question for later"))
+            self._terminal.hint("type an answer; Ctrl-D leaves the question for later")
         return None
 
 
@@ -232,8 +243,10 @@ class TerminalApprover:
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
         """Decide on one call."""
         async with self._terminal.floor(), asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
-            self._terminal.show(*asking.approval_lines(request))
-            self._terminal.show(asking.ways_line(ruled=bool(self._rules(request)), timeout_ms=timeout_ms))
+            self._terminal.show(*approval_lines(request))
+            rule = "  [r] yes, and add a rule" if self._rules(request) else ""
+            late = f"  (no after {duration(timeout_ms)})" if timeout_ms else ""
+            self._terminal.show(_paragraph(f"{_WAYS}{rule}\n{_OTHER_WAYS}{late}", style="dim"))
             decision = await self._decided(request)
         if decision is None:
             raise Parked(request.call_id)
@@ -241,12 +254,12 @@ class TerminalApprover:
 
     async def _decided(self, request: ApprovalRequest) -> Decision | None:
         """What they decide; nothing when they leave it for later."""
-        while (line := await self._terminal.read(asking.ALLOW)) is not None:
+        while (line := await self._terminal.read(ALLOW)) is not None:
             word, _, rest = line.strip().partition(" ")
             decision = await self._chosen(word.lower(), rest.strip(), request)
             if decision is not None:
                 return decision
-        self._terminal.show(asking.hint("the request waits; it can be decided later"))
+        self._terminal.hint("the request waits; it can be decided later")
         return None
 
     async def _chosen(self, word: str, rest: str, request: ApprovalRequest) -> Decision | None:
@@ -259,7 +272,7 @@ class TerminalApprover:
             case "", _:
                 return Decision(decision="denied")
             case (("n" | "no"), _):
-                return Decision(decision="denied", note=rest or (await self._terminal.read(asking.WHY) or "").strip())
+                return Decision(decision="denied", note=rest or (await self._terminal.read(WHY) or "").strip())
             case "q", _:
                 return Decision(decision="abort", note=rest)
             case "r", "":
@@ -267,9 +280,9 @@ class TerminalApprover:
             case "e", "":
                 return await self._edited(request)
             case "v", "":
-                self._terminal.show(*asking.approval_lines(request, whole=True))
+                self._terminal.show(*approval_lines(request, whole=True))
             case _:
-                self._terminal.show(asking.hint(_WAYS))
+                self._terminal.hint("answer with y, s, r, e, n or q; v shows everything")
         return None
 
     async def _allowed(
@@ -278,26 +291,29 @@ class TerminalApprover:
         """A yes, which has to be typed out where much is at stake."""
         if sure or request.risk.get("level") != "high":
             return decision
-        self._terminal.show(asking.hint(f"this is of high risk: `yes` allows {grant}"))
+        self._terminal.hint(f"this is of high risk: `yes` allows {grant}")
         return decision if await self._is_sure() else None
 
     async def _ruled(self, request: ApprovalRequest) -> Decision | None:
         """A yes with a rule, which is shown in full before anybody can say how far it reaches."""
         rules = self._rules(request)
         if not rules:
-            self._terminal.show(asking.hint(why_no_rule(request)))
+            try:
+                rule_for(request, "run")
+            except ValidationFailed as error:
+                self._terminal.hint(f"{error.message}; {error.hint}")
             return None
-        self._terminal.show(*asking.rule_lines(rules))
-        word = (await self._terminal.read(asking.WHICH) or "").strip().lower()
+        self._terminal.show(*rule_lines(rules))
+        word = (await self._terminal.read(WHICH) or "").strip().lower()
         if word not in rules:
             return None
         try:
             decision = approve_with_rule(request, SCOPE_WORDS[word], self._rule_file)
         except SkillsRuntimeError as error:
-            self._terminal.show(asking.hint(f"{error.message}; {error.hint}"))
+            self._terminal.hint(f"{error.message}; {error.hint}")
             return None
         if word != "run" and self._rule_file is not None:
-            self._terminal.show(asking.hint(f"the rule is in {self._rule_file}"))
+            self._terminal.hint(f"the rule is in {self._rule_file}")
         return decision
 
     def _rules(self, request: ApprovalRequest) -> dict[str, Rule]:
@@ -306,17 +322,70 @@ class TerminalApprover:
     async def _edited(self, request: ApprovalRequest) -> Decision | None:
         """A yes to something else: a line of shell is typed anew as text, other arguments as JSON."""
         line = line_argument(request)
-        typed = (await self._terminal.read(asking.COMMAND if line else asking.ARGUMENTS) or "").strip()
+        typed = (await self._terminal.read(COMMAND if line else ARGUMENTS) or "").strip()
         if not typed:
             return None
         try:
             arguments = {**request.details, line: typed} if line else read_arguments(typed)
         except ValidationFailed as error:
-            self._terminal.show(asking.hint(f"{error.message}; {error.hint}"))
+            self._terminal.hint(f"{error.message}; {error.hint}")
             return None
-        self._terminal.show(asking.instead_line(typed))
+        instead = Text.assemble(("instead: ", "dim"), readable(typed))
+        self._terminal.show(Padding(instead, (0, 0, 0, INDENT), expand=False))
         return Decision(decision="approved", arguments=arguments) if await self._is_sure() else None
 
     async def _is_sure(self) -> bool:
         self._terminal.forget_typed()
-        return (await self._terminal.read(asking.SURE) or "").strip().lower() == YES
+        return (await self._terminal.read(SURE) or "").strip().lower() == YES
+
+
+def line_argument(request: ApprovalRequest) -> str | None:
+    """The name of the argument that is a line of shell, where there is just one."""
+    line = request.intent.line
+    names = [name for name, value in request.details.items() if line is not None and value == line]
+    return names[0] if len(names) == 1 else None
+
+
+def rules_of(request: ApprovalRequest, *, lasting: bool = True) -> dict[str, Rule]:
+    """The rules that can be made of a call, by how far they reach; `lasting` ones outlive the run."""
+    beyond = "skill" if request.intent.skill else "you"  # a rule for a skill's action holds for that skill only
+    try:
+        return {word: rule_for(request, SCOPE_WORDS[word]) for word in (("run", beyond) if lasting else ("run",))}
+    except ValidationFailed:
+        return {}
+
+
+def question_lines(question: Question) -> Iterator[RenderableType]:
+    """A question with its choices, numbered."""
+    title = f"{readable_line(question.header)}: " if question.header else ""
+    yield _paragraph(f"{title}{readable(question.question)}", style="bold")
+    if question.context:
+        yield _paragraph(readable(question.context), style="dim")
+    choices = {
+        str(number): readable_line(choice.label)
+        + (f"  {readable_line(choice.description)}" if choice.description else "")
+        for number, choice in enumerate(question.choices, start=1)
+    }
+    if choices:
+        yield labelled(choices, indent=INDENT, width=2)
+
+
+def approval_lines(request: ApprovalRequest, *, whole: bool = False) -> Iterator[RenderableType]:
+    """What a call would do, and what helps to judge it; `whole` leaves nothing out."""
+    if not whole:
+        yield title_line(request, indent=INDENT)
+    yield from call_lines(request, indent=INDENT + 2, whole=whole).lines
+    yield fact_lines(request, indent=INDENT + 2, whole=whole)
+
+
+def rule_lines(rules: Mapping[str, Rule]) -> Iterator[RenderableType]:
+    """A rule in full, and what it would allow, by the words for how far it reaches."""
+    yield _paragraph("the rule", style="bold")
+    yield rule_paragraph(next(iter(rules.values())), indent=INDENT + 2)
+    offers = {f"[{word}]": f"allow {grant_of(rule, SCOPE_WORDS[word])}" for word, rule in rules.items()}
+    yield labelled(offers, indent=INDENT, width=0)
+    yield _paragraph("anything else goes back", style="dim")
+
+
+def _paragraph(text: str, *, style: str) -> RenderableType:
+    return Padding(Text(text, style=style), (0, 0, 0, INDENT), expand=False)

@@ -220,5 +220,6 @@ def approve_with_rule(request: ApprovalRequest, scope: Scope, rule_file: Path | 
 def rule_for(request: ApprovalRequest, scope: Scope) -> Rule:
     """The rule that allows such a call from now on; of a call of high risk none is made."""
     if request.risk.get("level") == "high":
-        raise ValidationFailed("no rule can be made of this call: it is of high risk", hint="approve it once")
+        hint = "approve it once, or write a rule yourself"
+        raise ValidationFailed("no rule can be made of this call: it is of high risk", hint=hint)
     return proposed_rule(request, scope)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,18 +12,17 @@ from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.catalog import CatalogReport, budget_for, catalog_of
 from skills_runtime.skills.configured import library_of
 from skills_runtime.skills.discovery import discover, discovered_sources, places_of
-from skills_runtime.skills.index import Changes
 from skills_runtime.skills.install.lockfile import project_places, user_places
 from skills_runtime.skills.install.operations import changed_skills
 from skills_runtime.skills.library import Library
-from skills_runtime.skills.mentions import is_name, parse_mention, without_mention
 from skills_runtime.skills.problems import Problem
-from skills_runtime.skills.skill import Skill
-from skills_runtime.skills.sources.filesystem import FilesystemSource
-from skills_runtime.skills.sources.search import skill_directories
+from skills_runtime.skills.skill import Skill, is_name, parse_mention, without_mention
+from skills_runtime.skills.sources.filesystem import FilesystemSource, skill_directories
 from skills_runtime.skills.sources.source import Origin
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode
 from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.skills.watch import Changes
+from skills_runtime.storage import open_directory, walk
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -281,13 +281,10 @@ def describe(found: FoundSkill) -> dict[str, Any]:
 
 def _files(directory: Path) -> list[str]:
     """Its first files by name, links not followed."""
-    files: list[str] = []
-    for here, directories, names in os.walk(directory):
-        directories[:] = sorted(name for name in directories if name not in (".git", "node_modules", "__pycache__"))
-        files += [_text(os.path.relpath(os.path.join(here, name), directory)) for name in sorted(names)]
-        if len(files) >= MAX_FILES:
-            break
-    return files[:MAX_FILES]
+    skipped = (".git", "node_modules", "__pycache__")
+    with open_directory(directory.resolve()) as top:
+        entries = walk(top, enter=lambda entry: entry.name not in skipped, on_error=lambda _, __: None)
+        return [_text(entry.path) for entry in islice((one for one in entries if not one.is_directory), MAX_FILES)]
 
 
 def _text(path: str) -> str:
@@ -340,12 +337,12 @@ def explain_routing(
 ) -> Explained:
     """Route a task as a run would, and tell why; an exact mention that names nothing is an error here too."""
     # Slow to import, and lists of skills need none of it.
-    from skills_runtime.skills.mention_resolution import mentioned
+    from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.routing import index_for, route
 
     settings, window = resolved.settings.skills.catalog, resolved.settings.run.context_recovery.window_tokens
     budget_tokens = budget_for(window, share=settings.share, max_tokens=settings.max_tokens)
-    asked = mentioned(task, library)
+    asked = resolve_mentions(task, library)
     skills = library.list()
     routing = route(task, skills, paths=paths, limit=limit, index=index_for(library), asked=asked)
     catalog = catalog_of(skills, budget_tokens=budget_tokens)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.cli.approvals_view import go_on, look_up
-from skills_runtime.cli.errors import Program
-from skills_runtime.cli.options import ConfigOptions, ViewOptions
-from skills_runtime.cli.state import open_service
+from skills_runtime.cli.approvals import go_on, look_up
+from skills_runtime.cli.options import ConfigOptions, ViewOptions, open_service
+from skills_runtime.cli.program import Program
 from skills_runtime.errors import ApprovalStale
 from skills_runtime.ports import InboxMessage
 from tests.e2e.cli.asking import ASK, FIRST, PARKED, SECOND, asked, events, park

@@ -72,7 +72,7 @@ def test_a_quiet_run_that_was_stopped_says_how_it_goes_on(tmp_path: Path) -> Non
 
 STUCK = """
 import asyncio, sys
-from skills_runtime.cli.interrupts import interrupts
+from skills_runtime.cli.program import interrupts
 
 async def work():
     with interrupts(lambda: print("left", flush=True)) as interruption:

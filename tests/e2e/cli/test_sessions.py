@@ -10,8 +10,7 @@ import pytest
 
 from skills_runtime.agent import Agent, RunRequest
 from skills_runtime.agent.options import AgentOptions
-from skills_runtime.cli.inputs import resolve_settings
-from skills_runtime.cli.options import ConfigOptions
+from skills_runtime.cli.options import ConfigOptions, resolve_settings
 from skills_runtime.tools import builtin_tools
 from tests.e2e.cli.programs import Answer, invoke, say, write_config
 from tests.e2e.cli.test_bad_input import assert_refused

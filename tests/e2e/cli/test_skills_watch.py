@@ -1,6 +1,5 @@
 """skills list --watch: every change is told as it happens, until Ctrl-C."""
 
-import io
 import json
 import signal
 from collections.abc import Callable, Generator
@@ -11,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.cli.skill_list import SkillChange, changes_in, show_change
+from skills_runtime.cli.skills import show_change
+from skills_runtime.skills.reports import SkillChange, changes_in
 from skills_runtime.skills.watch import changes_between
 from tests.e2e.cli.models import read_until
 from tests.e2e.cli.programs import TIMEOUT_SECONDS, start
@@ -85,7 +85,6 @@ def test_a_skill_that_broke_is_not_told_as_removed_as_well(tmp_path: Path) -> No
     assert [one.change for one in changes_in(changes_between(before, library_at(tmp_path)))] == ["broken"]
 
 
-def test_what_a_skill_says_cannot_begin_a_line_of_its_own() -> None:
-    out = io.StringIO()
-    show_change(SkillChange(change="added", name="a", description="x\nremoved   $[user].b", path="/p"), out)
-    assert out.getvalue() == "added     a\n          x removed $[user].b\n          /p\n"
+def test_what_a_skill_says_cannot_begin_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    show_change(SkillChange(change="added", name="a", description="x\nremoved   $[user].b", path="/p"))
+    assert capsys.readouterr().out == "added     a\n          x removed $[user].b\n          /p\n"

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.cli.approvals_view import find_request, open_requests
-from skills_runtime.cli.options import ConfigOptions
-from skills_runtime.cli.state import open_service
+from skills_runtime.cli.approvals import find_request, open_requests
+from skills_runtime.cli.options import ConfigOptions, open_service
 from skills_runtime.engine import OpenApproval
 from skills_runtime.errors import ApprovalStale
 from skills_runtime.projections.approvals import PendingApproval

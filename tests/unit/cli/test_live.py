@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from skills_runtime.cli.event_text import Steps
+from skills_runtime.cli.live import Ending, QuietView
 from skills_runtime.cli.output import answers, cut, spread, talk
-from skills_runtime.cli.run_view import Ending, QuietView
+from skills_runtime.cli.run_text import Steps
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import (
     ApprovalDecided,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.event_text import note_of, told
-from skills_runtime.cli.run_view import Heading, HumanView, QuietView
-from skills_runtime.cli.runs_view import event_line
+from skills_runtime.cli.live import Heading, HumanView, QuietView
+from skills_runtime.cli.run_text import note_of, told
+from skills_runtime.cli.runs import event_line
 from skills_runtime.events.payloads import (
     RoutedSkill,
     SkillCatalogOffered,

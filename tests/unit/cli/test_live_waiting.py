@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.event_text import Steps
+from skills_runtime.cli.live import Ending, Heading, HumanView, QuietView, used
 from skills_runtime.cli.output import signed
-from skills_runtime.cli.run_view import Ending, Heading, HumanView, QuietView, used
+from skills_runtime.cli.run_text import Steps
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,

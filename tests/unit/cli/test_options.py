@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.cli.errors import Misuse
-from skills_runtime.cli.inputs import MAX_BYTES, parse_assignments, read_prompt
-from skills_runtime.cli.state import shown_path
-from skills_runtime.cli.text import short_id
+from skills_runtime.cli.options import MAX_BYTES, parse_assignments, read_prompt, shown_path
+from skills_runtime.cli.output import short_id
+from skills_runtime.cli.program import Misuse
 from skills_runtime.errors import ConfigError, ValidationFailed
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.cli.text import age, between, count, duration, local_time, plural
+from skills_runtime.cli.output import age, between, count, duration, local_time, plural
 from skills_runtime.text import readable, readable_line
 
 any_text = st.text(alphabet=st.characters(codec=None), max_size=200)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from skills_runtime.cli.errors import Misuse, PipeClosed, Program, guarded
+from skills_runtime.cli.program import Misuse, PipeClosed, Program, guarded
 from skills_runtime.errors import EXIT_CODES, NotFound, ToolError
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from skills_runtime.cli.event_text import note_of, told
+from skills_runtime.cli.run_text import note_of, told
 from skills_runtime.events import PAYLOAD_TYPES, Event, Payload, Unknown
 from skills_runtime.events.payloads import (
     ApprovalDecided,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.cli.waits import Wait, command_for, waits_of
+from skills_runtime.cli.run_text import CommandFor, Wait, waits_of
 from skills_runtime.engine.run_control import chosen_answer
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -18,7 +18,7 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunState, RunView, fold
 from tests.support.events import numbered
 
-COMMAND = command_for("kgent", "r")
+COMMAND = CommandFor("kgent", "r")
 APPROVAL = ApprovalRequested(
     approval_id="approval_0123abcd4567", approval_key="k", tool="shell", call_id="c", summary="shell rm x"
 )
@@ -120,7 +120,7 @@ def test_a_run_that_works_or_has_ended_waits_for_nothing(status: RunStatus) -> N
 
 
 def test_a_name_with_spaces_is_quoted() -> None:
-    assert command_for("kgent", "my run")("runs resume") == "kgent runs resume 'my run'"
+    assert CommandFor("kgent", "my run")("runs resume") == "kgent runs resume 'my run'"
 
 
 @pytest.mark.parametrize(

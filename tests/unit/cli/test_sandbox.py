@@ -2,7 +2,7 @@
 
 import pytest
 
-from skills_runtime.cli.sandbox_command import MAX_VARIABLES, variables_of
+from skills_runtime.cli.sandbox import MAX_VARIABLES, variables_of
 from skills_runtime.errors import ValidationFailed
 
 

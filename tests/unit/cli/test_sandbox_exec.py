@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.cli.sandbox_command import evidence_file
+from skills_runtime.cli.sandbox_exec import evidence_file
 from skills_runtime.errors import AccessRefused, ValidationFailed
 from tests.support.users import Unprivileged
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from skills_runtime.cli.sandbox_command import MOST_WAITING, Outlet
+from skills_runtime.cli.sandbox_exec import MOST_WAITING, Outlet
 
 BLOCK = b"x" * 65536
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.approval_text import approval_lines, line_argument, rules_of
+from skills_runtime.cli.terminal import approval_lines, line_argument, rules_of
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 
 FENCE = {

@@ -147,6 +147,7 @@ async def test_a_client_that_never_finishes_a_request_is_given_up(sent: bytes, m
 
 
 def test_keys_need_no_server() -> None:
-    code = "import sys, skills_runtime.cli.http_service\nprint({'fastapi', 'uvicorn', 'starlette'} & set(sys.modules))"
+    used = "skills_runtime.cli.serve, skills_runtime.service.access.keys, skills_runtime.service.audit"
+    code = f"import sys, {used}\nprint({{'fastapi', 'uvicorn', 'starlette'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "set()\n"

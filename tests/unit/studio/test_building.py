@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.cli.http_service import has_screen
+from skills_runtime.cli.serve import has_screen
 from skills_runtime.service.access.token import Announced
 from tests.support import ROOT
 

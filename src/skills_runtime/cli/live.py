@@ -1,32 +1,59 @@
-"""How a run is shown while it works, and how it ended: for people, for those who want the answer only, for programs."""
+"""Works on one run in this process: through `RunService`, shown by a view, stopped by Ctrl-C."""
 
+import asyncio
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from skills_runtime.cli.errors import say
-from skills_runtime.cli.event_text import Step, Steps, note_of, step_lines
-from skills_runtime.cli.interrupts import exit_code_of
-from skills_runtime.cli.options import ViewOptions
-from skills_runtime.cli.output import Sign, cut, labelled, room_beside, sign_of, spread, talk
-from skills_runtime.cli.runs_view import show_verdict
-from skills_runtime.cli.state import shown_path
-from skills_runtime.cli.text import between, count, duration, money, plural, short_id
-from skills_runtime.cli.waits import CommandFor, command_for, wait_lines, waits_of
+from skills_runtime.cli.options import Approving, ConfigOptions, ViewOptions, model_name, open_service, shown_path
+from skills_runtime.cli.output import (
+    Sign,
+    between,
+    count,
+    cut,
+    duration,
+    labelled,
+    money,
+    plural,
+    room_beside,
+    short_id,
+    sign_of,
+    spread,
+    talk,
+    write_answer,
+    write_notices,
+)
+from skills_runtime.cli.program import Interruption, Program, complain, exit_code_of, interrupts, say
+from skills_runtime.cli.run_text import (
+    CommandFor,
+    Step,
+    Steps,
+    exit_code_for,
+    note_of,
+    step_lines,
+    wait_lines,
+    waits_of,
+)
+from skills_runtime.cli.terminal import People, people_here, wait_for_line
 from skills_runtime.clock import SystemClock
-from skills_runtime.errors import EXIT_CODES, StorageFailed
+from skills_runtime.config import Resolved
+from skills_runtime.engine import RecordedRun, RunRequest, RunService
+from skills_runtime.engine.approvals import rule_file_of
+from skills_runtime.errors import IllegalTransition, SkillsRuntimeError, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import (
     ApprovalDecided,
     ApprovalRequested,
+    HistoryLoaded,
     HumanRequest,
     LlmRequestStarted,
     LlmResponseDelta,
@@ -40,19 +67,10 @@ from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Clock
 from skills_runtime.projections import Pending, RunState
 from skills_runtime.render import is_skill_notice, skill_note
-from skills_runtime.runs import RunPaths, Verdict
-from skills_runtime.text import readable_line
+from skills_runtime.runs import RunPaths
+from skills_runtime.text import readable_line, title_of
 
-_EXIT: Mapping[RunStatus, int] = MappingProxyType(
-    {
-        RunStatus.COMPLETED: 0,
-        RunStatus.CANCELLED: EXIT_CODES["cancelled"],
-        RunStatus.WAITING_FOR_TOOL: EXIT_CODES["human_required"],
-        RunStatus.WAITING_FOR_USER: EXIT_CODES["human_required"],
-        RunStatus.REVIEW_REQUIRED: EXIT_CODES["human_required"],
-        RunStatus.REVISION_REQUIRED: EXIT_CODES["human_required"],
-    }
-)
+CHAT_PROMPT = "you> "
 _INDENT, _LABEL = 7, 5
 _TROUBLED = Sign("✗", "stopped", "red")
 TITLE_CELLS = 60
@@ -61,13 +79,6 @@ _ECHO_CELLS = 3
 """Room at the end of a line that is rewritten: terminals echo `^C` there, and a wrapped line cannot be taken back."""
 _NOTE_INDENT = 5
 _CHUNK = 1 << 20
-_PLACES = {
-    "deliverables/report.md": "what was asked for",
-    "events.jsonl": "everything that happened, sealed line by line",
-    "transcript.md": "the same as prose",
-    "run.json": "the state of the run",
-    "artifact-manifest.json": "what it made and read, with digests",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,46 +113,34 @@ class Ending:
         return exit_code_of(self.signal) if self.stopped and self.signal else exit_code_for(self.state.status)
 
 
-def exit_code_for(status: RunStatus) -> int:
-    """What a process reports that leaves a run in this state."""
-    return _EXIT.get(status, 1)
-
-
-class View(Protocol):
-    """Shows a run while it works."""
+class View:
+    """Shows a run while it works; this one shows nothing."""
 
     def begin(self, root: Path, run_id: str) -> None:
         """The run exists."""
-        ...
 
     def take(self, event: Event) -> None:
         """Something happened."""
-        ...
 
     def stopping(self) -> None:
         """Somebody wants the run to stop."""
-        ...
 
     def hold(self) -> None:
         """Write nothing until `release`: somebody is being asked."""
-        ...
 
     def release(self) -> None:
         """Go on, with what was held back first."""
-        ...
 
-    def end(self, ending: "Ending") -> None:
+    def end(self, ending: Ending) -> None:
         """The run is over, or waits."""
-        ...
 
     def close(self) -> None:
         """Leave the terminal as it was; harmless when repeated."""
-        ...
 
 
 def show_ending(console: Console, ending: Ending, steps: int, *, program: str, hint: str) -> None:
     """What came of a run, what it took, and where to look."""
-    command = command_for(program, short_id(ending.state.run_id))
+    command = CommandFor(program, short_id(ending.state.run_id))
     result, numbers = _result(ending, command), Text(used(ending.state, steps), style="dim")
     if result.cell_len <= room_beside(console, numbers):
         console.print(spread(console, result, numbers))
@@ -169,29 +168,22 @@ def used(state: RunState, steps: int = 0) -> str:
     )
 
 
-def why_waiting(ending: Ending, command: CommandFor) -> str:
-    """What a run that has not ended waits for, in one line."""
-    waits = waits_of(ending.state, ending.pending, command)
-    return readable_line("; ".join(wait.what for wait in waits) or ending.state.waiting_message)
-
-
 def _result(ending: Ending, command: CommandFor) -> Text:
-    state = ending.state
-    if ending.stopped and not ending.trouble:
+    """How it ended in one word, and why."""
+    state, trouble = ending.state, ending.trouble
+    if ending.stopped and not trouble:
         return Text.assemble((" stopped", "bold cyan"), f"; go on with: {command('runs resume')}")
-    sign = _TROUBLED if ending.trouble else sign_of(state.status, state.waiting_kind)
+    sign = _TROUBLED if trouble else sign_of(state.status, state.waiting_kind)
     word = "done" if state.status == "completed" else sign.word
-    return Text.assemble((f" {word}", f"bold {sign.style}"), f"  {_reason(ending, command)}")
-
-
-def _reason(ending: Ending, command: CommandFor) -> str:
-    state = ending.state
-    if ending.trouble:
-        return readable_line(ending.trouble.message)
-    if state.status == "completed":
-        return plural(len(state.artifacts), "deliverable")
-    reason = readable_line(state.failure_reason or "") or why_waiting(ending, command)
-    return f"exit code {ending.exit_code}" if reason == state.status == "cancelled" else reason
+    if trouble:
+        reason = readable_line(trouble.message)
+    elif state.status == "completed":
+        reason = plural(len(state.artifacts), "deliverable")
+    else:
+        waits = "; ".join(wait.what for wait in waits_of(state, ending.pending, command))
+        reason = readable_line(state.failure_reason or "") or readable_line(waits or state.waiting_message)
+        reason = f"exit code {ending.exit_code}" if reason == state.status == "cancelled" else reason
+    return Text.assemble((f" {word}", f"bold {sign.style}"), f"  {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +197,7 @@ class Heading:
     """What of its session the run knows."""
 
 
-class HumanView:
+class HumanView(View):
     """Shows a run as it works; `asked_here` when questions are asked at this very terminal."""
 
     def __init__(
@@ -347,28 +339,16 @@ class HumanView:
         self._now("thinking")
 
 
-class QuietView:
+class QuietView(View):
     """Says next to nothing while a run works."""
 
     def __init__(self, program: str = "skills-runtime") -> None:
         self._program = program
 
-    def begin(self, root: Path, run_id: str) -> None:
-        """Nothing yet."""
-
     def take(self, event: Event) -> None:
         """Say what was asked for and is not there."""
         if is_skill_notice(event.payload):
-            sys.stderr.write(f"notice: {readable_line(skill_note(event.payload))}\n")
-
-    def stopping(self) -> None:
-        """Nothing yet."""
-
-    def hold(self) -> None:
-        """Nothing to keep back."""
-
-    def release(self) -> None:
-        """Nothing was kept back."""
+            write_notices([skill_note(event.payload)])
 
     def end(self, ending: Ending) -> None:
         """Say why there is no answer."""
@@ -381,11 +361,8 @@ class QuietView:
             kind = state.error_kind or str(state.status)
             say(f"the run `{state.run_id}` is {state.status}: {state.failure_reason}", kind=kind, hint="")
 
-    def close(self) -> None:
-        """Nothing to give back."""
-
     def _say_what_it_waits_for(self, ending: Ending) -> None:
-        state, command = ending.state, command_for(self._program, short_id(ending.state.run_id))
+        state, command = ending.state, CommandFor(self._program, short_id(ending.state.run_id))
         waits = [] if ending.stopped else waits_of(state, ending.pending, command)
         what = "; ".join(wait.what for wait in waits) or state.waiting_message or "it was stopped"
         kind = state.waiting_kind or ("stopped" if ending.stopped else str(state.status))
@@ -393,7 +370,7 @@ class QuietView:
         say(f"the run `{state.run_id}` waits: {what}", kind=kind, hint=hint)
 
 
-class LogView:
+class LogView(View):
     """Copies the complete lines of a log to a stream as the log grows."""
 
     def __init__(self, output: BinaryIO) -> None:
@@ -409,15 +386,6 @@ class LogView:
     def take(self, event: Event) -> None:
         """Write what has come."""
         self._copy()
-
-    def stopping(self) -> None:
-        """The log will tell."""
-
-    def hold(self) -> None:
-        """Nobody is asked."""
-
-    def release(self) -> None:
-        """Nobody was asked."""
 
     def end(self, ending: Ending) -> None:
         """Write the rest; only what the log cannot tell is said elsewhere."""
@@ -446,7 +414,7 @@ class LogView:
 
 
 def view_of(
-    options: ViewOptions, heading: Heading, notices: Iterable[str], program: str, *, asked_here: bool = False
+    options: ViewOptions, heading: Heading, notices: Iterable[str], *, program: str, asked_here: bool = False
 ) -> View:
     """The view somebody asked for; people are told first what they should know."""
     if options.json:
@@ -459,15 +427,247 @@ def view_of(
     return HumanView(console, heading, program=program, clock=SystemClock(), asked_here=asked_here)
 
 
-def show_tour(root: Path, verdict: Verdict, *, program: str, no_color: bool) -> None:
-    """Lead through the directory of a finished run."""
-    console = talk(no_color=no_color)
-    console.print()
-    console.print(Text(shown_path(root), style="bold"))
-    console.print(labelled(_PLACES, indent=2, width=0))
-    show_verdict(verdict, console)
-    console.print()
-    console.print(Text("try next", style="bold"))
-    name = short_id(root.name)
-    for command in (f"runs show {name}", f"transcript {name}", f"verify {name}", "runs list"):
-        console.print(Text(f"  {program} {command}"))
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run that is worked on now; `fresh` when it had not begun before."""
+
+    run_id: str
+    fresh: bool
+    notices: Iterable[str] = ()
+    """What its user should know first."""
+
+
+Start = Callable[[RunService], Awaitable[Started]]
+MakeView = Callable[[Heading, Iterable[str]], View]
+
+
+def create_run(
+    request: RunRequest, resolved: Resolved, given: ConfigOptions, view: ViewOptions, program: Program, people: People
+) -> Ending:
+    """Work on a new run until it ends or waits, and leave its answer on stdout."""
+
+    async def start(service: RunService) -> Started:
+        created = await service.create(request, resolved=resolved)
+        return Started(created.run_id, fresh=True, notices=created.notices)
+
+    return _work_on(start, resolved, given, view, program, people)
+
+
+def resume_run(
+    reference: str,
+    given: ConfigOptions,
+    view: ViewOptions,
+    program: Program,
+    *,
+    approvals: Approving | None = None,
+    adopt: bool = False,
+) -> Ending:
+    """Work on a run until it ends or waits; one that waits for an approval goes on waiting where nobody is there."""
+    with open_service(given) as service:
+        paths = service.find(reference)
+        state = RecordedRun(paths).state()  # as far as anybody can read it: it may be adopted only now
+        resolved = service.workspace.settings_of(paths, state, adopt=adopt)
+        asks = bool(service.approvals_of(str(paths.root)))
+    if state.status is RunStatus.REVIEW_REQUIRED:
+        (wait,) = waits_of(state, Pending(), CommandFor(program.name, reference))
+        raise IllegalTransition(f"the result of `{state.run_id}` waits for review", hint=wait.in_words())
+
+    async def start(service: RunService) -> Started:
+        run_id = await service.resume(str(paths.root), resolved=resolved, adopt=adopt)
+        return Started(run_id, fresh=not state.started_at, notices=resolved.notices)
+
+    otherwise: Approving = "inbox" if asks else "none"
+    people = people_here(view, approvals, otherwise=otherwise, rule_file=rule_file_of(resolved))
+    return _work_on(start, resolved, given, view, program, people)
+
+
+def fork_run(
+    reference: str,
+    request: RunRequest,
+    given: ConfigOptions,
+    view: ViewOptions,
+    program: Program,
+    *,
+    approvals: Approving | None = None,
+) -> Ending:
+    """Work on a new run that goes on from an event of another one, with the settings of that."""
+    with open_service(given) as service:
+        paths = service.find(reference)
+        resolved = service.workspace.settings_of(paths, RecordedRun(paths).state())
+    people = people_here(view, approvals, rule_file=rule_file_of(resolved))
+    return create_run(request, resolved, given, view, program, people)
+
+
+def converse(
+    session_id: str, resolved: Resolved, given: ConfigOptions, view: ViewOptions, program: Program, people: People
+) -> int:
+    """Work on one typed message after the other, until an empty one or the end of the input.
+
+    Each is the task of a new run of the session; the exit code of the last one counts.
+    """
+    console = talk(no_color=view.no_color)
+    console.print(Text(f"session {session_id}; an empty line ends the talk", style="dim"))
+    code = 0
+    while True:
+        console.print(Text(CHAT_PROMPT, style="bold cyan"), end="")
+        console.file.flush()
+        line = wait_for_line(sys.stdin.fileno())
+        if line is None:
+            console.print()
+        message = (line or "").strip()
+        if not message:
+            return code
+        request = RunRequest(prompt=message, session_id=session_id)
+        try:
+            ending = create_run(request, resolved, given, view, program, people)
+        except SkillsRuntimeError as error:  # such as a skill that is not there: the next message may be better
+            code = complain(error, program)
+            continue
+        sys.stdout.flush()
+        code = ending.exit_code
+        if ending.signal is not None:
+            return code
+
+
+def _work_on(
+    start: Start, resolved: Resolved, given: ConfigOptions, options: ViewOptions, program: Program, people: People
+) -> Ending:
+    make_view = partial(view_of, options, program=program.name, asked_here=people.console is not None)
+    ending = asyncio.run(_work(start, resolved, given, make_view, people))
+    if not options.json:
+        write_answer(ending.answer)
+    return ending
+
+
+async def _work(start: Start, resolved: Resolved, given: ConfigOptions, make_view: MakeView, people: People) -> Ending:
+    """Start the work and show it; Ctrl-C stops it cleanly, a second one leaves at once."""
+    showing = Showing()
+    interaction = people.interaction(showing.pause, showing.listen)
+    try:
+        with open_service(given, interaction=interaction) as service, interrupts(showing.close) as interruption:
+            async with service.working():
+                started = await start(service)
+                paths = service.find(started.run_id)
+                showing.begin(paths, started, resolved, make_view)
+                try:
+                    await _until_left(service, started.run_id, interruption, showing)
+                finally:
+                    await showing.finish()
+            error = service.errors.get(started.run_id)
+            if error is not None and not isinstance(error, StorageFailed):
+                raise error
+            run = service.view(started.run_id)
+            ending = Ending(paths.root, run.state, error, run.pending, interruption.number, run.conversation.last_text)
+        with suppress(BrokenPipeError):  # nobody reads any more; the run went on all the same
+            showing.end(ending)
+        return ending
+    finally:
+        showing.close()
+
+
+async def _until_left(service: RunService, run_id: str, interruption: Interruption, showing: "Showing") -> None:
+    """Return when the run has ended, waits, or was stopped by a signal."""
+    left = asyncio.create_task(service.wait(run_id))
+    stop = asyncio.create_task(interruption.wait())
+    await asyncio.wait({left, stop}, return_when=asyncio.FIRST_COMPLETED)
+    if not left.done():
+        with suppress(OSError):  # a terminal that is gone, or a full disk: the run stops all the same
+            showing.stopping()
+        await service.stop(run_id)
+        await left
+    stop.cancel()
+
+
+class Showing:
+    """One view of one run; a view that fails, because nobody reads it any more, never disturbs the run."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._view: View | None = None
+        self._early: list[Event | None] = []
+        """What happened before there was a view."""
+        self._happened: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._noted: set[int] = set()
+        self._begun = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
+
+    def listen(self, event: Event) -> None:
+        """Take an event from whichever thread it happened in."""
+        self._loop.call_soon_threadsafe(self._take, event)
+
+    def begin(
+        self,
+        paths: RunPaths,
+        started: Started,
+        resolved: Resolved,
+        make_view: MakeView,
+    ) -> None:
+        """Show the run from here on; of a fresh one, also what came of the skills that its task asks for."""
+        history = 0
+        for event in RecordedRun(paths).events() if started.fresh else ():
+            if isinstance(event.payload, HistoryLoaded):
+                history = len(event.payload.runs)
+            if skill_note(event.payload):
+                self._noted.add(event.seq)
+                self._happened.put_nowait(event)
+        prompt = (paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+        heading = Heading(
+            title=title_of(prompt),
+            model=model_name(resolved),
+            sandbox=resolved.settings.sandbox.workspace,
+            history=plural(history, "earlier run") if history else "",
+        )
+        self._view = make_view(heading, started.notices)
+        self._work = asyncio.create_task(self._show(self._view, paths.root, started.run_id), name="view")
+        for early in self._early:
+            self._take(early)
+        self._begun.set()
+
+    def stopping(self) -> None:
+        """Show that Ctrl-C was heard."""
+        if self._view is not None:
+            self._view.stopping()
+
+    async def finish(self) -> None:
+        """Return when everything that happened is shown."""
+        self._loop.call_soon_threadsafe(self._take, None)
+        if self._work is not None:
+            await asyncio.wait({self._work})
+
+    def end(self, ending: Ending) -> None:
+        """Show how it ended; raises what the view failed with, if it did."""
+        if self._work is not None and self._view is not None:
+            self._work.result()
+            self._view.end(ending)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        if self._view is not None:
+            self._view.close()
+
+    @asynccontextmanager
+    async def pause(self) -> AsyncGenerator[None]:
+        """Show what has happened so far, and then nothing while the block lasts."""
+        await self._begun.wait()
+        await asyncio.sleep(0)
+        while not self._happened.empty() and self._work is not None and not self._work.done():
+            await asyncio.sleep(0)
+        view = self._view
+        if view is not None:
+            view.hold()
+        try:
+            yield
+        finally:
+            if view is not None:
+                view.release()
+
+    def _take(self, event: Event | None) -> None:
+        if self._work is None:
+            self._early.append(event)
+        elif event is None or event.seq not in self._noted:
+            self._happened.put_nowait(event)
+
+    async def _show(self, view: View, root: Path, run_id: str) -> None:
+        view.begin(root, run_id)
+        while (event := await self._happened.get()) is not None:
+            view.take(event)

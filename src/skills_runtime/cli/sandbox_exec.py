@@ -1,0 +1,298 @@
+"""Runs one command in the sandbox with the streams of this process, and writes the evidence of it.
+
+Nothing of this process's environment is passed on, and the command never gets the streams themselves.
+"""
+
+import asyncio
+import os
+import select
+import stat
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import msgspec
+
+from skills_runtime.cli.program import interrupts, say
+from skills_runtime.errors import EXIT_CODES, AccessRefused, SkillsRuntimeError, ValidationFailed
+from skills_runtime.ports import ProcessRequest, SandboxPlan
+from skills_runtime.processes import Finished, Limits, Stream, execute_plan
+from skills_runtime.processes.execute import Outflow
+from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
+from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord
+from skills_runtime.storage import write_atomic
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+MOST_WAITING = 1 << 20
+"""Bytes that may wait for the reader of our output; beyond them the command is made to wait."""
+NUMBERS: Mapping[Stream, int] = {"stdout": 1, "stderr": 2}
+PIECE = 1 << 16
+GRACE_SECONDS = 0.3
+T = TypeVar("T")
+MAX_DECISIONS = 1000
+"""How many decisions are told one by one; all are counted."""
+
+
+def run_command(
+    fence: Fence, policy: SandboxPolicy, command: Sequence[str], variables: Mapping[str, str], evidence: str | None
+) -> int:
+    """Run a command in the sandbox with the streams of this process; the exit code is its own."""
+    plan = fence.plan(ProcessRequest(argv=tuple(command), cwd=policy.workspace, environment=variables))
+    limits, visits = policy.limits, Visits()
+    with evidence_file(evidence) as file:
+        finished = asyncio.run(_run(plan, visits.doorman, limits))
+        if file is not None:
+            document = {
+                **visits.added_to(plan.evidence),
+                "ended_by": finished.ended_by,
+                "exceeded": finished.exceeded,
+                "duration_ms": finished.duration_ms,
+                "counted": dict(finished.counted),
+            }
+            file.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+    return _exit_code(finished, limits.wall_seconds)
+
+
+async def _run(plan: SandboxPlan, doorman: Callable[[], Doorman], limits: ResourceLimits) -> Finished:
+    """Run the planned command until nothing of it is left; a signal stops it."""
+    stop = asyncio.Event()
+    with interrupts() as interruption:
+        interrupted = asyncio.ensure_future(interruption.wait())
+        interrupted.add_done_callback(lambda _: stop.set())
+        try:
+            return await _pass_through(plan, doorman, limits, stop)
+        finally:
+            interrupted.cancel()
+
+
+def _exit_code(finished: Finished, wall_seconds: float | None) -> int:
+    """The exit code, after a word about a command that was not let go on."""
+    if finished.ended_by == "timeout":
+        say(f"the command was ended after {wall_seconds:g} s", kind="timeout", hint="`--timeout` gives it more time")
+        return EXIT_CODES["timeout"]
+    if finished.ended_by in ("output_limit", "resource_limit"):
+        limit = finished.exceeded or "output"
+        say(
+            f"the command was ended: it went beyond its limit of {limit}",
+            kind="sandbox_denied",
+            hint=(f"`--{limit}` gives it more" if limit in ("memory", "disk") else "write to a file instead"),
+        )
+        return EXIT_CODES["sandbox_denied"]
+    if finished.exit_code is not None:
+        return finished.exit_code
+    return 128 + (finished.signal or 0)
+
+
+class Visits:
+    """Hears of every decision; nobody can be asked about a host, for the terminal belongs to the command."""
+
+    def __init__(self) -> None:
+        self._account: Account | None = None
+        self._decisions: list[EgressRecord] = []
+
+    def doorman(self) -> Doorman:
+        """Who hears of every decision."""
+        self._account = Account()
+        return Doorman(record=self._hear)
+
+    def added_to(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The evidence of the fence, with the decisions."""
+        if self._account is None:
+            return evidence
+        decisions = [msgspec.to_builtins(one) for one in self._decisions]
+        return {**evidence, "network": {**self._account.summary(), "decisions": decisions}}
+
+    def _hear(self, record: EgressRecord) -> None:
+        if self._account is not None:
+            self._account.add(record)
+        if len(self._decisions) < MAX_DECISIONS:
+            self._decisions.append(record)
+
+
+# Streams
+
+
+async def _pass_through(
+    plan: SandboxPlan, doorman: Callable[[], Doorman], limits: ResourceLimits, stop: asyncio.Event
+) -> Finished:
+    """Run a command with its streams joined to ours; the doorman is made where it has a network."""
+    outlet = Outlet(limits.output_bytes, broken=stop.set)
+    read_end, write_end = os.pipe()
+    try:
+        # Reading from what this process was given may block for ever, so nobody waits for it.
+        threading.Thread(target=_feed, args=(write_end,), daemon=True).start()
+        bounds = Limits(
+            wall_seconds=limits.wall_seconds,
+            output_bytes=0,
+            grace_seconds=GRACE_SECONDS,
+            total_bytes=limits.output_bytes,
+        )
+        finished = await execute_plan(
+            plan, bounds, doorman, on_output=Outflow(outlet.write, outlet.room), stop=stop, source=read_end
+        )
+    except SkillsRuntimeError:
+        await outlet.finish(stop)
+        raise
+    finally:
+        os.close(read_end)
+    await outlet.finish(stop)
+    outlet.check()
+    return finished
+
+
+def _feed(write_end: int) -> None:
+    try:
+        while piece := _retried(0, select.POLLIN, lambda: os.read(0, PIECE)):
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[os.write(write_end, rest) :]
+    except OSError:  # the command reads no more, or there is nothing to read from
+        return
+    finally:
+        os.close(write_end)
+
+
+class Outlet:
+    """What may still be written, and what waits to be; made and used by the task that runs the command."""
+
+    def __init__(
+        self, allowed: int | None, *, broken: Callable[[], object], numbers: Mapping[Stream, int] = NUMBERS
+    ) -> None:
+        self._left = allowed
+        self._numbers = numbers
+        self._broken = broken
+        self._loop = asyncio.get_running_loop()
+        self._pieces: SimpleQueue[tuple[int, bytes]] = SimpleQueue()
+        self._waiting = 0
+        self._begun = False
+        self._failure: OSError | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.room = asyncio.Event()
+        """Set while more can be taken."""
+        self.room.set()
+
+    def write(self, stream: Stream, data: bytes) -> None:
+        """Take more to write, in order; raises `OSError` when an earlier piece could not be written."""
+        self.check()
+        if self._left is not None:
+            data = data[: self._left]
+            self._left -= len(data)
+        if not data:
+            return
+        if not self._begun:
+            self._begun = True
+            # Writing may block for ever; then this process ends without waiting for it.
+            threading.Thread(target=self._work, daemon=True).start()
+        self._waiting += len(data)
+        self._idle.clear()
+        if self._waiting > MOST_WAITING:
+            self.room.clear()
+        self._pieces.put((self._numbers[stream], data))
+
+    def check(self) -> None:
+        """Raise what went wrong with writing, if something did."""
+        if self._failure is not None:
+            raise self._failure
+
+    async def finish(self, stop: asyncio.Event) -> None:
+        """Wait until everything is written, or cannot be, or nobody wants to wait any more."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._idle, stop)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+    def _work(self) -> None:
+        while True:
+            number, data = self._pieces.get()
+            failure: OSError | None = None
+            try:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[_retried(number, select.POLLOUT, partial(os.write, number, rest)) :]
+            except OSError as error:
+                failure = error
+            with suppress(RuntimeError):  # nobody waits any more
+                self._loop.call_soon_threadsafe(self._written, len(data), failure)
+
+    def _written(self, size: int, failure: OSError | None) -> None:
+        self._waiting -= size
+        if failure is not None and self._failure is None:
+            self._failure = failure
+            self._broken()
+        if self._waiting <= MOST_WAITING:
+            self.room.set()
+        if not self._waiting or self._failure is not None:
+            self._idle.set()
+
+
+def _retried(number: int, event: int, call: Callable[[], T]) -> T:
+    """Call again when it can go on, where the descriptor was given to this process as one that never blocks."""
+    while True:
+        try:
+            return call()
+        except BlockingIOError:
+            poll = select.poll()
+            poll.register(number, event)
+            poll.poll()
+
+
+# Evidence
+
+
+class EvidenceFile:
+    """Where evidence goes: a name in a directory that is held open."""
+
+    def __init__(self, path: Path, directory: int) -> None:
+        self._path = path
+        self._directory = directory
+
+    def write(self, data: bytes) -> None:
+        """Put a file with this content under the name; raises when the directory is no longer where it was."""
+        write_atomic(self._path.name, data, mode=0o666, durable=False, dir_fd=self._directory)
+        if not _is_at(self._path.parent, self._directory):
+            raise AccessRefused(
+                f"the command has moved the directory of `{self._path}`, so what is there now is not the evidence",
+                hint="name a file outside the workspace",
+            )
+
+
+@contextmanager
+def evidence_file(path: str | None) -> Generator[EvidenceFile | None]:
+    """The file for evidence, refused before anything is started if it cannot be written; nothing without a path."""
+    if path is None:
+        yield None
+        return
+    if not path.strip() or path.endswith("/") or "\0" in path:
+        raise ValidationFailed("`--evidence` does not name a file", hint="give the path of a file")
+    place = Path(os.path.abspath(path))
+    directory = os.open(place.parent, _DIRECTORY)
+    try:
+        _refuse_unwritable(place, directory)
+        yield EvidenceFile(place, directory)
+    finally:
+        os.close(directory)
+
+
+def _refuse_unwritable(path: Path, directory: int) -> None:
+    try:
+        found = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        found = None
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise ValidationFailed(f"`{path}` is no ordinary file, so evidence is not written to it", hint="name another")
+    if not os.access(path.parent, os.W_OK):
+        raise AccessRefused(f"no file can be made beside `{path}`", hint="check who may write there")
+
+
+def _is_at(path: Path, directory: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(directory))
+    except OSError:
+        return False

@@ -1,0 +1,412 @@
+"""`skills`: execute a skill, and try one on its evals."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from skills_runtime.cli.options import (
+    Assignments,
+    ConfigFiles,
+    ConfigOptions,
+    Json,
+    WorkspaceRoot,
+    checked_path,
+    checked_text,
+    model_name,
+    optional_path,
+    repeatable,
+    resolve_settings,
+    shown_path,
+)
+from skills_runtime.cli.output import money, plural, write_json
+from skills_runtime.cli.program import ExampleCommand, create_app, exit_code_of, interrupts, say
+from skills_runtime.errors import EXIT_CODES, ValidationFailed
+from skills_runtime.text import one_line, readable_line
+
+if TYPE_CHECKING:
+    from skills_runtime.executions import Execution, Executor
+    from skills_runtime.ports import Backend
+    from skills_runtime.skills import Library, Skill
+    from skills_runtime.skills.evals import EvalReport, Evaluation, Trial
+    from skills_runtime.skills.evals.report import (
+        ChoiceComparison,
+        Difference,
+        Rate,
+        SkillChoices,
+        Spread,
+        TriggerReport,
+    )
+
+app = create_app()
+
+EXECUTIONS = ".skills_runtime_sdk/executions"
+"""Where executions are kept, below the workspace."""
+MAX_INPUT_BYTES = 64 << 20
+KINDS = {"timeout": "timeout", "cancelled": "cancelled", "resource_limit": "sandbox_denied"}
+"""Which of the kinds of errors a failure is; any other is the skill's own."""
+
+
+@app.command(
+    "eval",
+    cls=ExampleCommand,
+    epilog=("skills eval ./my-skill --runs 5 --among ./skills\nskills eval evals.json --skill ./my-skill --json"),
+)
+def skills_eval(
+    context: typer.Context,
+    *,
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="SKILL_DIR|FILE",
+            help="A skill with `evals/`, or one file of evals. Exit code: 0 every trial counts, 1 not, 130 stopped.",
+        ),
+    ],
+    runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Trials of each case and of each query.")] = 1,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="Where trials are kept; by default SKILL-workspace/iteration-N."),
+    ] = None,
+    skill: Annotated[
+        str | None, typer.Option("--skill", metavar="DIR", help="The skill, where FILE does not lie in it.")
+    ] = None,
+    among: Annotated[
+        list[str],
+        repeatable("--among", metavar="DIR", help="Other skills that queries are tried among; repeatable."),
+    ],
+    parallel: Annotated[int, typer.Option("--parallel", min=1, max=64, help="Trials at the same time.")] = 4,
+    no_judge: Annotated[
+        bool, typer.Option("--no-judge", help="Leave sentences undecided instead of asking the model.")
+    ] = False,
+    no_baseline: Annotated[bool, typer.Option("--no-baseline", help="No trials without the skill.")] = False,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the report.")] = False,
+    workspace_root: WorkspaceRoot = ".",
+    config: ConfigFiles,
+    assignments: Assignments,
+) -> int:
+    """Try a skill on its evals, with it and without it; called again, it goes on."""
+    # The engine is slow to import, and help needs none of it.
+    import asyncio
+
+    from skills_runtime.agent.run_defaults import backend_for
+    from skills_runtime.engine.skill_trials import AgentTrials
+    from skills_runtime.skills.evals import (
+        EvalPlan,
+        Evaluation,
+        TrialSkills,
+        build_report,
+        load_suite,
+        open_eval_directory,
+        save_report,
+    )
+
+    suite = load_suite(
+        checked_path(path, option="SKILL_DIR|FILE"),
+        skill=optional_path(skill, option="--skill"),
+        among=[checked_path(one, option="--among") for one in among],
+    )
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    backend, model = backend_for(resolved), model_name(resolved)
+    place = open_eval_directory(suite, optional_path(out, option="--out"), Path.cwd(), model)
+    skills = TrialSkills(place.skill, resolved.environment.process, place.others)
+    plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
+    evaluation = Evaluation(suite, place, AgentTrials(resolved, backend), skills, plan)
+    trials, signal = asyncio.run(_run_trials(evaluation, backend, quiet=quiet))
+    if trials is None:
+        print(f"stopped; the same command goes on in {shown_path(place.root)}", file=sys.stderr)
+        return exit_code_of(signal)
+    report = build_report(suite, trials, skill_name=evaluation.skill.name, model=model, runs=runs)
+    save_report(place, report)
+    if as_json:
+        write_json(report)
+    else:
+        _show_report(report)
+        print(f"everything is in {shown_path(place.root)}")
+    return 1 if report.errors else 0
+
+
+async def _run_trials(evaluation: "Evaluation", backend: "Backend", *, quiet: bool) -> "tuple[list[Trial] | None, int]":
+    """Every trial, or nothing and the number of the signal that came before the end."""
+    # The engine is slow to import, and help needs none of it.
+    import asyncio
+
+    from skills_runtime.engine.skill_trials import close_backend
+
+    def done(trial: "Trial", number: int, of: int) -> None:
+        if not quiet:
+            name = f"{readable_line(trial.id)} {trial.variant.replace('_', ' ')} run {trial.number}"
+            took = f"({trial.ended.seconds:.1f} s, {trial.ended.tokens} tokens)"
+            print(f"[{number}/{of}] {name}: {_outcome(trial)} {took}", file=sys.stderr, flush=True)
+
+    with interrupts() as interruption:
+        work = asyncio.create_task(evaluation.run(done))
+        stop = asyncio.create_task(interruption.wait())
+        try:
+            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result(), 0
+            work.cancel()
+            await asyncio.wait([work])
+            return None, interruption.number or 2
+        finally:
+            stop.cancel()
+            await close_backend(backend)
+
+
+def _show_report(report: "EvalReport") -> None:
+    """Write the report for a person."""
+    from skills_runtime.skills.evals.report import EvalDelta  # slow, and help needs none of it
+
+    print(f"{readable_line(report.skill_name)} with {readable_line(report.model)}, {plural(report.runs, 'run')} each")
+    for name, part in report.run_summary.items():
+        if isinstance(part, EvalDelta):
+            known = part.time_seconds is not None and part.tokens is not None
+            more = f"; {part.time_seconds:+.1f} s, {part.tokens:+.0f} tokens a trial" if known else ""
+            print(f"difference: {_difference(part.passed)}{more}")
+            continue
+        rate = part.pass_rate
+        assertions = "unknown" if rate is None else f"{rate.mean:.0%} ± {rate.stddev:.0%}"
+        used = f"time {_spread(part.time_seconds)} s, tokens {_spread(part.tokens)}, cost {money(part.cost_usd)}"
+        print(f"{name.replace('_', ' ')}: {_rate(part.passed)} of trials pass\n  assertions {assertions}, {used}")
+        if part.errors or part.undecided:
+            print(f"  {plural(part.errors, 'trial')} not counted, {part.undecided} undecided")
+    for case in report.evals:
+        print(f"\n{readable_line(case.id)}: {_rate(case.with_skill)} with, {_rate(case.without_skill)} without")
+        for text, rates in case.assertions.items():
+            both = " / ".join(_share(rates[name]) for name in ("with_skill", "without_skill"))
+            print(f"  {both:>12}  {readable_line(text)}")
+    if report.triggers is not None:
+        _show_triggers(report.triggers)
+    if report.cost_usd:
+        print(f"\ncost of everything: {money(report.cost_usd)}")
+    for error in report.errors:
+        print(f"does not count: {readable_line(error)}")
+
+
+def _outcome(trial: "Trial") -> str:
+    if trial.ended.error:
+        return f"does not count: {readable_line(trial.ended.error)}"
+    if trial.triggered is not None:
+        if trial.triggered:
+            return "called the skill"
+        others = f"called {', '.join(map(readable_line, trial.chosen))}" if trial.chosen else ""
+        if trial.variant == "without_skill":
+            return others or "called no skill"
+        return f"did not call the skill but {others}" if others else "did not call the skill"
+    held = [one.passed for one in trial.graded]
+    undecided = f", {held.count(None)} undecided" if None in held else ""
+    return f"{held.count(True)} of {len(held)} assertions held{undecided}"
+
+
+def _show_triggers(triggers: "TriggerReport") -> None:
+    print(f"\nqueries that do what they should: {_rate(triggers.correct)}")
+    print(f"  called where it should be: {_rate(triggers.recall)}")
+    _show_compared(triggers.wanted)
+    print(f"  called where it should not be: {_rate(triggers.false_alarms)}")
+    _show_compared(triggers.unwanted)
+    for query in triggers.queries:
+        mark = {True: "right", False: "WRONG", None: "?"}[query.passed]
+        should = "should" if query.should_trigger else "should not"
+        print(f"  {mark:5} {_share(query.triggered):>6}  {should:10} {readable_line(query.query)[:100]}")
+        if query.chosen.with_skill.others.hits:
+            print(f"{'':15} with it: {_names(query.chosen.with_skill)}")
+        if query.chosen.without_skill is not None:
+            print(f"{'':15} without it: {_names(query.chosen.without_skill)}")
+
+
+def _show_compared(compared: "ChoiceComparison") -> None:
+    """What else is called there; little is to be said where nothing was tried without the skill."""
+    there, gone = compared.with_skill, compared.without_skill
+    if gone is None:
+        if there.others.hits:
+            print(f"    another skill: {_rate(there.others)}")
+        return
+    print(f"    another skill: {_rate(there.others)} with it, {_rate(gone.others)} without it")
+    print(f"    difference for other skills: {_difference(compared.others)}")
+    print(f"    difference for any skill: {_difference(compared.any_skill)}")
+
+
+def _names(choices: "SkillChoices") -> str:
+    called = [f"{readable_line(name)} {_share(rate)}" for name, rate in choices.skills.items()]
+    return ", ".join([*called, f"no skill {_share(choices.none)}"] if choices.none.hits or not called else called)
+
+
+def _rate(rate: "Rate") -> str:
+    if rate.rate is None or rate.low is None or rate.high is None:
+        return "unknown"
+    return f"{rate.rate:.0%} ({rate.hits} of {rate.trials}; 95 % interval {rate.low:.0%} to {rate.high:.0%})"
+
+
+def _share(rate: "Rate") -> str:
+    return "-" if rate.rate is None else f"{rate.hits}/{rate.trials}"
+
+
+def _difference(value: "Difference | None") -> str:
+    if value is None:
+        return "unknown"
+    doubt = "" if value.clear else "; too few trials to tell"
+    return f"{value.value * 100:+.0f} points (95 % interval {value.low * 100:+.0f} to {value.high * 100:+.0f}{doubt})"
+
+
+def _spread(spread: "Spread | None") -> str:
+    return "unknown" if spread is None else f"{spread.mean:.1f} ± {spread.stddev:.1f}"
+
+
+@app.command(
+    "exec",
+    cls=ExampleCommand,
+    epilog=(
+        'skills exec get-available-resources\nskills exec text-statistics --input \'{"text": "two words"}\' --json'
+    ),
+)
+def skills_exec(
+    context: typer.Context,
+    *,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The skill, by its name or its whole mention.")],
+    text: Annotated[
+        str, typer.Option("--input", metavar="JSON", help="What it reads: JSON, @FILE, or - for standard input.")
+    ] = "{}",
+    timeout_ms: Annotated[
+        int | None, typer.Option("--timeout-ms", metavar="N", min=1, help="How long it may take.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--idempotency-key", metavar="KEY", help="The same key gets the same result.")
+    ] = None,
+    artifacts_dir: Annotated[
+        str | None, typer.Option("--artifacts-dir", metavar="DIR", help=f"Where it is kept ({EXECUTIONS}).")
+    ] = None,
+    source: Annotated[
+        list[str],
+        repeatable("--from", metavar="DIR", help="Look among the skills below a directory; repeatable."),
+    ],
+    as_json: Json = False,
+    workspace_root: WorkspaceRoot = ".",
+    config: ConfigFiles,
+    assignments: Assignments,
+) -> int:
+    """Execute a skill behind the fence, without a model; its output is JSON."""
+    # The engine is slow to import, and help needs none of it.
+    import asyncio
+
+    from skills_runtime.cli.sandbox_exec import Visits
+    from skills_runtime.executions import PoolLimits
+    from skills_runtime.executions.settings import build_executor
+    from skills_runtime.skills import library_of
+    from skills_runtime.skills.reports import library_at
+
+    value = _read_input(checked_text(text, "--input"))
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    library = library_at(source) if source else library_of(resolved)
+    library, skill = _find_skill(checked_text(name, "NAME"), library, resolved.environment.process)
+    path = optional_path(artifacts_dir, option="--artifacts-dir") or resolved.workspace_root / EXECUTIONS
+    # One execution needs nothing that waits for the next.
+    executor = build_executor(path, resolved, library, doorman=Visits().doorman, pool=PoolLimits(warm=0))
+    execution = asyncio.run(_execute(executor, skill, value, timeout_ms=timeout_ms, key=key))
+    return _write_execution(execution, as_json=as_json)
+
+
+def _find_skill(name: str, library: "Library", environment: Mapping[str, str]) -> "tuple[Library, Skill]":
+    """The skill by its mention or its name, and the library it is in; those that come with the runtime come last."""
+    # The library is slow to import, and help needs none of it.
+    from skills_runtime.skills import FilesystemSource, Library, Origin
+    from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
+    from skills_runtime.skills.problems import SkillError
+    from skills_runtime.skills.skill import parse_mention
+
+    def find(library: Library) -> "Skill":
+        return library.find(parse_mention(name)) if name.startswith("$[") else library.find_by_name(name)
+
+    try:
+        return library, find(library)
+    except SkillError as error:
+        bundled = FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), bundled_skills())
+        library = Library([bundled], environment=environment)
+        try:
+            return library, find(library)
+        except SkillError:
+            raise error from None
+
+
+def _read_input(text: str) -> Any:
+    """The input as it was given: JSON, `@` and a file with it, or `-` for standard input."""
+    try:
+        if text == "-":
+            data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+        elif text.startswith("@"):
+            with Path(text[1:]).open("rb") as file:
+                data = file.read(MAX_INPUT_BYTES + 1)
+        else:
+            data = text.encode()
+        if len(data) > MAX_INPUT_BYTES:
+            raise ValidationFailed(f"the input is longer than {MAX_INPUT_BYTES} bytes")
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValidationFailed(
+            f"the input is not JSON: {error}", hint="""write it as '{"key": "value"}', @FILE, or - for standard input"""
+        ) from None
+
+
+async def _execute(
+    executor: "Executor", skill: "Skill", value: Any, *, timeout_ms: int | None, key: str | None
+) -> "Execution":
+    """Execute a skill to its end; a signal that asks to stop cancels it."""
+    import asyncio  # slow, and help needs none of it
+
+    async with executor:
+        with interrupts() as interruption:
+            running = asyncio.ensure_future(executor.execute(skill, value, timeout_ms=timeout_ms, key=key))
+            stopping = asyncio.ensure_future(interruption.wait())
+            await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if not running.done():
+                for record in await executor.list(status="running"):
+                    await executor.cancel(record.execution_id)
+            return await running
+
+
+def _write_execution(execution: "Execution", *, as_json: bool) -> int:
+    """Write the output, or what went wrong, and return the exit code."""
+    error, record = execution.error, execution.record
+    if as_json:
+        _write(_document(execution))
+    else:
+        if error is None:
+            _write(execution.output)
+        for one in record.refused:
+            sys.stderr.write(f"notice: the artifact `{one_line(one.path)}` is not kept: {one_line(one.reason)}\n")
+    if error is None:
+        return 0
+    kind = KINDS.get(error.code, "exit_code")
+    if not as_json:
+        sys.stderr.write(execution.stderr)
+        hint = f"`{execution.id}` keeps what it wrote"
+        if error.code == "timeout":
+            settings = f"`timeout` in the `skill.yaml` of `{one_line(record.skill)}`"
+            hint = f"`--timeout-ms`, or {settings}, gives it more; {hint}"
+        say(error.message, kind=kind, hint=hint)
+    return EXIT_CODES[kind]
+
+
+def _document(execution: "Execution") -> dict[str, Any]:
+    error = execution.error
+    return {
+        "success": error is None,
+        "executionId": execution.id,
+        "status": execution.status,
+        "output": execution.output,
+        "error": error.message if error else None,
+        "code": error.code if error else None,
+        "exitCode": execution.exit_code,
+        "durationMs": execution.duration_ms,
+        "artifacts": [f"{execution.id}/{one.path}" for one in execution.artifacts],
+        "refused": [{"path": one.path, "reason": one.reason} for one in execution.record.refused],
+        "stderr": execution.stderr,
+    }
+
+
+def _write(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
