@@ -21,14 +21,15 @@ from skills_runtime.events import Payload
 from skills_runtime.events.payloads import SkillCatalogOffered, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import InboxMessage, Question
 from skills_runtime.runs import Run
+from skills_runtime.skills.activation import Injected, inject_skill
+from skills_runtime.skills.catalog import decode_marks, delta_since, entries_of, marks_of, tokens_of
 from skills_runtime.skills.library import Library
+from skills_runtime.skills.prompt import PromptChoices, apply_template, prompt_choices, select_skills
 from skills_runtime.skills.skill import Skill
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.ports import Secrets
-    from skills_runtime.skills.activation import Injected, InjectionOutcome
-    from skills_runtime.skills.prompt import PromptChoices
 
 PAUSE_SECONDS = 0.25
 """How long nothing is looked at after somebody has looked."""
@@ -132,21 +133,18 @@ class InboxSkills:
         self._resolved = resolved
         self._options = options
         self._secrets = secrets
+        self._library = options.library or empty_library()
 
     def __call__(self, message: InboxMessage) -> Iterable[Payload]:
         """What becomes of each skill of a message; most messages mention none, and cost nothing."""
         text = str(message.body.get("text", "")) if message.kind == "steer" else ""
         if not any(sign in text for sign in _SIGNS):
             return ()
-        from skills_runtime.skills.prompt import apply_template, prompt_choices
-
         choices = prompt_choices(apply_template(self._resolved.settings.prompt, self._options.templates))
         return self._events(text, choices) if choices.injection != "none" else ()
 
-    def _events(self, text: str, choices: "PromptChoices") -> list[Payload]:
-        from skills_runtime.skills.prompt import select_skills
-
-        library = self._options.library or Library()
+    def _events(self, text: str, choices: PromptChoices) -> list[Payload]:
+        library = self._library
         try:
             chosen = select_skills(text, (text,), library, routes=False, lists=False)
         except SkillsRuntimeError as error:  # an exact mention of nothing, which at the beginning leaves no run behind
@@ -157,10 +155,8 @@ class InboxSkills:
             events += self._taught(outcome)
         return events
 
-    def _taught(self, outcome: "Injected | SkillInjectionSkipped") -> list[Payload]:
+    def _taught(self, outcome: Injected | SkillInjectionSkipped) -> list[Payload]:
         """The event of a skill whose text is kept; one that is active already, with the same arguments, is not told."""
-        from skills_runtime.skills.activation import Injected
-
         if not isinstance(outcome, Injected):
             return [outcome]
         event, active = outcome.event, self._run.view.conversation.skills.get(outcome.event.mention_text)
@@ -168,21 +164,19 @@ class InboxSkills:
             return []
         text = self._secrets.text(outcome.text)
         event = msgspec.structs.replace(event, text_blob=self._run.keep(text.encode()), size=len(text))
-        event = SkillPermissions(self._resolved)(outcome.skill, event)
-        return [as_first(event, outcome.skill, self._options.first_skills, first_skills(self._run))]
+        skills = SkillContext(self._run, self._resolved, self._options, self._library)
+        return [skills.permitting(outcome.skill, event)]
 
 
 def _outcome(
-    skill: Skill, library: Library, choices: "PromptChoices", arguments: str
-) -> "Injected | SkillInjectionSkipped":
+    skill: Skill, library: Library, choices: PromptChoices, arguments: str
+) -> Injected | SkillInjectionSkipped:
     """What becomes of a skill: nobody is asked for its variables here, and a run of its own is begun by a tool."""
-    from skills_runtime.skills.activation import inject_skill
-
     name = skill.mention.text
     if skill.metadata.get("context") == "fork":
         return _left_out(skill.name, f"`{name}` is worked on by a run of its own: activate it with `activate_skill`")
     try:
-        outcome: InjectionOutcome = inject_skill(skill, library, choices.render, arguments)
+        outcome = inject_skill(skill, library, choices.render, arguments)
     except SkillsRuntimeError as error:
         return _left_out(skill.name, f"`{name}` was left out: {error.message}")
     if isinstance(outcome, tuple):
@@ -226,8 +220,6 @@ class SkillReloader(SkillChanges):
             run.append(event)
 
     def _news(self, run: Run, told: str) -> SkillCatalogOffered | None:
-        from skills_runtime.skills.catalog import decode_marks, delta_since, entries_of, marks_of, tokens_of
-
         marks = marks_of(self._library)
         if marks.digest == told:
             return None
