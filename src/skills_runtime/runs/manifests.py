@@ -64,7 +64,16 @@ def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: 
             "max_path_bytes": 4096,
             "max_file_bytes": 104857600,
         },
-        "snapshots": [_snapshot(one) for one in snapshots],
+        "snapshots": [
+            {
+                "name": one.name,
+                "role": SNAPSHOTS[one.name][0],
+                "mediaType": SNAPSHOTS[one.name][1],
+                "size": one.size,
+                "digest": {"sha256": one.sha256},
+            }
+            for one in snapshots
+        ],
         "isolation": {"requested": spec.isolation, "effective": "none", "network": "deny"},
         "environment": {
             "platform": f"{sys.platform}-{system.release}-{system.machine}",
@@ -73,11 +82,6 @@ def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: 
             "env_keys": sorted(spec.environment_keys),
         },
     }
-
-
-def _snapshot(one: Descriptor) -> dict[str, Any]:
-    role, media_type = SNAPSHOTS[one.name]
-    return {"name": one.name, "role": role, "mediaType": media_type, "size": one.size, "digest": {"sha256": one.sha256}}
 
 
 class Producer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

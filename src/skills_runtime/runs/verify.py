@@ -76,8 +76,7 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
         *_record_findings(paths, state),
         *_manifest_findings(paths, state),
         *_transcript_findings(paths, state, keys),
-        *_blob_findings(paths),
-        *_missing_blobs(paths, found),
+        *_blob_findings(paths, found),
     ]
     return Verdict(run_id=state.run_id, events=log.position.seq, authentic=log.unchecked == 0, findings=findings)
 
@@ -205,15 +204,12 @@ def _transcript_findings(paths: RunPaths, state: RunState, keys: KeyRing) -> Ite
         yield Finding(code="transcript", where="transcript.md", message="the transcript is not the one the log gives")
 
 
-def _blob_findings(paths: RunPaths) -> Iterator[Finding]:
+def _blob_findings(paths: RunPaths, found: _Reading) -> Iterator[Finding]:
     for path in sorted((paths.blobs / "sha256").glob("*/[0-9a-f]*")):
         if not path.is_file() or sha256_of_path(path) != path.name:
             yield Finding(code="blob", where=_shown(path.name), message="a blob does not hold what its name says")
-
-
-def _missing_blobs(paths: RunPaths, found: _Reading) -> Iterator[Finding]:
-    """A run that goes on needs its blobs; when an ended one is handed on they stay behind."""
     blobs = Blobs(paths.blobs)
+    # A run that goes on needs its blobs; when an ended one is handed on they stay behind.
     severity: Severity = "error" if found.state.open else "note"
     for name in sorted(name for name in found.blobs if not blobs.has(name)):
         yield Finding(code="missing", where=_shown(name), message="a blob the log names is missing", severity=severity)

@@ -98,7 +98,13 @@ def parents_made(policy: PathPolicy, location: Location, opener: Opener) -> Gene
             _make_parents(root, policy, location, opener, made)
             yield
         except BaseException:
-            _unmake(root, made, opener)
+            for parts in reversed(made):
+                with suppress(OSError):
+                    parent = opener(root, parts[:-1], DIRECTORY, 0)
+                    try:
+                        os.rmdir(parts[-1], dir_fd=parent.fd)
+                    finally:
+                        os.close(parent.fd)
             raise
 
 
@@ -117,7 +123,9 @@ def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) ->
         if not parts:
             return opener(root, (), DIRECTORY, 0), "."
         if parts[-1] == "..":
-            parts = _real(root, parts, opener)
+            directory = opener(root, parts, DIRECTORY, 0)
+            os.close(directory.fd)
+            parts = directory.parts
             continue
         parent, name = opener(root, parts[:-1], DIRECTORY, 0), parts[-1]
         try:
@@ -131,12 +139,6 @@ def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) ->
             return parent, name
         os.close(parent.fd)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-
-
-def _real(root: int, parts: tuple[str, ...], opener: Opener) -> tuple[str, ...]:
-    found = opener(root, parts, DIRECTORY, 0)
-    os.close(found.fd)
-    return found.parts
 
 
 def _deepest(root: int, parts: tuple[str, ...], opener: Opener) -> tuple[Beneath, tuple[str, ...]]:
@@ -165,16 +167,6 @@ def _make_parents(
             here = inner
     finally:
         os.close(here)
-
-
-def _unmake(root: int, made: list[tuple[str, ...]], opener: Opener) -> None:
-    for parts in reversed(made):
-        with suppress(OSError):
-            parent = opener(root, parts[:-1], DIRECTORY, 0)
-            try:
-                os.rmdir(parts[-1], dir_fd=parent.fd)
-            finally:
-                os.close(parent.fd)
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -324,20 +316,15 @@ def _is_settled(place: Place, fd: int) -> bool:
     looks = [os.fstat(fd)]
     for _ in range(_LOOKS):
         looks += lstat(place), os.fstat(fd)
-    _wait_for_removals(place.parent)
+    listing = os.open(".", LISTING, dir_fd=place.parent)
+    try:
+        with os.scandir(listing) as names:
+            next(names, None)  # waits until nothing changes the directory
+    finally:
+        os.close(listing)
     looks += lstat(place), os.fstat(fd)
     facts = {(look.st_dev, look.st_ino, look.st_nlink, look.st_ctime_ns) for look in looks}
     return len(facts) == 1 and looks[0].st_nlink == 1
-
-
-def _wait_for_removals(directory: int) -> None:
-    """Begin to list the directory, which has to wait for whoever is changing it."""
-    fd = os.open(".", LISTING, dir_fd=directory)
-    try:
-        with os.scandir(fd) as names:
-            next(names, None)
-    finally:
-        os.close(fd)
 
 
 def resolve(policy: PathPolicy, user_path: str, *, for_write: bool = False, opener: Opener | None = None) -> Path:

@@ -256,7 +256,8 @@ def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog
     if position.ended:
         raise LogEnded(f"the run `{header.run_id}` has ended")
     removed = set_aside(fd, recovered.tail, paths.logs) if recovered.tail else None
-    key = _key_for(ports.keys, position) if verifier.key_present else ports.keys.current()
+    key = ports.keys.find(position.key_id) if verifier.key_present else ports.keys.current()
+    assert key is not None, "the verifier found it a moment ago"
     start = Position(
         seq=position.seq, offset=position.offset, head=position.head, epoch=position.epoch + 1, key_id=key.id
     )
@@ -266,12 +267,6 @@ def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog
     if recovered.tail and removed:
         log.append(LogRepaired(reason=recovered.tail.reason, offset=recovered.tail.offset, removed=removed))
     return log
-
-
-def _key_for(keys: KeyRing, position: Position) -> LogKey:
-    key = keys.find(position.key_id)
-    assert key is not None, "the verifier found it a moment ago"
-    return key
 
 
 def _writer(fd: int, paths: RunPaths, run_id: str, key: LogKey, start: Position, ports: LogPorts) -> EventLog:
