@@ -1,7 +1,8 @@
 """The Agent: runs tasks in a workspace, each as one run with one log.
 
-Here settings and options become runs: they are created and opened, and worked on with the ports of `run_ports`. What
-comes next in a run is decided by `loop`.
+Here settings and options become runs. Each step has its own chapter, in the order in which it happens:
+`run_inputs` collects what a run starts from, `create_run` makes its directory, `run_ports` builds what the loop works
+with, and `loop.segment` works on the run until it ends, waits or is left for later.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What the loop needs besides the run itself, as one frozen value."""
+"""What the loop works with besides the run itself, as one frozen value that `run_ports` builds from the settings."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

@@ -114,7 +114,7 @@ class ChildRuns(UsageTracker):
         if profiles and agent_type not in profiles:
             raise ToolError("permission", f"there is no kind of agent `{agent_type}`", hint=", ".join(profiles))
         state = self._run.state
-        # Return the id of the run that a call starts: the same whenever it is made, and that of no other call.
+        # The id is the same whenever this call is made, and that of no other call: a crash starts no second child.
         prefix = state.run_id[:ID_PREFIX_CHARS]
         rest = f"{state.run_id}\n" if prefix != state.run_id else ""
         name = f"{rest}{state.turns}\n{call_id}"
