@@ -10,7 +10,7 @@ from skills_runtime.executions.executor import Executor
 from skills_runtime.executions.jobs import Interpreter, MakeEgressCallbacks, MakeFence
 from skills_runtime.executions.runner import Supplies
 from skills_runtime.executions.values import ExecutionLimits, PoolLimits
-from skills_runtime.processes.script_environments import Environments, needed_by
+from skills_runtime.processes.script_environments import ScriptEnvironments, find_need
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills.activation import missing_variables
 from skills_runtime.skills.skill import Skill
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 class ScriptPackages:
     """Environments with the packages that the entries of skills say they need."""
 
-    def __init__(self, environments: Environments | None = None) -> None:
-        self._environments = environments or Environments()
+    def __init__(self, environments: ScriptEnvironments | None = None) -> None:
+        self._environments = environments or ScriptEnvironments()
 
     async def interpreter(self, skill: Skill, file: str) -> Interpreter | None:
         """Provide the Python for a file of a skill, or nothing where any will do."""
         assert skill.directory is not None, "it has a file"
-        need = needed_by(skill, ("python3", str(skill.directory / file)))
+        need = find_need(skill, ("python3", str(skill.directory / file)))
         if need is None:
             return None
         await self._environments.provide(need)

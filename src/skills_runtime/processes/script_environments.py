@@ -24,7 +24,7 @@ from skills_runtime.skills.skill import Skill
 from skills_runtime.storage import remove_tree, stage_directory, try_lock, write_atomic
 
 
-class Need(msgspec.Struct, frozen=True, kw_only=True):
+class EnvironmentNeed(msgspec.Struct, frozen=True, kw_only=True):
     """An environment by what makes it."""
 
     metadata: InlineMetadata
@@ -34,7 +34,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     key: str
 
 
-def need_of(script: bytes, lock: bytes = b"", *, name: str = "the script") -> Need | None:
+def parse_need(script: bytes, lock: bytes = b"", *, name: str = "the script") -> EnvironmentNeed | None:
     """What a script needs besides an interpreter, or nothing."""
     try:
         metadata = inline_metadata(script)
@@ -46,22 +46,8 @@ def need_of(script: bytes, lock: bytes = b"", *, name: str = "the script") -> Ne
         ) from error
     if metadata is None:
         return None
-    _check_python(metadata, name)
-    if not metadata.dependencies:
-        return None
-    return Need(metadata=metadata, script=script, lock=lock, key=_key(metadata, lock))
-
-
-@cache
-def interpreter() -> Path:
-    """The Python that environments are made from: the runtime's own, which is there behind the fence as well."""
-    major, minor = sys.version_info[:2]
-    return Path(sys.base_prefix) / "bin" / f"python{major}.{minor}"
-
-
-def _check_python(metadata: InlineMetadata, name: str) -> None:
-    wanted, here = metadata.requires_python, sys.version_info[:3]
-    fits = python_allows(wanted, here)
+    wanted = metadata.requires_python
+    fits = python_allows(wanted, sys.version_info[:3])
     if fits is None:
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",
@@ -74,6 +60,16 @@ def _check_python(metadata: InlineMetadata, name: str) -> None:
             f"`{name}` needs Python {wanted[:80]}, and this is {platform.python_version()}",
             hint="run skills-runtime with such a Python",
         )
+    if not metadata.dependencies:
+        return None
+    return EnvironmentNeed(metadata=metadata, script=script, lock=lock, key=_key(metadata, lock))
+
+
+@cache
+def interpreter() -> Path:
+    """The Python that environments are made from: the runtime's own, which is there behind the fence as well."""
+    major, minor = sys.version_info[:2]
+    return Path(sys.base_prefix) / "bin" / f"python{major}.{minor}"
 
 
 def _key(metadata: InlineMetadata, lock: bytes) -> str:
@@ -130,14 +126,14 @@ async def call_uv(uv: str, words: Sequence[str], cwd: Path, variables: Mapping[s
     command = Command((uv, *words), cwd, environment)
     finished = await execute(command, Limits(wall_seconds=WALL_SECONDS))
     if finished.ended_by == "timeout":
-        raise failed(f"it took longer than {WALL_SECONDS:.0f} seconds")
+        raise environment_failed(f"it took longer than {WALL_SECONDS:.0f} seconds")
     if finished.exit_code != 0:
         text = finished.stderr.text() or finished.stdout.text()
         lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-        raise failed("\n".join(lines[-LAST_LINES:]) or "uv said nothing")
+        raise environment_failed("\n".join(lines[-LAST_LINES:]) or "uv said nothing")
 
 
-def failed(why: str) -> ToolError:
+def environment_failed(why: str) -> ToolError:
     """The error of an environment that cannot be made."""
     message = f"the packages that the script needs could not be provided: {why}"
     return ToolError(
@@ -153,26 +149,26 @@ WAIT_SECONDS = 0.05
 """How often somebody who waits for an environment looks again."""
 
 
-class Environments:
+class ScriptEnvironments:
     """Environments below one directory of the user's cache."""
 
     def __init__(self, place: Path | None = None, variables: Mapping[str, str] | None = None) -> None:
         self._place = place
         self._variables = variables
 
-    def directory(self, need: Need) -> Path:
+    def directory(self, need: EnvironmentNeed) -> Path:
         """Where the environment is, or will be."""
         return self._root / need.key
 
-    def python(self, need: Need) -> Path:
+    def python(self, need: EnvironmentNeed) -> Path:
         """Its interpreter."""
         return self.directory(need) / "venv" / "bin" / "python"
 
-    def is_ready(self, need: Need) -> bool:
+    def is_ready(self, need: EnvironmentNeed) -> bool:
         """Whether it is there; then nothing has to be downloaded."""
         return self.directory(need).is_dir()
 
-    async def provide(self, need: Need) -> None:
+    async def provide(self, need: EnvironmentNeed) -> None:
         """Make the environment unless it is there."""
         if self.is_ready(need):
             return
@@ -184,7 +180,7 @@ class Environments:
                 if not self.is_ready(need):
                     await self._make(need)
         except OSError as error:
-            raise failed(f"{error.strerror or error} ({self._root})") from error
+            raise environment_failed(f"{error.strerror or error} ({self._root})") from error
 
     @property
     def _root(self) -> Path:
@@ -207,14 +203,14 @@ class Environments:
             self._variables = process_environ()
         return self._variables
 
-    async def _make(self, need: Need) -> None:
+    async def _make(self, need: EnvironmentNeed) -> None:
         uv = find_uv(self._environ())
         with stage_directory(self.directory(need), mode=0o755) as aside:  # sandboxed commands may be of another user
             await self._lock(uv, need, aside)
             await self._install(uv, aside)
             remove_tree(aside / "given", ignore_errors=True)
 
-    async def _lock(self, uv: str, need: Need, aside: Path) -> None:
+    async def _lock(self, uv: str, need: EnvironmentNeed, aside: Path) -> None:
         """Put the exact versions, with their digests, into the environment's lock file."""
         known, lock, given = self._root / f"{need.key}.{LOCK_FILE}", aside / LOCK_FILE, aside / "given"
         given.mkdir()
@@ -234,7 +230,7 @@ class Environments:
             await self._resolve(uv, need, wanted, lock)
         write_atomic(known, lock.read_bytes(), mode=0o644, durable=False)
 
-    async def _resolve(self, uv: str, need: Need, wanted: Path, lock: Path) -> None:
+    async def _resolve(self, uv: str, need: EnvironmentNeed, wanted: Path, lock: Path) -> None:
         newer = ("--exclude-newer", need.metadata.exclude_newer) if need.metadata.exclude_newer else ()
         options = ("--generate-hashes", "--no-build", "--no-header", "--no-annotate", *newer)
         python = ("--python", str(interpreter()))
@@ -267,7 +263,7 @@ async def _alone(path: Path) -> AsyncGenerator[None]:
 PYTHONS = ("python", "python3")
 
 
-def needed_by(skill: Skill, argv: tuple[str, ...]) -> Need | None:
+def find_need(skill: Skill, argv: tuple[str, ...]) -> EnvironmentNeed | None:
     """What the script says that a command starts: given to Python by its path, or being the program itself."""
     program, *others = argv
     path = Path(others[0] if others and program in PYTHONS else program)
@@ -275,7 +271,7 @@ def needed_by(skill: Skill, argv: tuple[str, ...]) -> Need | None:
     if not inside or path.suffix != ".py":
         return None
     lock = read_script(skill, path.with_name(f"{path.name}.lock"))
-    return need_of(read_script(skill, path), lock, name=path.name)
+    return parse_need(read_script(skill, path), lock, name=path.name)
 
 
 def with_packages(argv: tuple[str, ...], python: Path) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ sizes an archive tells of itself are only a claim. Paths that mean different thi
 """
 
 import gzip
-import os
 import re
 import stat
 import struct
@@ -22,7 +21,7 @@ from typing import IO, Literal, Protocol
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.storage import remove_tree
+from skills_runtime.storage import open_new, remove_tree
 from skills_runtime.text import one_line
 
 MAX_NAME_BYTES = 200
@@ -42,15 +41,15 @@ def safe_parts(path: str) -> tuple[str, ...]:
     if text == ".":
         return ()
     if not text or text.startswith("/"):
-        raise refused(path, "it does not begin below the skill")
+        raise unsafe_path(path, "it does not begin below the skill")
     parts = tuple(text.split("/"))
     if len(parts) > MAX_DEPTH:
-        raise refused(path, f"it is nested more than {MAX_DEPTH} deep")
+        raise unsafe_path(path, f"it is nested more than {MAX_DEPTH} deep")
     for part in parts:
         if problem := _problem(part):
-            raise refused(path, problem)
+            raise unsafe_path(path, problem)
     if len(text.encode(errors="surrogatepass")) > MAX_PATH_BYTES:
-        raise refused(path, f"it is longer than {MAX_PATH_BYTES} bytes")
+        raise unsafe_path(path, f"it is longer than {MAX_PATH_BYTES} bytes")
     return parts
 
 
@@ -63,15 +62,19 @@ def refuse_clashes(files: Iterable[tuple[str, ...]], directories: Iterable[tuple
             final = is_file and length == len(path)
             before = seen.setdefault(tuple(map(_folded, here)), (here, final))
             if before[0] != here:
-                raise refused("/".join(here), f"it is the same as `{'/'.join(before[0])}` where case does not count")
+                raise unsafe_path(
+                    "/".join(here), f"it is the same as `{'/'.join(before[0])}` where case does not count"
+                )
             if (final or before[1]) and before != (here, final):
-                raise refused("/".join(here), "it is both a file and a directory")
-    twice = _repeated(files)
-    if twice is not None:
-        raise refused("/".join(twice), "it is there twice")
+                raise unsafe_path("/".join(here), "it is both a file and a directory")
+    whole: set[tuple[str, ...]] = set()
+    for path in files:
+        if path in whole:
+            raise unsafe_path("/".join(path), "it is there twice")
+        whole.add(path)
 
 
-def refused(path: str, why: str) -> ValidationFailed:
+def unsafe_path(path: str, why: str) -> ValidationFailed:
     """The error for a path that cannot be in a skill."""
     shown = one_line(path)
     shown = shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
@@ -99,19 +102,9 @@ def _folded(part: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", part).casefold())
 
 
-def _repeated(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
-    seen: set[tuple[str, ...]] = set()
-    for path in paths:
-        if path in seen:
-            return path
-        seen.add(path)
-    return None
-
-
 ArchiveKind = Literal["zip", "tar"]
 
 _PIECE = 1 << 16
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LITTER = ("__MACOSX", ".DS_Store")
 
 
@@ -129,7 +122,7 @@ class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The longest list of contents of a zip."""
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of an archive, as the archive describes it."""
 
     name: str
@@ -155,7 +148,7 @@ class Content(Protocol):
 class Archive(Protocol):
     """An archive whose list of contents has been read."""
 
-    def members(self) -> Sequence[Member]:
+    def members(self) -> Sequence[ArchiveMember]:
         """Everything in it, in its order."""
         ...
 
@@ -173,10 +166,10 @@ def unpack(archive: Path, into: Path, limits: ArchiveLimits | None = None) -> No
         raise NotFound(f"the archive `{archive}` cannot be read: {error.strerror}", hint="check the path") from error
     if size > allowed.archive_bytes:
         raise bad_archive(f"it has {size} bytes, and {allowed.archive_bytes} are the most that is read")
-    reading = opened_zip if kind_of(archive) == "zip" else opened_tar
+    reading = open_zip if archive_kind(archive) == "zip" else open_tar
     with reading(archive, allowed) as contents:
         members = contents.members()
-        places = checked_places(members, allowed)
+        places = check_members(members, allowed)
         try:
             _write(contents, members, places, into, allowed)
         except BaseException:
@@ -184,7 +177,7 @@ def unpack(archive: Path, into: Path, limits: ArchiveLimits | None = None) -> No
             raise
 
 
-def kind_of(archive: Path) -> ArchiveKind:
+def archive_kind(archive: Path) -> ArchiveKind:
     """What sort of archive a file is, by its first bytes; its name says nothing."""
     with archive.open("rb") as file:
         start = file.read(265)
@@ -195,7 +188,7 @@ def kind_of(archive: Path) -> ArchiveKind:
     raise bad_archive("it is neither a zip nor a tar")
 
 
-def checked_places(members: Sequence[Member], limits: ArchiveLimits) -> list[tuple[str, ...] | None]:
+def check_members(members: Sequence[ArchiveMember], limits: ArchiveLimits) -> list[tuple[str, ...] | None]:
     """Where each member goes, or nothing for litter; refuses an archive with anything that is not plain."""
     if len(members) > limits.members:
         raise bad_archive(f"it has {len(members)} entries, and {limits.members} are the most")
@@ -223,29 +216,29 @@ def bad_archive(why: str) -> ValidationFailed:
     )
 
 
-def _refuse_odd(member: Member, limits: ArchiveLimits) -> None:
+def _refuse_odd(member: ArchiveMember, limits: ArchiveLimits) -> None:
     if member.kind == "link":
-        raise refused(member.name, "it is a link")
+        raise unsafe_path(member.name, "it is a link")
     if member.kind == "special":
-        raise refused(member.name, "it is a device, a pipe or something else that is no file")
+        raise unsafe_path(member.name, "it is a device, a pipe or something else that is no file")
     if member.encrypted:
-        raise refused(member.name, "it is encrypted, so nobody can look at it first")
+        raise unsafe_path(member.name, "it is encrypted, so nobody can look at it first")
     if member.kind == "file" and not safe_parts(member.name):
-        raise refused(member.name, "it has no name")
+        raise unsafe_path(member.name, "it has no name")
     if member.size < 0 or member.size > limits.file_bytes:
         raise bad_archive(f"`{member.name[:100]}` would have more than {limits.file_bytes >> 20} MiB")
-    if member.packed is not None and is_bomb(member.size, member.packed, limits):
+    if member.packed is not None and is_archive_bomb(member.size, member.packed, limits):
         raise bad_archive(f"`{member.name[:100]}` would grow more than {limits.ratio} times")
 
 
-def is_bomb(size: int, packed: int, limits: ArchiveLimits) -> bool:
+def is_archive_bomb(size: int, packed: int, limits: ArchiveLimits) -> bool:
     """Whether something grows by more than any plain file does."""
     return size > limits.ratio_from and size > max(packed, 1) * limits.ratio
 
 
 def _write(
     archive: Archive,
-    members: Sequence[Member],
+    members: Sequence[ArchiveMember],
     places: Sequence[tuple[str, ...] | None],
     into: Path,
     limits: ArchiveLimits,
@@ -261,7 +254,7 @@ def _write(
             continue
         target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         # Only whether it can be run is kept of its mode: nothing that is installed changes who somebody is.
-        fd = os.open(target, _NEW, 0o755 if member.executable else 0o644)
+        fd = open_new(target, mode=0o755 if member.executable else 0o644)
         with open(fd, "wb") as file, closing(archive.open(index)) as content:
             for piece in _exactly(content, member):
                 file.write(piece)
@@ -270,7 +263,7 @@ def _write(
                     raise bad_archive("it holds more than it says")
 
 
-def _exactly(content: Content, member: Member) -> Iterator[bytes]:
+def _exactly(content: Content, member: ArchiveMember) -> Iterator[bytes]:
     left = member.size
     while piece := content.read(min(_PIECE, left + 1)):
         left -= len(piece)
@@ -297,7 +290,7 @@ class TarContents:
             if len(self._infos) > limits.members:
                 raise bad_archive(f"it lists more than {limits.members} entries")
 
-    def members(self) -> Sequence[Member]:
+    def members(self) -> Sequence[ArchiveMember]:
         """Everything in it."""
         return [_tar_member(info) for info in self._infos]
 
@@ -310,7 +303,7 @@ class TarContents:
 
 
 @contextmanager
-def opened_tar(path: Path, limits: ArchiveLimits) -> Generator[TarContents]:
+def open_tar(path: Path, limits: ArchiveLimits) -> Generator[TarContents]:
     """A tar, unpacked from its gzip into a file without a name first."""
     with path.open("rb") as packed, tempfile.TemporaryFile() as plain:
         is_packed = packed.read(2) == _GZIP
@@ -330,7 +323,7 @@ def _inflate(packed: IO[bytes], plain: IO[bytes], limits: ArchiveLimits, packed_
         with gzip.GzipFile(fileobj=packed) as content:
             while piece := content.read(_PIECE):
                 size += len(piece)
-                if size > most or is_bomb(size, packed_size, limits):
+                if size > most or is_archive_bomb(size, packed_size, limits):
                     raise bad_archive("it would unpack to far more than any skill")
                 plain.write(piece)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
@@ -338,14 +331,14 @@ def _inflate(packed: IO[bytes], plain: IO[bytes], limits: ArchiveLimits, packed_
     plain.seek(0)
 
 
-def _tar_member(info: tarfile.TarInfo) -> Member:
+def _tar_member(info: tarfile.TarInfo) -> ArchiveMember:
     if info.isreg() and not info.issparse():
         kind = "file"
     elif info.isdir():
         kind = "directory"
     else:
         kind = "link" if info.islnk() or info.issym() else "special"
-    return Member(
+    return ArchiveMember(
         name=info.name, kind=kind, size=info.size if kind == "file" else 0, executable=bool(info.mode & 0o100)
     )
 
@@ -367,9 +360,13 @@ class ZipContents:
         self._archive = archive
         self._infos = archive.infolist()
 
-    def members(self) -> Sequence[Member]:
+    def members(self) -> Sequence[ArchiveMember]:
         """Everything in it; entries that share bytes with each other are refused."""
-        _refuse_overlaps(self._infos)
+        end = 0
+        for info in sorted(self._infos, key=lambda one: one.header_offset):
+            if info.header_offset < end:
+                raise bad_archive("its entries share bytes, as those of a bomb do")
+            end = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
         return [_zip_member(info) for info in self._infos]
 
     def open(self, index: int) -> Content:
@@ -396,7 +393,7 @@ class _Entry:
 
 
 @contextmanager
-def opened_zip(path: Path, limits: ArchiveLimits) -> Generator[ZipContents]:
+def open_zip(path: Path, limits: ArchiveLimits) -> Generator[ZipContents]:
     """A zip whose list of contents is of a bounded size."""
     with path.open("rb") as file:
         _check_end(file, limits)
@@ -430,15 +427,7 @@ def _check_end(file: IO[bytes], limits: ArchiveLimits) -> None:
     file.seek(0)
 
 
-def _refuse_overlaps(infos: Iterable[zipfile.ZipInfo]) -> None:
-    end = 0
-    for info in sorted(infos, key=lambda one: one.header_offset):
-        if info.header_offset < end:
-            raise bad_archive("its entries share bytes, as those of a bomb do")
-        end = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
-
-
-def _zip_member(info: zipfile.ZipInfo) -> Member:
+def _zip_member(info: zipfile.ZipInfo) -> ArchiveMember:
     if info.compress_type not in _METHODS:
         raise bad_archive("it is packed in a way that other programs cannot read")
     mode = info.external_attr >> 16 if info.create_system == _UNIX else 0
@@ -446,7 +435,7 @@ def _zip_member(info: zipfile.ZipInfo) -> Member:
     kind = _KINDS.get(stat.S_IFMT(mode), "special")
     if is_directory != (kind == "directory") and kind in ("file", "directory") and stat.S_IFMT(mode):
         raise bad_archive(f"`{info.orig_filename[:100]}` is a file by its name and a directory by its mode, or so")
-    return Member(
+    return ArchiveMember(
         name=info.orig_filename,
         kind="directory" if is_directory and kind == "file" else kind,  # pyright: ignore[reportArgumentType]
         size=info.file_size,

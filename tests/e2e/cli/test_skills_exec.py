@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.cli.programs import invoke
 from tests.unit.executions.samples import ECHO, make_skill
-from tests.unit.executions.test_deadlines import sleeping
+from tests.unit.executions.test_executor_deadlines import sleeping
 
 PROGRAM = (sys.executable, "-c", "from skills_runtime.cli.main import main; main()")
 

@@ -14,7 +14,7 @@ import pytest
 from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import ToolError
-from skills_runtime.processes.script_environments import Environments, Need, need_of
+from skills_runtime.processes.script_environments import EnvironmentNeed, ScriptEnvironments, parse_need
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.tools.builtin.skill_exec import SkillExec
@@ -50,12 +50,12 @@ def variables(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def environments(tmp_path: Path, variables: dict[str, str]) -> Environments:
-    return Environments(tmp_path / "environments", variables)
+def environments(tmp_path: Path, variables: dict[str, str]) -> ScriptEnvironments:
+    return ScriptEnvironments(tmp_path / "environments", variables)
 
 
-def needed(script: str = SCRIPT, lock: bytes = b"") -> Need:
-    need = need_of(script.encode(), lock)
+def needed(script: str = SCRIPT, lock: bytes = b"") -> EnvironmentNeed:
+    need = parse_need(script.encode(), lock)
     assert need is not None
     return need
 
@@ -64,7 +64,7 @@ def left(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "environments").iterdir())
 
 
-async def test_an_environment_has_the_packages_with_their_own_needs(environments: Environments) -> None:
+async def test_an_environment_has_the_packages_with_their_own_needs(environments: ScriptEnvironments) -> None:
     await environments.provide(needed())
 
     locked = (environments.directory(needed()) / "requirements.txt").read_text()
@@ -75,7 +75,7 @@ async def test_an_environment_has_the_packages_with_their_own_needs(environments
 
 
 async def test_what_is_there_is_used_without_uv_and_without_packages(
-    environments: Environments, variables: dict[str, str], tmp_path: Path
+    environments: ScriptEnvironments, variables: dict[str, str], tmp_path: Path
 ) -> None:
     await environments.provide(needed())
     shutil.rmtree(tmp_path / "wheels")
@@ -88,7 +88,7 @@ async def test_what_is_there_is_used_without_uv_and_without_packages(
 
 
 async def test_an_environment_that_is_made_again_has_the_versions_of_the_first_time(
-    environments: Environments, tmp_path: Path
+    environments: ScriptEnvironments, tmp_path: Path
 ) -> None:
     await environments.provide(needed())
     make_wheel(tmp_path / "wheels", "greeter", "1.5", "SAYS = 'newer'\n")
@@ -100,7 +100,7 @@ async def test_an_environment_that_is_made_again_has_the_versions_of_the_first_t
 
 
 async def test_a_lock_that_the_skill_brings_along_says_the_versions(
-    environments: Environments, variables: dict[str, str], tmp_path: Path
+    environments: ScriptEnvironments, variables: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "run.py").write_text(SCRIPT)
     uv = [str(Path(sys.executable).parent / "uv"), "lock", "--quiet", "--script", "run.py", "--python", sys.executable]
@@ -114,7 +114,7 @@ async def test_a_lock_that_the_skill_brings_along_says_the_versions(
     assert not environments.is_ready(needed())
 
 
-async def test_two_who_need_the_same_at_once_make_one(environments: Environments, tmp_path: Path) -> None:
+async def test_two_who_need_the_same_at_once_make_one(environments: ScriptEnvironments, tmp_path: Path) -> None:
     await asyncio.gather(*(environments.provide(needed()) for _ in range(3)))
 
     key = needed().key
@@ -122,7 +122,7 @@ async def test_two_who_need_the_same_at_once_make_one(environments: Environments
 
 
 async def test_what_cannot_be_resolved_is_one_sentence_with_the_last_words_of_uv(
-    environments: Environments, tmp_path: Path
+    environments: ScriptEnvironments, tmp_path: Path
 ) -> None:
     need = needed(SCRIPT.replace("greeter>=1,<2", "greeter>=7"))
 
@@ -134,7 +134,9 @@ async def test_what_cannot_be_resolved_is_one_sentence_with_the_last_words_of_uv
     assert left(tmp_path) == [f"{need.key}.busy"]
 
 
-async def test_a_package_that_would_have_to_be_built_is_refused(environments: Environments, tmp_path: Path) -> None:
+async def test_a_package_that_would_have_to_be_built_is_refused(
+    environments: ScriptEnvironments, tmp_path: Path
+) -> None:
     import tarfile
 
     source = tmp_path / "source" / "onlysource-1.0"
@@ -148,7 +150,7 @@ async def test_a_package_that_would_have_to_be_built_is_refused(environments: En
         await environments.provide(needed(SCRIPT.replace("greeter>=1,<2", "onlysource")))
 
 
-async def test_a_cancelled_making_leaves_nothing_half_made(environments: Environments, tmp_path: Path) -> None:
+async def test_a_cancelled_making_leaves_nothing_half_made(environments: ScriptEnvironments, tmp_path: Path) -> None:
     making = asyncio.create_task(environments.provide(needed()))
     while not list((tmp_path).glob("environments/.*")):
         assert not making.done()
@@ -160,7 +162,7 @@ async def test_a_cancelled_making_leaves_nothing_half_made(environments: Environ
     assert left(tmp_path) == [f"{needed().key}.busy"]
 
 
-async def test_what_a_killed_process_left_is_cleared_away(environments: Environments, tmp_path: Path) -> None:
+async def test_what_a_killed_process_left_is_cleared_away(environments: ScriptEnvironments, tmp_path: Path) -> None:
     leftover = tmp_path / "environments" / f".{needed().key}.dead" / "venv"
     leftover.mkdir(parents=True)
 
@@ -209,7 +211,7 @@ async def run_fenced(tmp_path: Path, tool: SkillExec, action: str) -> Any:
 
 @pytest.mark.parametrize("action", ["run", "again", "itself"])
 async def test_a_script_runs_behind_the_fence_with_its_packages(
-    action: str, environments: Environments, tmp_path: Path
+    action: str, environments: ScriptEnvironments, tmp_path: Path
 ) -> None:
     actions = "actions:\n  again: {kind: shell, argv: [python3, actions/a.py]}\n"
     actions += "  itself: {kind: shell, argv: [actions/a.py]}\n"

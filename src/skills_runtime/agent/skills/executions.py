@@ -27,7 +27,7 @@ from skills_runtime.tools.processes import (
 )
 
 if TYPE_CHECKING:
-    from skills_runtime.processes.script_environments import Environments
+    from skills_runtime.processes.script_environments import ScriptEnvironments
     from skills_runtime.skills import Library
 
 ARTIFACTS = "artifacts"
@@ -43,7 +43,7 @@ _OF_THE_OUTPUT = ("invalid_output", "empty_output", "stdout_limit")
 class RunExecutions:
     """Executions that are part of a run."""
 
-    def __init__(self, place: Path, library: "Library", environments: "Environments | None" = None) -> None:
+    def __init__(self, place: Path, library: "Library", environments: "ScriptEnvironments | None" = None) -> None:
         self._place = place
         self._library = library
         self._packages = ScriptPackages(environments)

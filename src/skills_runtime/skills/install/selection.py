@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.skills.archives import refuse_clashes, refused, safe_parts
+from skills_runtime.skills.archives import refuse_clashes, safe_parts, unsafe_path
 from skills_runtime.skills.install.hashing import MAX_SKILL_BYTES, MAX_SKILL_FILES
 from skills_runtime.skills.sources.filesystem import Search
 from skills_runtime.skills.sources.source import ScanOptions
@@ -156,7 +156,7 @@ class _Copying:
         if source.is_symlink():
             real = Path(os.path.realpath(source))
             if not real.is_relative_to(self._outer) or real in above or not real.exists():
-                raise refused("/".join(here), "it is a link that leads out of what was fetched, or nowhere")
+                raise unsafe_path("/".join(here), "it is a link that leads out of what was fetched, or nowhere")
         mode = real.lstat().st_mode
         if stat.S_ISDIR(mode):
             self.directories.append(here)
@@ -166,7 +166,7 @@ class _Copying:
             self.files.append(here)
             self._file(real, here, mode)
         else:
-            raise refused("/".join(here), "it is a device, a pipe or something else that is no file")
+            raise unsafe_path("/".join(here), "it is a device, a pipe or something else that is no file")
 
     def _file(self, source: Path, here: tuple[str, ...], mode: int) -> None:
         target = self._into.joinpath(*here)

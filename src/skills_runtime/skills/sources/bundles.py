@@ -17,11 +17,11 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.archives import (
     Archive,
     ArchiveLimits,
-    Member,
+    ArchiveMember,
     bad_archive,
-    checked_places,
-    is_bomb,
-    opened_zip,
+    check_members,
+    is_archive_bomb,
+    open_zip,
 )
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.storage import (
@@ -93,10 +93,10 @@ def contents_of(zip_file: Path, budget: Budget, mention: str) -> dict[Parts, Fil
     """Every file of a bundle by its path; one thing that is not as it must be refuses the whole bundle."""
     limits = budget.for_reading
     try:
-        with opened_zip(zip_file, limits) as archive:
+        with open_zip(zip_file, limits) as archive:
             members = archive.members()
             _check_sizes(members, budget, mention)
-            places = checked_places(members, limits)
+            places = check_members(members, limits)
             for member, parts in zip(members, places, strict=True):
                 _check_place(member, parts, mention)
             return _files(archive, members, budget, mention)
@@ -111,14 +111,14 @@ def refused(code: str, mention: str, why: str, *, hint: str = "ask whoever publi
     return failure(code, f"the bundle of `{mention}` was refused: {why}", hint=hint, mention=mention)
 
 
-def _check_sizes(members: Sequence[Member], budget: Budget, mention: str) -> None:
+def _check_sizes(members: Sequence[ArchiveMember], budget: Budget, mention: str) -> None:
     if len(members) > budget.max_files:
         raise _large(mention, f"it has {len(members)} entries, and {budget.max_files} are allowed", "max_files")
     for member in members:
         if member.size > budget.max_single_file_bytes:
             why = f"{member.name[:100]!a} has more than {budget.max_single_file_bytes} bytes"
             raise _large(mention, why, "max_single_file_bytes")
-        if is_bomb(member.size, member.packed or 0, budget.for_reading):
+        if is_archive_bomb(member.size, member.packed or 0, budget.for_reading):
             why = f"{member.name[:100]!a} grows more than {budget.ratio} times"
             raise refused("SKILL_BUNDLE_TOO_LARGE", mention, why)
     if sum(member.size for member in members) > budget.max_extracted_bytes:
@@ -130,14 +130,14 @@ def _large(mention: str, why: str, setting: str) -> SkillError:
     return refused("SKILL_BUNDLE_TOO_LARGE", mention, why, hint=f"raise `skills.bundles.{setting}` if that is right")
 
 
-def _check_place(member: Member, parts: Parts | None, mention: str) -> None:
+def _check_place(member: ArchiveMember, parts: Parts | None, mention: str) -> None:
     inside = parts is not None and parts[:1] and parts[0] in DIRECTORIES
     if not inside or (member.kind == "file" and parts is not None and len(parts) == 1):
         why = f"{member.name[:100]!a} is not below `actions/` or `references/`"
         raise refused("SKILL_BUNDLE_CONTRACT_INVALID", mention, why)
 
 
-def _files(archive: Archive, members: Sequence[Member], budget: Budget, mention: str) -> dict[Parts, File]:
+def _files(archive: Archive, members: Sequence[ArchiveMember], budget: Budget, mention: str) -> dict[Parts, File]:
     """The files as they are, whatever the archive says of their sizes."""
     found: dict[Parts, File] = {}
     for number, member in enumerate(members):

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.processes.script_environments import Environments, Need, needed_by, with_packages
+from skills_runtime.processes.script_environments import EnvironmentNeed, ScriptEnvironments, find_need, with_packages
 from skills_runtime.skills.actions import RESERVED_PREFIX, RUN_ACTION, Action, action_of, command_of, directory_digest
 from skills_runtime.skills.activation import missing_variables
 from skills_runtime.skills.library import Library
@@ -83,7 +83,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """The command as people and rules see it."""
     work: processes.Work
     """The command as the fence plans it, and as it is executed unless the skill runs by itself."""
-    need: Need | None
+    need: EnvironmentNeed | None
     """The packages it needs, to be provided before it starts."""
 
     @property
@@ -107,12 +107,12 @@ class SkillExec:
         library: Library,
         *,
         enabled: bool,
-        environments: Environments | None = None,
+        environments: ScriptEnvironments | None = None,
         runner: RunsSkills | None = None,
     ) -> None:
         self._library = library
         self._enabled = enabled
-        self._environments = environments or Environments()
+        self._environments = environments or ScriptEnvironments()
         self._runner = runner or RunsNone()
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
@@ -165,7 +165,7 @@ class SkillExec:
             raise skill_tool_error(error) from error
 
     def _without_environment(
-        self, digests: Mapping[str, str], need: Need | None, context: ToolContext
+        self, digests: Mapping[str, str], need: EnvironmentNeed | None, context: ToolContext
     ) -> Mapping[str, str]:
         """Digests of what the command names, less those of the environment, which its own name stands for."""
         if need is None:
@@ -180,7 +180,7 @@ class SkillExec:
         missing = self._library.missing(skill)
         if missing:
             raise missing_variables(skill, missing)
-        need = needed_by(skill, argv)
+        need = find_need(skill, argv)
         readable: tuple[Path, ...] = (skill.directory,) if skill.directory is not None else ()
         if need is not None:
             argv = with_packages(argv, self._environments.python(need))

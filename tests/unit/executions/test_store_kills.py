@@ -9,7 +9,7 @@ from tests.support.children import Zygote, zygote
 from tests.support.crashes import execute_until_killed
 from tests.support.examples import examples
 from tests.unit.executions.samples import an_executor, find, make_skill
-from tests.unit.executions.test_deadlines import sleeping
+from tests.unit.executions.test_executor_deadlines import sleeping
 
 KILLS = examples(50)
 SECONDS = "4719.5"

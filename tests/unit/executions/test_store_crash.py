@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.executions.layout import ExecutionLayout, Owner, find_dead_owners
 from tests.support import ROOT
 from tests.unit.executions.samples import ECHO, an_executor, make_skill
-from tests.unit.executions.test_deadlines import sleeping
+from tests.unit.executions.test_executor_deadlines import sleeping
 
 VICTIM = """\
 import asyncio, sys
