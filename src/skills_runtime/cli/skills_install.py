@@ -6,7 +6,7 @@ What installs skills is slow to import, and help pages need none of it: function
 import shlex
 import sys
 import termios
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -27,11 +27,10 @@ from skills_runtime.errors import EXIT_CODES, ToolError, ValidationFailed
 from skills_runtime.text import readable, readable_line
 
 if TYPE_CHECKING:
+    from skills_runtime.engine.skill_operations import InstallOptions, PreparedSkills, SkillOperations
     from skills_runtime.skills.install.lockfile import InstallPaths
     from skills_runtime.skills.install.operations import Installed
-    from skills_runtime.skills.install.prepare import Preparation, Prepared, SignaturePolicy
-
-    Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
+    from skills_runtime.skills.install.prepare import Prepared, SignaturePolicy
 
 app = create_app()
 
@@ -84,7 +83,6 @@ class Agreed:
     yes: bool
     force: bool
     accept_risk: bool
-    allowed_hosts: Sequence[str]
 
 
 @app.command(
@@ -123,27 +121,24 @@ def skills_install(
     allow_host: AllowHost,
 ) -> int:
     """Install skills, after showing what they are and asking."""
-    from skills_runtime.skills.install.prepare import locked_skills
-    from skills_runtime.skills.install.sources import parse_source
+    from skills_runtime.skills.install import parse_source
 
-    agreed = Agreed(yes, force, accept_risk, allow_host)
+    agreed = Agreed(yes, force, accept_risk)
     trust = _trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
+    options = _options(scope, trust, allow_host)
     if frozen == (source is not None):
         raise Misuse("give either a SOURCE or `--frozen`")
     if frozen and (skill or everything or ref):
         raise Misuse("`--frozen` installs what the lock file says; it takes no choice")
     if skill and everything:
         raise Misuse("`--skill` and `--all` exclude each other")
-    places, nothing = _places_of(scope, workspace_root), "everything is installed as it is there"
+    skills, nothing = _skills(workspace_root), "everything is installed as it is there"
     if source is None:
-        question = "Install what is locked?"
-        return _install(places, agreed, trust, lambda work: locked_skills(places, work), question, nothing)
+        with skills.prepare_locked(options) as prepared:
+            return _install(prepared, prepared.unknown, agreed, "Install what is locked?", nothing)
     parsed = parse_source(checked_text(source, "SOURCE"), here=Path.cwd(), ref=ref)
-
-    def prepare(work: "Preparation") -> "Awaitable[Sequence[Prepared]]":
-        return work.install(parsed, skill, everything=everything)
-
-    return _install(places, agreed, trust, prepare, "Install this?", nothing)
+    with skills.prepare_install(parsed, skill, options, everything=everything) as prepared:
+        return _install(prepared, prepared.unknown, agreed, "Install this?", nothing)
 
 
 @app.command("update", cls=ExampleCommand, epilog="skills update\nskills update release-notes --yes")
@@ -171,10 +166,11 @@ def skills_update(
     allow_host: AllowHost,
 ) -> int:
     """Update skills, after showing what changes and asking."""
-    agreed = Agreed(yes, force, accept_risk, allow_host)
     trust = _trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
-    places, nothing = _places_of(scope, workspace_root), "there is nothing newer than what is installed"
-    return _install(places, agreed, trust, lambda work: work.update(names), "Take these changes?", nothing)
+    nothing = "there is nothing newer than what is installed"
+    with _skills(workspace_root).prepare_update(names, _options(scope, trust, allow_host)) as prepared:
+        agreed = Agreed(yes, force, accept_risk)
+        return _install(prepared, prepared.unknown, agreed, "Take these changes?", nothing)
 
 
 @app.command(
@@ -188,9 +184,8 @@ def skills_remove(
     scope: Scope = "project",
 ) -> int:
     """Remove skills; `skills rollback` brings them back."""
-    from skills_runtime.skills.install.operations import remove_skills
-
-    remove_skills(_places_of(scope, workspace_root), [checked_text(name, "NAME") for name in names], unlocked_too=force)
+    given = [checked_text(name, "NAME") for name in names]
+    _skills(workspace_root).remove(given, scope=scope, unlocked_too=force)
     return 0
 
 
@@ -208,24 +203,9 @@ def skills_rollback(
     allow_host: AllowHost,
 ) -> int:
     """Put the version of a skill back that was there before."""
-    from skills_runtime.skills.install.fetch import LocalFetcher
-    from skills_runtime.skills.install.lockfile import LockEntry
-    from skills_runtime.skills.install.operations import find_previous_version, roll_back
-    from skills_runtime.skills.install.prepare import Preparation
-    from skills_runtime.skills.install.transaction import open_work_directory
-
-    agreed = Agreed(yes, force, accept_risk, allow_host)
-    places, wanted = _places_of(scope, workspace_root), checked_text(name, "NAME")
-    version, kept = find_previous_version(places, wanted)
-    with open_work_directory(places) as work:
-        entry = version.entry or LockEntry(source="what was here before", source_type="local")
-        prepared = Preparation(places, LocalFetcher(), work).version(wanted, kept, entry)
-        _show_prepared(prepared)
-        _check(prepared, agreed)
-        _ask("Put this version back?", agreed)
-        roll_back(places, work, prepared, version)
-    _write_installed([prepared], places)
-    return 0
+    del allow_host  # nothing is fetched
+    with _skills(workspace_root).prepare_rollback(checked_text(name, "NAME"), scope) as prepared:
+        return _install(prepared, prepared.skills, Agreed(yes, force, accept_risk), "Put this version back?")
 
 
 @app.command("lock", cls=ExampleCommand, epilog="skills lock\nskills lock --scope user")
@@ -236,9 +216,7 @@ def skills_lock(
     scope: Scope = "project",
 ) -> int:
     """Write the lock file from what is installed."""
-    from skills_runtime.skills.install.operations import write_lock_from_installed
-
-    _write_compared(write_lock_from_installed(_places_of(scope, workspace_root)), as_json=as_json)
+    _write_compared(_skills(workspace_root).lock(scope), as_json=as_json)
     return 0
 
 
@@ -251,9 +229,7 @@ def skills_verify(
     scope: Scope = "project",
 ) -> int:
     """Compare installed skills with the lock file; exit code 20 if they differ."""
-    from skills_runtime.skills.install.operations import verify_installed
-
-    skills = verify_installed(_places_of(scope, workspace_root))
+    skills = _skills(workspace_root).verify(scope)
     _write_compared(skills, as_json=as_json)
     wrong = ("changed", "missing", *(("extra", "unpinned") if strict else ()))
     if not any(each.status in wrong for each in skills):
@@ -263,16 +239,19 @@ def skills_verify(
     return EXIT_CODES["validation"]
 
 
-def _places_of(scope: Literal["project", "user"], workspace_root: str) -> "InstallPaths":
-    """The places that a command is about."""
-    from skills_runtime.skills.install.lockfile import project_places, user_places
+def _skills(workspace_root: str) -> "SkillOperations":
+    from skills_runtime.config import state_home
+    from skills_runtime.engine import Workspace
+    from skills_runtime.engine.skill_operations import SkillOperations
 
-    if scope == "user":
-        return user_places()
     root = checked_path(workspace_root, option="--workspace-root")
-    if not root.is_dir():
-        raise ValidationFailed(f"there is no directory `{root}`", hint="name the directory of the project")
-    return project_places(root)
+    return SkillOperations(Workspace(workspace_root=root, state=state_home(), for_user=True))
+
+
+def _options(scope: Literal["project", "user"], trust: "SignaturePolicy", hosts: Sequence[str]) -> "InstallOptions":
+    from skills_runtime.engine.skill_operations import InstallOptions
+
+    return InstallOptions(scope=scope, trust=trust, allowed_hosts=tuple(hosts))
 
 
 def _trust_of(
@@ -295,55 +274,26 @@ def _trust_of(
 
 
 def _install(
-    places: "InstallPaths", agreed: Agreed, trust: "SignaturePolicy", prepare: "Prepare", question: str, nothing: str
+    prepared: "PreparedSkills", shown: "Sequence[Prepared]", agreed: Agreed, question: str, nothing: str = ""
 ) -> int:
-    """Prepare skills, show them, ask, install, and say which are new or changed, or why `nothing` is."""
-    import asyncio
-
-    from skills_runtime.config.environment import process_environ
-    from skills_runtime.engine.skill_operations import build_fetcher
-    from skills_runtime.skills.install.consents import read_consents
-    from skills_runtime.skills.install.operations import install_prepared
-    from skills_runtime.skills.install.prepare import Preparation
-    from skills_runtime.skills.install.transaction import finish_interrupted, open_work_directory
-
-    async def prepared_by(work: Preparation) -> "list[Prepared]":
-        return list(await prepare(work))
-
-    fetcher = build_fetcher(process_environ(), allowed_hosts=agreed.allowed_hosts)
-    finish_interrupted(places)
-    with open_work_directory(places) as work:
-        prepared = asyncio.run(prepared_by(Preparation(places, fetcher, work, trust)))
-        # What stays the same and was agreed to before is not asked about again.
-        known = read_consents(places.state)
-        unknown = [each for each in prepared if each.becomes != "same" or each.hashed.digest not in known]
-        for each in unknown:
-            _show_prepared(each)
-        for each in prepared:
-            _check(each, agreed)
-        if unknown:
-            _ask(question, agreed)
-        install_prepared(places, work, prepared, accepted_risk=agreed.accept_risk)
-    changed = [each for each in prepared if each.becomes != "same"]
-    if changed:
-        _write_installed(changed, places)
+    """Show skills, ask, put them in place, and say which are new or changed, or why `nothing` is."""
+    for each in shown:
+        _show_prepared(each)
+    if not agreed.accept_risk:
+        prepared.refuse_malicious()
+    for each in () if agreed.force else prepared.overwriting:
+        raise ValidationFailed(
+            f"the installed skill `{each.name}` was written or changed here, and would be replaced",
+            hint="`--force` replaces it; `skills rollback` brings it back",
+        )
+    if shown:
+        _ask(question, agreed)
+    changed = prepared.install(accepted_risk=agreed.accept_risk)
+    if changed or not nothing:
+        _write_installed(changed if nothing else prepared.skills, prepared.places)
     else:
         sys.stderr.write(f"nothing was changed: {nothing}\n")
     return 0
-
-
-def _check(prepared: "Prepared", agreed: Agreed) -> None:
-    """Refuse what nobody should agree to by habit."""
-    from skills_runtime.skills.install.prepare import refuse_malicious
-
-    if not agreed.accept_risk:
-        refuse_malicious(prepared.name, prepared.screened)
-    own = prepared.becomes == "changed" and (prepared.locked is None or prepared.edited)
-    if own and not agreed.force:
-        raise ValidationFailed(
-            f"the installed skill `{prepared.name}` was written or changed here, and would be replaced",
-            hint="`--force` replaces it; `skills rollback` brings it back",
-        )
 
 
 def _ask(question: str, agreed: Agreed) -> None:

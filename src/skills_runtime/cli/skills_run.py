@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,9 +27,10 @@ from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import one_line, readable_line
 
 if TYPE_CHECKING:
-    from skills_runtime.executions import Execution, Executor
+    from skills_runtime.engine.executions import Executions
+    from skills_runtime.executions import Execution
     from skills_runtime.ports import Backend
-    from skills_runtime.skills import Library, Skill
+    from skills_runtime.skills import Skill
     from skills_runtime.skills.evals import EvalReport, Evaluation, Trial
     from skills_runtime.skills.evals.report import (
         ChoiceComparison,
@@ -292,43 +292,22 @@ def skills_exec(
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.cli.sandbox_exec import Visits
-    from skills_runtime.executions import PoolLimits
-    from skills_runtime.executions.settings import build_executor
-    from skills_runtime.skills import library_of
+    from skills_runtime.config import state_home
+    from skills_runtime.engine import Workspace
+    from skills_runtime.engine.executions import ExecutionOptions, Executions
     from skills_runtime.skills.reports import library_at
 
     value = _read_input(checked_text(text, "--input"))
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
-    library = library_at(source) if source else library_of(resolved)
-    library, skill = _find_skill(checked_text(name, "NAME"), library, resolved.environment.process)
-    path = optional_path(artifacts_dir, option="--artifacts-dir") or resolved.workspace_root / EXECUTIONS
-    # One execution needs nothing that waits for the next.
-    executor = build_executor(path, resolved, library, doorman=Visits().doorman, pool=PoolLimits(warm=0))
-    execution = asyncio.run(_execute(executor, skill, value, timeout_ms=timeout_ms, key=key))
+    options = ExecutionOptions(
+        resolved=resolved,
+        directory=optional_path(artifacts_dir, option="--artifacts-dir"),
+        library=library_at(source) if source else None,
+    )
+    executions = Executions(Workspace(workspace_root=resolved.workspace_root, state=state_home()), options)
+    skill = executions.find(checked_text(name, "NAME"))
+    execution = asyncio.run(_execute(executions, skill, value, timeout_ms=timeout_ms, key=key))
     return _write_execution(execution, as_json=as_json)
-
-
-def _find_skill(name: str, library: "Library", environment: Mapping[str, str]) -> "tuple[Library, Skill]":
-    """The skill by its mention or its name, and the library it is in; those that come with the runtime come last."""
-    # The library is slow to import, and help needs none of it.
-    from skills_runtime.skills import FilesystemSource, Library, Origin
-    from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
-    from skills_runtime.skills.problems import SkillError
-    from skills_runtime.skills.skill import parse_mention
-
-    def find(library: Library) -> "Skill":
-        return library.find(parse_mention(name)) if name.startswith("$[") else library.find_by_name(name)
-
-    try:
-        return library, find(library)
-    except SkillError as error:
-        bundled = FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), bundled_skills())
-        library = Library([bundled], environment=environment)
-        try:
-            return library, find(library)
-        except SkillError:
-            raise error from None
 
 
 def _read_input(text: str) -> Any:
@@ -351,20 +330,19 @@ def _read_input(text: str) -> Any:
 
 
 async def _execute(
-    executor: "Executor", skill: "Skill", value: Any, *, timeout_ms: int | None, key: str | None
+    executions: "Executions", skill: "Skill", value: Any, *, timeout_ms: int | None, key: str | None
 ) -> "Execution":
     """Execute a skill to its end; a signal that asks to stop cancels it."""
     import asyncio  # slow, and help needs none of it
 
-    async with executor:
+    async with executions:
         with interrupts() as interruption:
-            running = asyncio.ensure_future(executor.execute(skill, value, timeout_ms=timeout_ms, key=key))
+            running = asyncio.ensure_future(executions.start(skill, value, timeout_ms=timeout_ms, key=key))
             stopping = asyncio.ensure_future(interruption.wait())
             await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
             if not running.done():
-                for record in await executor.list(status="running"):
-                    await executor.cancel(record.execution_id)
+                await executions.cancel_all()
             return await running
 
 
