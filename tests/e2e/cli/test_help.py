@@ -30,8 +30,9 @@ def _pages(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
 PAGES = list(_pages(get_command(build())))
 
 
-def test_every_command_of_the_reference_is_there() -> None:
-    assert {" ".join(page) for page in PAGES} == {
+def test_no_command_is_lost() -> None:
+    # A new one is pinned by `docs/reference/cli.md`, which another test compares with the program.
+    assert {" ".join(page) for page in PAGES} >= {
         "", "demo", "run", "ls", "verify", "transcript", "runs", "runs list", "runs show", "runs tail", "runs verify",
         "runs export", "runs metrics", "runs send", "runs answer", "runs cancel", "runs review", "runs review approve",
         "runs review revise", "runs resume", "runs fork", "runs replay", "runs diff",
