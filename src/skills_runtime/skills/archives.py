@@ -76,10 +76,8 @@ def refuse_clashes(files: Iterable[tuple[str, ...]], directories: Iterable[tuple
 
 def unsafe_path(path: str, why: str) -> ValidationFailed:
     """The error for a path that cannot be in a skill."""
-    shown = one_line(path)
-    shown = shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
     return ValidationFailed(
-        f"`{shown}` cannot be part of a skill: {why}",
+        f"`{one_line(path, limit=_SHOWN_CHARS)}` cannot be part of a skill: {why}",
         hint="nothing was installed; ask whoever made the skill for one without it",
         details={"code": "SKILL_INSTALL_UNSAFE_PATH"},
     )

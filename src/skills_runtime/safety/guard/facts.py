@@ -5,12 +5,13 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.ports import Effect, FileTouch
-from skills_runtime.safety.guard.words import shortened
+from skills_runtime.text import one_line
 
 Level = Literal["low", "medium", "high"]
 LEVELS: tuple[Level, ...] = ("low", "medium", "high")
 Span = tuple[int, int]
 """Where something stands in the text that was given, in characters."""
+MAX_PART_CHARS = 120
 
 
 class Risk(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,5 +122,5 @@ class Findings:
             reads=tuple(self.reads),
             hosts=tuple(self.hosts),
             unclear=self.unclear,
-            risk=Risk(level=LEVELS[self._height], reason=reason, part=shortened(part), span=span),
+            risk=Risk(level=LEVELS[self._height], reason=reason, part=one_line(part, limit=MAX_PART_CHARS), span=span),
         )

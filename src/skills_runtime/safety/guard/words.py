@@ -184,12 +184,6 @@ def flaw_of(text: str) -> str:
     return ""
 
 
-def shortened(text: str, limit: int = 120) -> str:
-    """The beginning of a text, on one line, for people."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
 def names(text: str) -> frozenset[str]:
     """A set of names, written as a text so that a table stays a table."""
     return frozenset(text.split())
