@@ -220,7 +220,7 @@ class OpenAIChatBackend:
 
     async def _chunks(self, parameters: dict[str, Any]) -> AsyncGenerator[object]:
         """The chunks as plain data; whatever goes wrong on the way is a `ModelError`."""
-        import httpx2
+        import httpx2  # slow to import, as `openai` is, and no run with another model needs them
         import openai
 
         try:
@@ -246,7 +246,7 @@ class OpenAIChatBackend:
 
     async def _open(self, parameters: dict[str, Any]) -> "EventStream":
         """Send the request; what the service does not know is left out, and not asked of the same model again."""
-        import openai
+        import openai  # slow to import
 
         model, rejected = str(parameters["model"]), set[str]()
         wanted = {**parameters, "stream_options": {"include_usage": True}}

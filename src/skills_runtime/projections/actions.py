@@ -1,6 +1,7 @@
 """What a run did, without ids, times and chance: two runs that behave the same make the same moves."""
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
@@ -105,6 +106,4 @@ def _left_out(name: str, value: Any) -> bool:
 
 
 def _line(value: Any) -> str:
-    import json
-
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -82,7 +82,7 @@ def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
 @lru_cache(maxsize=64)
 def config_fingerprint(config_text: str) -> str:
     """What anybody can recompute from the directory's config.yaml."""
-    import yaml
+    import yaml  # slow to import
 
     return fingerprint(yaml.load(config_text, Loader=yaml.CSafeLoader))
 

@@ -316,7 +316,7 @@ def remove_tree(path: Path | str, *, ignore_errors: bool = False) -> None:
 
 def _remove_unwritable(_: object, path: str, failure: Any) -> None:
     """Make a directory that its owner may not write writable, and try its removal once more."""
-    import shutil
+    import shutil  # as above
 
     if isinstance(failure[1], FileNotFoundError):
         return

@@ -171,6 +171,7 @@ async def _growth(paths: RunPaths, fd: int) -> AsyncGenerator[int]:
 
 async def _changes(paths: RunPaths) -> AsyncGenerator[None]:
     """Yields whenever the file system reports a change of the log, and at every heartbeat."""
+    # Slow to import, and only who follows a run needs it.
     from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
 
     stop = asyncio.Event()
